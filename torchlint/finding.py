@@ -1,0 +1,77 @@
+"""What a lint run says: plain frozen data, the only vocabulary drivers, reporters and editors share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+Applicability = Literal["safe", "unsafe", "suggestion"]
+Verdict = Literal["confirmed", "refuted", "not reached"]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Edit:
+    """Replace the bytes from `start` to `end` of `Source.data` by `text` (both UTF-8)."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One way to repair a finding. Its edits do not overlap and belong to one file.
+
+    `safe`: same values, shapes, dtypes and exceptions for all inputs. `unsafe`: same intent, and `note` says in
+    one sentence what may change. `suggestion`: shown to people, never applied.
+    """
+
+    title: str
+    edits: tuple[Edit, ...]
+    applicability: Applicability
+    note: str = ""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Related:
+    """Another place that explains a finding: the loop that makes it hot, the `torch.compile` that compiles it."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a traced run said of a finding; `count` is events per steady-state step (0 when refuted)."""
+
+    verdict: Verdict
+    detail: str
+    count: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule broken at one place. Lines and columns count from 1, columns in characters, the end exclusive."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    code: str
+    name: str
+    message: str
+    severity: Severity
+    fix: Fix | None = None
+    related: tuple[Related, ...] = ()
+    cell: int | None = None
+    evidence: Evidence | None = None
+    statement: tuple[int, int] = (0, 0)
+    """First and last line of the statement around it: where a suppression or an event of a traced run counts."""
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, int, str, str]:
+        return (self.path, self.cell or 0, self.line, self.column, self.code, self.message)

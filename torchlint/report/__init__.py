@@ -1,0 +1,1 @@
+"""One module a format; each is a function from findings to text."""
