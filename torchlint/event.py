@@ -1,0 +1,61 @@
+"""What a traced run saw: plain data, one JSON object a line, written by the child and read by the parent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+Kind = Literal[
+    "sync",  # the host waits for the device: item, bool, nonzero, a blocking copy, ...
+    "h2d",  # a host-to-device copy
+    "d2h",  # a device-to-host copy
+    "synchronize",  # torch.cuda.synchronize, stream.synchronize, event.synchronize
+    "empty_cache",
+    "graph_break",
+    "recompile",
+    "recompile_limit",
+    "graph",  # one compiled graph: its Triton and extern launches
+    "kernel",  # one kernel of a graph and the user lines it serves
+    "step",  # an optimizer step ended
+    "line",  # a watched line was reached
+    "memory",  # virtual memory after a step
+    "unsupported",  # something a virtual GPU can't do, by name; the run went on
+    "warning",  # a Python warning with a category worth keeping (FutureWarning, UserWarning of torch)
+    "error",  # the program raised
+    "end",  # the child is done
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One observation at one line of user code.
+
+    `file` is a real path ("" where there is none), `line` counts from 1 (0 where there is none), `name` tells kinds
+    apart (`item`, `nonzero`, `GB0124`, a kernel's name), `count` is how often it happened in `step`, `size` is in bytes.
+    `step` is the number of optimizer steps finished before it (or of calls, for a callable entry);
+    `data` holds what only one kind has (pinned, blocking, reason, hint, lines, ...); `stack` holds at most eight
+    user frames, innermost first, as `file:line function`.
+    """
+
+    kind: Kind
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    name: str = ""
+    detail: str = ""
+    count: int = 1
+    size: int = 0
+    step: int = 0
+    data: dict[str, object] | None = None
+    stack: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "", ())})
+
+    @classmethod
+    def from_json(cls, line: str) -> Event:
+        """Read one line; raises ValueError or TypeError for a line that isn't an event (a torn last line)."""
+        fields = json.loads(line)
+        fields["stack"] = tuple(fields.get("stack", ()))
+        return cls(**fields)
