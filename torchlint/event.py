@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
 from typing import Literal
 
 Kind = Literal[
@@ -22,6 +23,7 @@ Kind = Literal[
     "memory",  # virtual memory after a step
     "unsupported",  # something a virtual GPU can't do, by name; the run went on
     "warning",  # a Python warning with a category worth keeping (FutureWarning, UserWarning of torch)
+    "start",  # the child has imported torch: versions and device
     "error",  # the program raised
     "end",  # the child is done
 ]
@@ -59,3 +61,24 @@ class Event:
         fields = json.loads(line)
         fields["stack"] = tuple(fields.get("stack", ()))
         return cls(**fields)
+
+
+def read_events(path: str | PathLike[str]) -> list[Event]:
+    """The events of a file, identical ones of a step added up; a torn last line is left out.
+
+    Raises OSError for a file that can't be read and ValueError for one whose first line is not an event.
+    """
+    events: dict[tuple[Event, str], Event] = {}
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines):
+            try:
+                event = Event.from_json(line)
+            except (ValueError, TypeError) as error:
+                if number == 0:
+                    raise ValueError(f"{path} is not a file of torchlint events") from error
+                continue
+            key = replace(event, count=0, size=0, data=None, stack=()), json.dumps(event.data, sort_keys=True)
+            if known := events.get(key):
+                event = replace(known, count=known.count + event.count, size=known.size + event.size)
+            events[key] = event
+    return list(events.values())

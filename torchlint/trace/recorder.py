@@ -1,0 +1,187 @@
+"""Writes what a traced run sees, one JSON object a line, each at the innermost line of the user's own code."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from torchlint.event import Event, Kind
+
+_PACKAGE = os.path.realpath(os.path.dirname(os.path.dirname(__file__))) + os.sep
+_STDLIB = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")})
+_LIBRARY_FOLDERS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}torch{os.sep}")
+# Plumbing between a call in torch and its operator: naming it would explain nothing.
+_PLUMBING = ("torch/_", "torch/overrides.py", "torch/utils/_", "torch/nn/modules/module.py", "torch/autograd/")
+
+
+class Place(NamedTuple):
+    """A line of code; `file` is a real path."""
+
+    file: str
+    line: int
+    function: str
+
+
+@functools.cache
+def real_path(filename: str) -> str:
+    return os.path.realpath(filename)
+
+
+@functools.cache
+def _torch_folder() -> str:
+    torch = sys.modules.get("torch")
+    return os.path.dirname(os.path.realpath(torch.__file__)) + os.sep if torch and torch.__file__ else _PACKAGE
+
+
+@functools.cache
+def is_user(filename: str) -> bool:
+    """Whether code of that file is the user's: not torch, nor an installed package, the stdlib, torchlint or `<...>`."""
+    if filename.startswith("<"):
+        return False
+    path = real_path(filename)
+    if path.startswith((_PACKAGE, _torch_folder())):
+        return False
+    if any(folder in path for folder in _LIBRARY_FOLDERS[:2]):
+        return False
+    return not path.startswith(_STDLIB)
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _place(frame: FrameType) -> Place:
+    return Place(real_path(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+
+
+def user_frame() -> Place | None:
+    """The innermost line of the user's code now running in this thread."""
+    for frame in _frames():
+        if is_user(frame.f_code.co_filename):
+            return _place(frame)
+    return None
+
+
+def user_stack(limit: int = 8) -> tuple[str, ...]:
+    """At most `limit` user frames, innermost first, as `file:line function`."""
+    stack: list[str] = []
+    for frame in _frames():
+        if is_user(frame.f_code.co_filename):
+            stack.append("{}:{} {}".format(*_place(frame)))
+            if len(stack) == limit:
+                break
+    return tuple(stack)
+
+
+@functools.cache
+def _library_name(filename: str) -> str:
+    """`torch/nn/functional.py` of a library's file worth naming, "" of torch's plumbing, torchlint and `<...>`."""
+    path = real_path(filename)
+    if filename.startswith("<") or (path.startswith((_PACKAGE, *_STDLIB)) and "-packages" not in path):
+        return ""
+    for folder in _LIBRARY_FOLDERS:
+        _, found, rest = path.rpartition(folder)
+        if found:
+            name = ("torch/" if folder == _LIBRARY_FOLDERS[2] else "") + rest.replace(os.sep, "/")
+            return "" if name.startswith(_PLUMBING) else name
+    return ""
+
+
+def library_frame() -> str:
+    """The innermost library line between here and the user's, as `torch/nn/functional.py:6030 name`; "" if none."""
+    for frame in _frames():
+        filename = frame.f_code.co_filename
+        if is_user(filename):
+            return ""
+        if name := _library_name(filename):
+            return f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+    return ""
+
+
+class Recorder:
+    """A line-buffered file of events; `step` is the number of steps finished so far.
+
+    The first of several identical events of a step is written at once and the rest as one event with their count at
+    the end of the step, so that not even a killed process loses an event; `torchlint.event.read_events` adds them up.
+    Safe to call from any thread. A forked process (a DataLoader worker) records nothing.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.step = 0
+        self.active = True
+        self._file = self.path.open("a", buffering=1, encoding="utf-8", newline="\n")
+        self._lock = threading.RLock()  # a signal handler may record while its own thread records
+        self._repeats: dict[tuple[object, ...], Event] = {}
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._deactivate)
+
+    def _deactivate(self) -> None:
+        self.active = False
+
+    def emit(self, event: Event) -> None:
+        """Write `event` as it is."""
+        if self.active:
+            line = event.to_json() + "\n"
+            with self._lock:
+                self._file.write(line)
+
+    def record(
+        self,
+        kind: Kind,
+        *,
+        name: str = "",
+        detail: str = "",
+        size: int = 0,
+        count: int = 1,
+        data: dict[str, object] | None = None,
+    ) -> None:
+        """Record that it happened now, at the innermost user line; `size` is in bytes and added up over repeats."""
+        if not self.active:
+            return
+        place = user_frame() or Place("", 0, "")
+        key = (kind, *place, name, detail)
+        with self._lock:
+            repeats = self._repeats.get(key)
+            if repeats is not None:
+                self._repeats[key] = replace(repeats, count=repeats.count + count, size=repeats.size + size)
+                return
+            if via := library_frame():
+                data = {**(data or {}), "via": via}
+            event = Event(kind, *place, name, detail, count, size, self.step, data, user_stack())
+            self._repeats[key] = replace(event, count=0, size=0)
+            self.emit(event)
+
+    def flush(self) -> None:
+        """Write the repeats counted so far."""
+        with self._lock:
+            repeats, self._repeats = self._repeats, {}
+            for event in repeats.values():
+                if event.count:
+                    self.emit(event)
+
+    def end_step(self, name: str = "", detail: str = "") -> None:
+        """One step is done: write its events, then the event `step`."""
+        with self._lock:
+            self.flush()
+            self.step += 1
+            self.emit(Event("step", name=name, detail=detail, step=self.step))
+
+    def close(self) -> None:
+        """Write what is left; later events are dropped."""
+        with self._lock:
+            if self.active:
+                self.flush()
+                self.active = False
+                self._file.close()
