@@ -1,0 +1,175 @@
+"""A file's bytes, decoded once, and the way back."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import warnings
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+_BOM = b"\xef\xbb\xbf"
+_COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
+_PYTHON_2 = {
+    "Missing parentheses in call to 'print'": "Python 2 print statement",
+    "Missing parentheses in call to 'exec'": "Python 2 exec statement",
+    "multiple exception types must be parenthesized": "Python 2 except clause",
+    "leading zeros in decimal integer literals": "Python 2 octal number",
+}
+
+
+class SourceError(Exception):
+    """A file that can't be read as Python. Line and column count from 1, the column in characters."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message, line, column)
+        self.message = message
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One file: `raw` as on disk, `data` as UTF-8 without BOM and with the newlines as they are.
+
+    All offsets of torchlint are byte offsets in `data`.
+    """
+
+    path: str
+    raw: bytes
+    data: bytes
+    encoding: str
+    bom: bool
+
+    @classmethod
+    def of(cls, path: str, raw: bytes) -> Source:
+        """Decode a file by its BOM and coding cookie. Raises SourceError for bytes that are no text in that encoding."""
+        bom = raw.startswith(_BOM)
+        body = raw[len(_BOM) :] if bom else raw
+        encoding = _declared(body, bom)
+        if encoding == "utf-8":
+            data = body
+            if not data.isascii():
+                _decode(data, encoding)
+        else:
+            data = _decode(body, encoding).encode()
+        if (null := data.find(b"\0")) >= 0:
+            raise SourceError("null byte", *_position(data, null))
+        return cls(path.replace("\\", "/") if sys.platform == "win32" else path, raw, data, encoding, bom)
+
+    @cached_property
+    def text(self) -> str:
+        """`data` as a string."""
+        return self.data.decode()
+
+    @cached_property
+    def newline(self) -> str:
+        """The newline most lines end with; `\\n` if none has one."""
+        windows = self.data.count(b"\r\n")
+        counts = {
+            "\n": self.data.count(b"\n") - windows,
+            "\r\n": windows,
+            "\r": self.data.count(b"\r") - windows,
+        }
+        return max(counts, key=counts.__getitem__)
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """Where each line starts. As in an editor, a newline at the end starts one more, empty line."""
+        pieces = self.data.splitlines(keepends=True)  # of bytes: at \n, \r and \r\n only
+        starts = [0, *accumulate(map(len, pieces))]
+        if pieces and not pieces[-1].endswith((b"\n", b"\r")):
+            del starts[-1]
+        return starts
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a position as `ast` gives it: line from 1, column from 0 in bytes."""
+        return self.lines[line - 1] + column
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and the column of an offset, both from 1, the column in characters."""
+        line = bisect_right(self.lines, offset)
+        before = self.data[self.lines[line - 1] : offset]
+        return line, len(before.decode(errors="replace")) + 1
+
+    def line_text(self, line: int) -> str:
+        """One line (from 1) without its newline."""
+        end = self.lines[line] if line < len(self.lines) else len(self.data)
+        return self.data[self.lines[line - 1] : end].decode().rstrip("\r\n")
+
+    def encode(self, data: bytes) -> bytes:
+        """New `data` as bytes for the disk: in the file's own encoding, with its BOM.
+
+        Raises SourceError for a character that encoding lacks, and if the encoding would change other bytes too.
+        """
+        if self.encoding == "utf-8":
+            return _BOM + data if self.bom else data
+        try:
+            if self.text.encode(self.encoding) != self.raw:
+                raise SourceError(f"{self.encoding} does not give the same bytes back", 1, 1)
+            return data.decode().encode(self.encoding)
+        except UnicodeEncodeError as error:
+            place = _position(data, len(error.object[: error.start].encode()))
+            raise SourceError(f"{error.object[error.start]!r} is not in {self.encoding}", *place) from error
+
+    def parse(self) -> ast.Module:
+        """The file as `ast`, whose lines and columns are those of `data`. Raises SourceError if it can't be parsed."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # invalid escapes and the like are the business of other linters
+                return ast.parse(self.text)  # a string: for bytes a coding cookie would be obeyed again
+        except SyntaxError as error:
+            message = f"{error.msg} (Python {sys.version_info[0]}.{sys.version_info[1]})"
+            for start, old in _PYTHON_2.items():
+                if error.msg.startswith(start):
+                    message = old
+            raise SourceError(message, error.lineno or 1, max(error.offset or 1, 1)) from error
+        except ValueError as error:
+            raise SourceError(str(error), 1, 1) from error
+        except (RecursionError, MemoryError) as error:
+            raise SourceError("nested too deeply to be parsed", 1, 1) from error
+
+
+def _declared(body: bytes, bom: bool) -> str:
+    """The encoding by PEP 263: a cookie in the first line, or in the second after a blank or comment line."""
+    cookie = _COOKIE.match(body)
+    if cookie is None and (first := _BLANK.match(body)):
+        cookie = _COOKIE.match(body, first.end())
+    if cookie is None:
+        return "utf-8"
+    name = cookie[1].decode()
+    known = name.lower().replace("_", "-")
+    if known == "utf8" or (known + "-").startswith("utf-8-"):
+        return "utf-8"
+    if bom:
+        raise SourceError(
+            f"the coding cookie says {name}, the byte order mark UTF-8", *_position(body, cookie.start(1))
+        )
+    try:
+        "".encode(name)
+    except LookupError as error:
+        raise SourceError(f"unknown encoding: {name}", *_position(body, cookie.start(1))) from error
+    return name
+
+
+def _decode(body: bytes, encoding: str) -> str:
+    try:
+        return body.decode(encoding)
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{body[error.start]:02x}"
+        raise SourceError(f"not {encoding.upper()}: {byte} ({error.reason})", *_position(body, error.start)) from error
+    except UnicodeError as error:  # a few codecs raise the bare class
+        raise SourceError(f"not {encoding.upper()}: {error}", 1, 1) from error
+
+
+def _position(body: bytes, offset: int) -> tuple[int, int]:
+    """Line and column of an offset in bytes that need not be decodable."""
+    lines = (body[:offset] + b".").splitlines()
+    return len(lines), len(lines[-1].decode(errors="replace"))

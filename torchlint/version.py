@@ -1,0 +1,216 @@
+"""Torch versions: the intervals rules are true for, and the one a project asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Version = tuple[int, int]
+
+_LOWEST: Version = (0, 0)
+_HIGHEST: Version = (99, 0)
+
+_CLAUSE = re.compile(
+    r"""(?P<op>===|==|~=|!=|<=|>=|<|>|\^|~|=)?\s*
+        v?(?:\d+!)?(?P<major>\d+)(?:\.(?P<minor>\d+|\*))?(?P<rest>(?:\.(?:\d+|\*))*)
+        (?:[-._]?(?:alpha|beta|preview|post|dev|pre|rev|rc|a|b|c|r)[-._]?\d*)*
+        (?:\+[\w.-]+)?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The versions from `low` up to but not including `high`, to the minor version: torch changes no API in a patch."""
+
+    low: Version = _LOWEST
+    high: Version = _HIGHEST
+
+    @classmethod
+    def parse(cls, text: str) -> Range:
+        """The smallest interval around a PEP 440 specifier such as `>=2.4,<2.9`; `2.6`, `^2.1` and `=2.1` are read too.
+
+        Holes (`!=2.2`) and local parts (`+cu118`) are dropped. Raises ValueError for anything else, and if no version is left.
+        """
+        whole = cls()
+        for clause in filter(None, (part.strip() for part in text.split(","))):
+            met = whole.intersection(_interval(clause))
+            if met is None:
+                raise ValueError(f"no version is in {text!r}")
+            whole = met
+        return whole
+
+    def contains(self, version: Version) -> bool:
+        return self.low <= version < self.high
+
+    def intersects(self, other: Range) -> bool:
+        return self.intersection(other) is not None
+
+    def intersection(self, other: Range) -> Range | None:
+        """The versions in both, or None."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Range(low, high) if low < high else None
+
+    def __str__(self) -> str:
+        """A specifier that parses to this range; empty for all versions."""
+        low = f">={self.low[0]}.{self.low[1]}" if self.low > _LOWEST else ""
+        high = f"<{self.high[0]}.{self.high[1]}" if self.high < _HIGHEST else ""
+        return ",".join(filter(None, (low, high)))
+
+
+def _interval(clause: str) -> Range:
+    """The versions of one clause of a specifier."""
+    if clause == "*":
+        return Range()
+    match = _CLAUSE.fullmatch(clause)
+    if match is None:
+        raise ValueError(f"{clause!r} is not a version or a specifier such as '>=2.4,<2.9'")
+    operator, minor = match["op"] or "", match["minor"]
+    major = int(match["major"])
+    short = minor is None or minor == "*"
+    at = (major, 0 if short else int(minor))
+    after, next_major = (at[0], at[1] + 1), (major + 1, 0)
+    match operator:
+        case "!=":
+            return Range()
+        case ">=" | ">":  # 2.4.1 is above 2.4 and still minor version 2.4
+            return Range(low=at)
+        case "<":
+            patch = any(part.strip("0*") for part in match["rest"].split("."))
+            return Range(high=after if patch else at)
+        case "<=":
+            return Range(high=after)
+        case "^":
+            return Range(at, next_major if major else after)
+        case "~=":
+            if minor is None:
+                raise ValueError(f"{clause!r} needs a minor version")
+            return Range(at, after if match["rest"] else next_major)
+        case "==" | "===":
+            return Range(at, next_major if minor == "*" else after)
+    return Range(at, next_major if short else after)  # `2`, `~2`, `=2.1` as Poetry and conda mean them
+
+
+_REQUIREMENT = re.compile(
+    r"torch\s*(?:\[[^\]]*\]\s*)?\(?(?P<versions>(?:[=<>!~^][^;#()@]*)?)\)?\s*(?:[;#].*)?", re.IGNORECASE
+)
+_CONDA = re.compile(
+    r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)[\"']?\s*(?:#.*)?"
+)
+_LITERAL = re.compile(r"([\"'])(torch\b[^\"'\n]*)\1")
+
+
+def project_torch(root: Path) -> Range | None:
+    """The torch versions the project around `root` asks for; None if it names none or contradicts itself.
+
+    Of the directories from `root` up to the one with `.git`, the nearest that narrows torch counts. Files that can't be read say nothing.
+    """
+    for directory in (root := root.resolve(), *root.parents):
+        stated = [found for text in _statements(directory) if (found := _range(text)) not in (None, Range())]
+        if stated:
+            whole: Range | None = Range()
+            for one in stated:
+                whole = whole and one and whole.intersection(one)
+            return whole
+        if (directory / ".git").exists():
+            break
+    return None
+
+
+def _range(text: str) -> Range | None:
+    try:
+        return Range.parse(text)
+    except ValueError:
+        return None
+
+
+def _statements(directory: Path) -> Iterator[str]:
+    """The version specifiers for torch in the files of one directory."""
+    readers = {
+        "pyproject.toml": _pyproject,
+        "requirements*.txt": _requirements,
+        "requirements/*.txt": _requirements,
+        "setup.cfg": _setup_cfg,
+        "setup.py": _setup_py,
+        "environment*.y*ml": _environment,
+    }
+    for pattern, read in readers.items():
+        for path in sorted(directory.glob(pattern)):
+            try:
+                text = path.read_text("utf-8-sig")
+            except (OSError, UnicodeDecodeError):
+                continue
+            if "torch" in text:
+                yield from read(text)
+
+
+def _of_requirements(lines: object) -> Iterator[str]:
+    """The specifiers of those PEP 508 lines that ask for torch itself."""
+    for line in lines if isinstance(lines, list) else ():
+        if isinstance(line, str) and (match := _REQUIREMENT.fullmatch(line.partition(" --")[0].strip())):
+            yield match["versions"].strip()
+
+
+def _requirements(text: str) -> Iterator[str]:
+    return _of_requirements(text.replace("\\\n", " ").splitlines())
+
+
+def _setup_py(text: str) -> Iterator[str]:
+    return _of_requirements([literal for _, literal in _LITERAL.findall(text)])
+
+
+def _environment(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if match := _CONDA.fullmatch(line):
+            versions = match["versions"].strip()
+            yield re.sub(r"^(=?=?[\d.*]+)=.*", r"\1", versions)  # conda's third part is a build: 2.1.0=py3.9_cuda11.8
+
+
+def _setup_cfg(text: str) -> Iterator[str]:
+    import configparser
+
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return
+    if parser.has_section("options"):
+        yield from _of_requirements(parser.get("options", "install_requires", fallback="").splitlines())
+    if parser.has_section("options.extras_require"):
+        for _, value in parser.items("options.extras_require"):
+            yield from _of_requirements(value.splitlines())
+
+
+def _pyproject(text: str) -> Iterator[str]:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    project = _table(table, "project")
+    yield from _of_requirements(project.get("dependencies"))
+    for extra in (*_table(project, "optional-dependencies").values(), *_table(table, "dependency-groups").values()):
+        yield from _of_requirements(extra)
+    poetry = _table(table, "tool", "poetry")
+    groups = [group for group in _table(poetry, "group").values() if isinstance(group, dict)]
+    for owner in (poetry, *groups):
+        wanted = _table(owner, "dependencies").get("torch")
+        versions = wanted.get("version") if isinstance(wanted, dict) else wanted
+        if isinstance(versions, str):
+            yield versions
+
+
+def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
+    """The table at a path; empty if there is none."""
+    for name in path:
+        inner = table.get(name)
+        table = inner if isinstance(inner, dict) else {}
+    return table
