@@ -23,6 +23,7 @@ Kind = Literal[
     "memory",  # virtual memory after a step
     "unsupported",  # something a virtual GPU can't do, by name; the run went on
     "warning",  # a Python warning with a category worth keeping (FutureWarning, UserWarning of torch)
+    "shape",  # the dtypes and shapes given to an outermost module
     "start",  # the child has imported torch: versions and device
     "error",  # the program raised
     "end",  # the child is done

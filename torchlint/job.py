@@ -1,0 +1,45 @@
+"""What a traced run is asked to do: written by the parent, read by the child."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+Device = Literal["auto", "virtual", "cuda", "cpu"]
+Pass = Literal["eager", "compile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One child process's work.
+
+    `entry` is a script's path or `pkg.module:function`. `run` says what is observed: `eager` sees synchronizations,
+    copies and reached lines with torch.compile switched off; `compile` sees graph breaks, recompiles and kernels.
+    The program is stopped after `steps` steps or `seconds` seconds, whichever comes first. `whatif` compiles the root
+    module of a program that doesn't. `watch` holds the lines to look out for by real path.
+    """
+
+    entry: str
+    args: tuple[str, ...]
+    run: Pass
+    events: str
+    steps: int = 8
+    seconds: float = 60.0
+    device: Device = "auto"
+    target: str = "sm_90"
+    whatif: bool = False
+    compute: bool = True
+    shapes: bool = False
+    explain: bool = False
+    keep: str | None = None
+    watch: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Job:
+        fields = json.loads(text)
+        fields["args"] = tuple(fields["args"])
+        return cls(**fields)

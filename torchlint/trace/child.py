@@ -1,0 +1,143 @@
+"""The child process: runs one entry once under observation, and ends by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib.metadata
+import os
+import platform
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from torchlint.event import Event
+from torchlint.job import Job
+from torchlint.trace.recorder import Recorder, is_user, real_path
+
+_FAILED = 1
+_NOT_RUN = 2
+
+
+def run(job: Job) -> NoReturn:
+    """Run the job; the process ends here, with the program's exit code."""
+    faulthandler.enable()
+    recorder = Recorder(job.events)
+    end_process = os._exit
+
+    def leave(code: int, name: str, detail: str = "") -> NoReturn:
+        """Write what is left and end, whatever threads and exit handlers the program has left behind."""
+        recorder.flush()
+        recorder.emit(Event("end", name=name, detail=detail, step=recorder.step, data={"code": code}))
+        recorder.close()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        end_process(code)
+        raise AssertionError("unreachable")
+
+    try:
+        import torch
+    except ImportError as error:
+        leave(_NOT_RUN, "no torch", str(error))
+    os._exit = lambda status: leave(status, "exit", f"os._exit({status})")
+    code, name, detail = _observe(job, recorder, torch.__version__, lambda why: leave(0, "stopped", why))
+    leave(code, name, detail)
+
+
+def _observe(job: Job, recorder: Recorder, version: str, leave: Callable[[str], NoReturn]) -> tuple[int, str, str]:
+    """The exit code, the way the program ended and what to say of it."""
+    import torch
+
+    from torchlint.trace import entry, observe
+    from torchlint.trace.reach import reached
+    from torchlint.trace.stop import Budget, Stop, count_steps
+
+    virtual = job.device == "virtual" or (job.device == "auto" and not torch.cuda.is_available())
+    device = "cpu" if job.device == "cpu" else "virtual" if virtual else torch.cuda.get_device_name()
+    recorder.emit(Event("start", name=device, detail=version, data=_environment(job)))
+    budget = Budget(recorder, job.steps, job.seconds, leave)
+
+    def after_step() -> None:
+        recorder.end_step()
+        observe.record_memory(recorder)
+        budget.check()
+
+    with contextlib.ExitStack() as stack:
+        try:
+            _enter(stack, job, recorder, virtual)
+            stack.enter_context(observe.python_warnings(recorder))
+            stack.enter_context(count_steps(after_step))
+            if job.shapes:
+                stack.enter_context(observe.input_shapes(recorder))
+            if job.run == "eager":
+                stack.enter_context(reached(recorder, job.watch))
+            with budget:
+                entry.run(job.entry, job.args, job.steps, after_step, lambda: recorder.step)
+        except Stop as stop:
+            return 0, "stopped", str(stop)
+        except SystemExit as stop:
+            return _exit_code(stop), "exit", f"sys.exit({stop.code!r})" if stop.code is not None else "sys.exit()"
+        except entry.EntryError as error:
+            return _NOT_RUN, "no entry", str(error)
+        except BaseException as error:  # noqa: BLE001 - whatever the program raised is what the report says
+            if budget.reason:  # raised by the program's own cleaning up
+                return 0, "stopped", budget.reason
+            return _FAILED, "error", _record_error(recorder, error)
+        finally:
+            budget.end()
+    return 0, "finished", ""
+
+
+def _enter(stack: contextlib.ExitStack, job: Job, recorder: Recorder, virtual: bool) -> None:
+    """Put the device and the compiler under observation."""
+    import torch
+
+    if job.device != "cpu":
+        from torchlint.trace.virtual import real_gpu, virtual_gpu
+
+        stack.enter_context(virtual_gpu(recorder, compute=job.compute) if virtual else real_gpu(recorder))
+    if job.run == "eager":
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
+    else:
+        from torchlint.trace.compiled import compile_recording
+
+        keep = Path(job.keep) if job.keep else None
+        stack.enter_context(
+            compile_recording(recorder, target=job.target, keep=keep, whatif=job.whatif, virtual=virtual)
+        )
+
+
+def _environment(job: Job) -> dict[str, object]:
+    def version(package: str) -> str:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return ""
+
+    return {"run": job.run, "python": platform.python_version(), "triton": version("triton"), "target": job.target}
+
+
+def _exit_code(stop: SystemExit) -> int:
+    if isinstance(stop.code, str):
+        print(stop.code, file=sys.stderr)
+    return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else _FAILED
+
+
+def _record_error(recorder: Recorder, error: BaseException) -> str:
+    """Record where the user's code raised; the traceback goes to stderr without the frames of torchlint."""
+    frames = traceback.extract_tb(error.__traceback__)
+    text = "".join(traceback.format_exception_only(error)).strip()
+    kept = [frame for frame in frames if not frame.filename.startswith(os.path.dirname(__file__))]
+    print("Traceback (most recent call last):", file=sys.stderr)
+    print("".join(traceback.format_list(kept)) + text, file=sys.stderr)
+    place = next((frame for frame in reversed(frames) if is_user(frame.filename)), None)
+    file, line, function = "", 0, ""
+    if place is not None:
+        file, line, function = real_path(place.filename), place.lineno or 0, place.name
+    elif isinstance(error, SyntaxError) and error.filename and os.path.exists(error.filename):
+        file, line = real_path(error.filename), error.lineno or 0
+    recorder.emit(Event("error", file, line, function, type(error).__name__, text[-2000:], step=recorder.step))
+    return text.splitlines()[-1][:300]
