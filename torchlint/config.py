@@ -1,0 +1,355 @@
+"""Settings: from the command line over the closest configuration file over what is built in.
+
+A configuration file is torchlint.toml, .torchlint.toml or the `[tool.torchlint]` table of pyproject.toml. As in ruff, only
+the closest one upward counts and nothing is merged, except that a file may build on another one by `extend`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from .failure import Failure
+from .select import Layer, Selectable, Selector, suggestion
+from .version import Range
+
+FORMATS = (
+    "full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "rdjson", "rdjsonl", "junit", "azure",
+    "pylint",
+)  # fmt: skip
+ACCELERATORS = ("cuda", "rocm", "xpu", "mps", "hpu", "npu", "xla", "cpu")
+EXCLUDE = (
+    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d",
+    ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pycache__",
+    "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv",
+)  # fmt: skip
+FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
+
+Kind = Literal["list", "bool", "text", "table"]
+KEYS: dict[str, Kind] = {
+    "select": "list",
+    "ignore": "list",
+    "extend-select": "list",
+    "fixable": "list",
+    "unfixable": "list",
+    "per-file-ignores": "table",
+    "preview": "bool",
+    "exclude": "list",
+    "extend-exclude": "list",
+    "respect-gitignore": "bool",
+    "force-exclude": "bool",
+    "target-torch": "text",
+    "compiled": "list",
+    "accelerators": "list",
+    "output-format": "text",
+    "fix": "bool",
+    "unsafe-fixes": "bool",
+    "fix-only": "bool",
+    "show-fixes": "bool",
+    "extend": "text",
+}
+SELECTORS = ("select", "ignore", "extend-select", "fixable", "unfixable")
+
+Options = Mapping[str, Any]
+"""What one place sets, checked, by the names of `KEYS`; a key that isn't there isn't set."""
+
+
+class ConfigError(Failure):
+    """A configuration that can't be used; the text says where and why."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run does: plain data, resolved. `codes` are the rules that are on, `fixable` those whose fixes may be applied.
+
+    `exclude` are gitignore patterns below `root`; `compiled` names code that is compiled elsewhere, as
+    `package.module:Class.method`; `accelerators` replaces the devices found in the code when it isn't empty;
+    `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run.
+    """
+
+    codes: frozenset[str]
+    fixable: frozenset[str]
+    per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+    exclude: tuple[str, ...] = EXCLUDE
+    respect_gitignore: bool = True
+    force_exclude: bool = False
+    preview: bool = False
+    target_torch: Range | None = None
+    compiled: tuple[str, ...] = ()
+    accelerators: tuple[str, ...] = ()
+    output_format: str = "full"
+    fix: bool = False
+    unsafe_fixes: bool = False
+    fix_only: bool = False
+    show_fixes: bool = False
+    ignore_noqa: bool = False
+    sieve: bool = True
+    root: Path = field(default_factory=Path.cwd)
+    source: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+    def enabled(self, path: Path | str) -> frozenset[str]:
+        """The codes that are on in this file: `codes` less what `per-file-ignores` takes from it.
+
+        A pattern is held against the file's name and its path below `root`; `!` in front turns it round.
+        """
+        if not self.per_file_ignores:
+            return self.codes
+        absolute = Path.cwd() / path
+        below = absolute.relative_to(self.root) if absolute.is_relative_to(self.root) else absolute
+        names = (absolute.name, below.as_posix())
+        hits = (codes for glob, inverted, codes in self._ignores if any(map(glob.fullmatch, names)) is not inverted)
+        return self.codes.difference(*hits)
+
+    @cached_property
+    def _ignores(self) -> tuple[tuple[re.Pattern[str], bool, frozenset[str]], ...]:
+        return tuple((_glob(p.removeprefix("!")), p.startswith("!"), codes) for p, codes in self.per_file_ignores)
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """A shell pattern as ruff reads it: `*` crosses slashes, `**/` may be nothing, `{a,b}` are alternatives."""
+    plain = {"**/": "(?:.*/)?", "**": ".*", "*": ".*", "?": "[^/]"}
+
+    def translate(token: str) -> str:
+        if token.startswith("[") and len(token) > 1:
+            return token.replace("[!", "[^")
+        if token.startswith("{") and len(token) > 1:
+            return "(?:" + "|".join(_glob(part).pattern for part in token[1:-1].split(",")) + ")"
+        return plain.get(token) or re.escape(token)
+
+    tokens = re.findall(r"\*\*/|\*\*|\[[^\]]+\]|\{[^{}]*\}|.", pattern.removeprefix("./"))
+    return re.compile("".join(map(translate, tokens)))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where options stand, so that a message can point there."""
+
+    name: str
+    text: str = ""
+    table: str = ""
+
+    def error(self, message: str, key: str = "") -> ConfigError:
+        line = self._line(key) if key else None
+        if not self.text:
+            return ConfigError(f"{message} from {self.name}")
+        return ConfigError(f"{self.name}:{line}: {message}" if line else f"{self.name}: {message}")
+
+    def _line(self, key: str) -> int | None:
+        lines = self.text.splitlines()
+        header = rf"\s*\[\s*{re.escape(self.table)}\s*[\].]" if self.table else ""
+        first = next((i for i, line in enumerate(lines) if re.match(header, line)), 0)
+        wanted = rf"""\s*(?:\[.*\.)?["']?{re.escape(key)}["']?\s*[=.\]]"""
+        return next((i + 1 for i, line in enumerate(lines) if i >= first and re.match(wanted, line)), None)
+
+
+def find(start: Path) -> Path | None:
+    """The closest configuration file at or above the directory."""
+    for directory in (start, *start.parents):
+        for name in FILES:
+            path = directory / name
+            if path.is_file() and (name != "pyproject.toml" or _has_table(path)):
+                return path
+    return None
+
+
+def _has_table(path: Path) -> bool:
+    """Whether a pyproject.toml configures torchlint; one that doesn't name it isn't parsed."""
+    text = _text(path)
+    return "torchlint" in text and "torchlint" in _parse(text, str(path)).get("tool", {})
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _parse(text: str, name: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.fullmatch(
+            r"(?P<why>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", str(error)
+        )
+        if at is None:
+            raise ConfigError(f"{name}: {error}") from None
+        line = at["line"] or len(text.splitlines())
+        raise ConfigError(f"{name}:{line}: {at['why']}") from None
+
+
+def load(
+    rules: Iterable[Selectable],
+    options: Options | None = None,
+    *,
+    cwd: Path | None = None,
+    config: Sequence[str] = (),
+    isolated: bool = False,
+) -> Settings:
+    """Settings for a run in the directory. `options` come from the command line, `config` from its `--config` arguments.
+
+    Raises ConfigError for everything that is wrong in them; nothing is skipped or guessed.
+    """
+    directory = (cwd or Path.cwd()).absolute()
+    table = tuple(rules)
+    paths = [item for item in config if "=" not in item or Path(directory, item).is_file()]
+    if len(paths) > 1:
+        raise ConfigError("only one `--config` can be a file; let one of the files `extend` the other")
+    if isolated and paths:
+        raise ConfigError("`--isolated` reads no configuration file, `--config` names one")
+    source = None if isolated else (directory / paths[0] if paths else find(directory))
+    layers = _read(source, table, ()) if source else []
+    layers += [_pair(item, table) for item in config if item not in paths]
+    layers += [_checked(options, _Place("the CLI"), table)] if options else []
+    root = source.parent if source and not paths else directory
+    return _resolve(table, layers, root, source)
+
+
+def _read(path: Path, rules: Sequence[Selectable], above: tuple[Path, ...]) -> list[Options]:
+    """The options of a file, after those of the files it extends."""
+    if path in above:
+        raise ConfigError(f"{path}: `extend` leads back to this file")
+    text = _text(path)
+    data = _parse(text, str(path))
+    in_pyproject = path.name == "pyproject.toml"
+    table = data.get("tool", {}).get("torchlint", {}) if in_pyproject else data
+    place = _Place(str(path), text, "tool.torchlint" if in_pyproject else "")
+    options = _checked(table, place, rules)
+    if "extend" not in options:
+        return [options]
+    base = path.parent / Path(options["extend"]).expanduser()
+    if not base.is_file():
+        raise place.error(f"`extend` names {base}, which isn't there", "extend")
+    return [*_read(base, rules, (*above, path)), options]
+
+
+def _pair(text: str, rules: Sequence[Selectable]) -> Options:
+    name = f"`--config {text}`"
+    return _checked(_parse(text, name), _Place(name), rules)
+
+
+def _checked(table: Options, place: _Place, rules: Sequence[Selectable]) -> Options:
+    if not isinstance(table, Mapping):
+        raise place.error(f"`torchlint` must be a table, not {_type(table)}", "torchlint")
+    for key, value in table.items():
+        if key not in KEYS:
+            raise place.error(f"unknown key `{key}`{suggestion(key, KEYS)}", key)
+        if not _TYPES[KEYS[key]][1](value):
+            raise place.error(f"`{key}` must be {_TYPES[KEYS[key]][0]}, not {_type(value)}", key)
+        for message in _VALUES.get(key, lambda _: ())(value):
+            raise place.error(message, key)
+    selector = Selector(rules, preview=True)
+    for key in SELECTORS:
+        _check_selectors(selector, table.get(key, ()), key, place, key)
+    for pattern, selectors in table.get("per-file-ignores", {}).items():
+        _check_selectors(selector, selectors, "per-file-ignores", place, pattern)
+    return table
+
+
+def _check_selectors(selector: Selector, words: Iterable[str], option: str, place: _Place, key: str) -> None:
+    for word in words:
+        try:
+            selector.codes(word)
+        except Failure as error:
+            unknown, _, hint = str(error).partition(";")
+            message = f"{unknown} in `{option}`"
+            if place.text:
+                raise place.error(message + (f";{hint}" if hint else ""), key) from None
+            raise ConfigError(f"{message} from {place.name}" + (f";{hint}" if hint else "")) from None
+
+
+def _type(value: object) -> str:
+    names = {
+        bool: "a boolean",
+        str: "a string",
+        int: "an integer",
+        float: "a number",
+        list: "a list with other things in it",
+        dict: "a table",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+def _strings(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+
+
+def _table(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(_strings, value.values()))
+
+
+_TYPES: dict[Kind, tuple[str, Callable[[object], bool]]] = {
+    "list": ("a list of strings", _strings),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
+    "text": ("a string", lambda value: isinstance(value, str)),
+    "table": ("a table of lists of strings", _table),
+}
+
+
+def _one_of(option: str, values: Iterable[str], known: Sequence[str]) -> list[str]:
+    unknown = (value for value in values if value not in known)
+    return [f"`{option}` can't be `{v}`{suggestion(v, known) or '; it can be ' + ', '.join(known)}" for v in unknown]
+
+
+def _bad_target(value: str) -> list[str]:
+    try:
+        Range.parse(value or "nothing")
+    except ValueError as error:
+        return [f"`target-torch` can't be used: {error}"]
+    return []
+
+
+def _bad_compiled(value: Iterable[str]) -> list[str]:
+    odd = (item for item in value if not re.fullmatch(r"[\w.*]+:[\w.*]+", item))
+    return [f"`compiled` can't be `{item}`; it looks like `package.module:Class.method`" for item in odd]
+
+
+_VALUES: dict[str, Callable[[Any], Sequence[str]]] = {
+    "output-format": lambda value: _one_of("output-format", [value], FORMATS),
+    "accelerators": lambda value: _one_of("accelerators", value, ACCELERATORS),
+    "target-torch": _bad_target,
+    "compiled": _bad_compiled,
+}
+
+
+def _resolve(rules: Sequence[Selectable], layers: Sequence[Options], root: Path, source: Path | None) -> Settings:
+    merged: dict[str, Any] = {}
+    for options in layers:
+        merged.update(options)
+    preview = merged.get("preview", False)
+    selector = Selector(rules, preview=preview)
+    selection = [Layer(_maybe(o, "select"), o.get("ignore", ()), o.get("extend-select", ())) for o in layers]
+    fixes = [Layer(_maybe(o, "fixable"), o.get("unfixable", ())) for o in layers]
+    everything = frozenset(rule.code for rule in rules)
+    plain = ("respect-gitignore", "force-exclude", "output-format", "fix", "unsafe-fixes", "fix-only", "show-fixes")
+    return Settings(
+        codes=selector.resolve(selection, selector.defaults()),
+        fixable=Selector(rules, preview=preview, gated=False).resolve(fixes, everything),
+        per_file_ignores=tuple(
+            (pattern, frozenset[str]().union(*map(selector.codes, words)))
+            for pattern, words in merged.get("per-file-ignores", {}).items()
+        ),
+        exclude=(*merged.get("exclude", EXCLUDE), *(item for o in layers for item in o.get("extend-exclude", ()))),
+        preview=preview,
+        target_torch=Range.parse(merged["target-torch"]) if "target-torch" in merged else None,
+        compiled=tuple(merged.get("compiled", ())),
+        accelerators=tuple(merged.get("accelerators", ())),
+        root=root,
+        source=source,
+        warnings=selector.warnings(selection),
+        **{key.replace("-", "_"): merged[key] for key in plain if key in merged},
+    )
+
+
+def _maybe(options: Options, key: str) -> tuple[str, ...] | None:
+    return tuple(options[key]) if key in options else None

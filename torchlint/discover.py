@@ -1,0 +1,226 @@
+"""Which files to read: arguments and directories to Python files, without what git or the settings leave out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .config import Settings
+from .failure import Failure
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+SUFFIXES = (".py", ".pyi")
+ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git")
+_GLOB = frozenset("*?[!/\\")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The files in order, each once, and what could not be looked into."""
+
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def discover(paths: Iterable[Path | str], settings: Settings) -> Found:
+    """The Python files that the paths stand for, sorted within each directory; relative to the working directory if below it.
+
+    A file that is named is taken whatever it is called, unless `force_exclude` leaves it out.
+    Links to directories are not followed. Raises Failure for a path that isn't there.
+    """
+    walk = _Walk(settings)
+    for path in paths:
+        walk.add(_normal(str(path)))
+    return walk.found()
+
+
+def project_root(start: Path) -> Path | None:
+    """The nearest directory at or above `start` that looks like a project's; never the home directory or the root."""
+    start = start.absolute()
+    home = Path.home()
+    for directory in (start, *start.parents):
+        if directory in (home, Path(directory.anchor)):
+            return None
+        if any((directory / mark).exists() for mark in ROOT_MARKS):
+            return directory
+    return None
+
+
+class ProjectFiles(Sequence[Path]):
+    """The Python files of a project less those that are linted anyway; looked for at first use."""
+
+    def __init__(self, root: Path | None, linted: Iterable[Path], settings: Settings) -> None:
+        self._root = root
+        self._linted = linted
+        self._settings = settings
+
+    @cached_property
+    def _files(self) -> tuple[Path, ...]:
+        if self._root is None:
+            return ()
+        linted = {os.path.abspath(path) for path in self._linted}
+        files = discover([self._root], self._settings).files
+        return tuple(path for path in files if os.path.abspath(path) not in linted)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # two overloads for a tuple's own
+        return self._files[index]
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+def _normal(path: str) -> str:
+    path = os.path.normpath(path)
+    below = os.path.join(os.getcwd(), "")
+    return path.removeprefix(below)
+
+
+@dataclass
+class _Walk:
+    settings: Settings
+    files: dict[str, str] = field(default_factory=dict)
+    """Absolute path to the path to show."""
+    links: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, path: str) -> None:
+        if self.settings.force_exclude and self.excluded_above(path):
+            return
+        if os.path.isdir(path):
+            self.directory(path, _inherited(path) if self.settings.respect_gitignore else [])
+        elif os.path.exists(path):
+            self.files.setdefault(os.path.abspath(path), path)
+        elif os.path.islink(path):
+            raise Failure(f"{path}: the link leads nowhere")
+        else:
+            raise Failure(f"{path}: No such file or directory")
+
+    def directory(self, path: str, ignores: list[_Ignore]) -> None:
+        try:
+            with os.scandir(path) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError as error:
+            self.warnings.append(f"{path}: {error.strerror}; nothing in it was looked at")
+            return
+        if self.settings.respect_gitignore:
+            names = {entry.name for entry in entries}
+            base = os.path.abspath(path)
+            if ".git" in names:
+                ignores = _ignore_files(base, os.path.join(".git", "info", "exclude"))
+            if ".gitignore" in names and (ignores or _repository(base)):
+                ignores = [*ignores, *_ignore_files(base, ".gitignore")]
+        for entry in entries:
+            self.entry(path, entry, ignores)
+
+    def entry(self, parent: str, entry: os.DirEntry[str], ignores: list[_Ignore]) -> None:
+        is_directory = entry.is_dir(follow_symlinks=False)
+        if not is_directory and not entry.name.endswith(SUFFIXES):
+            return
+        path = entry.name if parent == "." else os.path.join(parent, entry.name)
+        if entry.name in self.names or (self.patterns and self.excluded(path, is_directory)):
+            return
+        if ignores and _ignored(os.path.abspath(path), is_directory, ignores):
+            return
+        if is_directory:
+            self.directory(path, ignores)
+        elif not entry.is_symlink():
+            self.files.setdefault(os.path.abspath(path), path)
+        elif entry.is_file():
+            self.links.append(path)
+
+    def found(self) -> Found:
+        targets = {os.path.realpath(path) for path in self.files} if self.links else set()
+        for link in self.links:
+            if (target := os.path.realpath(link)) not in targets:
+                targets.add(target)
+                self.files.setdefault(os.path.abspath(link), link)
+        return Found(tuple(map(Path, self.files.values())), tuple(self.warnings))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The exclude patterns that are names."""
+        return frozenset(pattern for pattern in self.settings.exclude if not _GLOB.intersection(pattern))
+
+    @cached_property
+    def patterns(self) -> GitIgnoreSpec | None:
+        """The other exclude patterns."""
+        patterns = [pattern for pattern in self.settings.exclude if _GLOB.intersection(pattern)]
+        return _spec(patterns) if patterns else None
+
+    def excluded(self, path: str, is_directory: bool) -> bool:
+        assert self.patterns is not None
+        return bool(self.patterns.check_file(_below(os.path.abspath(path), self.settings.root, is_directory)).include)
+
+    def excluded_above(self, path: str) -> bool:
+        """Whether a path that was named, or a directory it lies in, is excluded."""
+        below = _below(os.path.abspath(path), self.settings.root, os.path.isdir(path))
+        if self.names.intersection(below.split("/")):
+            return True
+        return bool(self.patterns and self.patterns.check_file(below).include)
+
+
+@dataclass(frozen=True)
+class _Ignore:
+    """One file of ignore patterns and the directory they are relative to."""
+
+    base: str
+    spec: GitIgnoreSpec
+
+
+def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def _below(path: str, root: Path | str, is_directory: bool) -> str:
+    base = os.path.join(str(root), "")
+    below = path[len(base) :] if path.startswith(base) else path.lstrip(os.sep)
+    return below.replace(os.sep, "/") + ("/" if is_directory else "")
+
+
+def _ignored(path: str, is_directory: bool, ignores: list[_Ignore]) -> bool:
+    """Whether git would ignore the path: the deepest file with something to say decides."""
+    for ignore in reversed(ignores):
+        verdict = ignore.spec.check_file(_below(path, ignore.base, is_directory)).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _ignore_files(base: str, name: str) -> list[_Ignore]:
+    try:
+        lines = Path(base, name).read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    wanted = [line for line in lines if line.strip() and not line.startswith("#")]
+    return [_Ignore(base, _spec(wanted))] if wanted else []
+
+
+def _repository(path: str) -> str | None:
+    """The directory at or above an absolute path that git works in."""
+    return next((str(d) for d in (Path(path), *Path(path).parents) if (d / ".git").exists()), None)
+
+
+def _inherited(path: str) -> list[_Ignore]:
+    """What the directories above say; nothing if they say to ignore this one, for it was asked for by name."""
+    start = os.path.abspath(path)
+    repository = _repository(start)
+    if repository is None or repository == start:
+        return []
+    ignores = _ignore_files(repository, os.path.join(".git", "info", "exclude"))
+    for directory in _between(repository, start):
+        ignores += _ignore_files(directory, ".gitignore")
+    return [] if _ignored(start, True, ignores) else ignores
+
+
+def _between(top: str, bottom: str) -> Iterator[str]:
+    """The directories from the top down to the one above the bottom."""
+    parents = Path(bottom).parents
+    return (str(d) for d in reversed(parents) if str(d) == top or Path(top) in d.parents)
