@@ -1,0 +1,445 @@
+"""libcst, reached last: the lossless tree of one statement, joined to `ast` by byte span, and the edits fixers make with it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from .finding import Edit
+from .source import Source
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+Span = tuple[int, int]
+
+_SAME_NAME = (
+    "AnnAssign Assert Assign Attribute AugAssign Await Break Call ClassDef Continue Dict DictComp ExceptHandler Expr For "
+    "FunctionDef GeneratorExp Global If IfExp Import ImportFrom Lambda List ListComp Match Name NamedExpr Nonlocal Pass "
+    "Raise Return Set SetComp Slice Subscript Try TryStar Tuple TypeAlias While With Yield"
+)
+_KINDS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in _SAME_NAME.split()},
+    "alias": ("ImportAlias", "ImportStar"),
+    "AsyncFor": ("For",),
+    "AsyncFunctionDef": ("FunctionDef",),
+    "AsyncWith": ("With",),
+    "BinOp": ("BinaryOperation",),
+    "BoolOp": ("BooleanOperation",),
+    "Compare": ("Comparison",),
+    "Constant": ("SimpleString", "ConcatenatedString", "Integer", "Float", "Imaginary", "Name", "Ellipsis"),
+    "Delete": ("Del",),
+    "JoinedStr": ("FormattedString", "ConcatenatedString"),
+    "keyword": ("Arg",),
+    "Starred": ("StarredElement", "Arg"),
+    "TemplateStr": ("TemplatedString", "ConcatenatedString"),
+    "UnaryOp": ("UnaryOperation",),
+    "YieldFrom": ("Yield",),
+}
+"""The libcst classes of each `ast` class. A tuple without parentheses in a subscript has none."""
+
+_IN_FSTRINGS = sys.version_info >= (3, 12)  # before, `ast` gives wrong positions inside f-strings
+_LONE_CR = re.compile(r"\r(?!\n)")
+_NEWLINE = re.compile(r"\r\n?|\n")
+_KEYWORD = re.compile(r"\s*(\w+)\s*=(?!=)")
+
+
+class _Recorder:
+    """Notes the bytes that a node writes."""
+
+    __slots__ = ("_end_node", "_node", "_spans", "_start", "_start_node")
+
+    def __init__(
+        self, spans: _Spans, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
+    ) -> None:
+        self._spans = spans
+        self._node = node
+        self._start_node = start_node
+        self._end_node = end_node
+
+    def __enter__(self) -> None:
+        self._start = self._spans.at
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        spans = self._spans.spans
+        start = spans[self._start_node][0] if self._start_node is not None else self._start
+        end = spans[self._end_node][1] if self._end_node is not None else self._spans.at
+        spans[self._node] = (start, end)
+
+
+class _Spans:
+    """Stands in for libcst's CodegenState: writes a module out once and notes where each node lies, `at` bytes further on."""
+
+    def __init__(self, module: cst.Module, at: int) -> None:
+        self.default_indent = module.default_indent
+        self.default_newline = module.default_newline
+        self.at = at
+        self.tokens: list[str] = []
+        self.spans: dict[cst.CSTNode, Span] = {}
+        self._indents: list[str] = []
+        self._starts: list[int] = []
+        module._codegen(cast(Any, self))
+
+    def increase_indent(self, value: str) -> None:
+        self._indents.append(value)
+
+    def decrease_indent(self) -> None:
+        self._indents.pop()
+
+    def add_indent_tokens(self) -> None:
+        for token in self._indents:
+            self.add_token(token)
+
+    def add_token(self, value: str) -> None:
+        self.tokens.append(value)
+        self.at += len(value) if value.isascii() else len(value.encode())
+
+    def pop_trailing_newline(self) -> None:
+        self.tokens.pop()
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        self._starts.append(self.at)
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self._starts.pop()
+        self.spans.setdefault(node, (start, self.at))
+
+    def record_syntactic_position(
+        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
+    ) -> _Recorder:
+        return _Recorder(self, node, start_node, end_node)
+
+
+@dataclass(eq=False, slots=True)
+class _Slice:
+    """A parsed piece of the file: the nodes' bytes, and the nodes by the span that `ast` gives them."""
+
+    home: ast.stmt | ast.Module
+    spans: dict[cst.CSTNode, Span]
+    at: dict[Span, list[cst.CSTNode]] = field(default_factory=dict)
+    borrowed: dict[cst.CSTNode, Span] = field(default_factory=dict)
+    """For `x for x in y` in `f(x for x in y)`: with the parentheses of the call, as `ast` has it."""
+
+    def __post_init__(self) -> None:
+        for node, span in self.spans.items():
+            kind = type(node).__name__
+            if kind in ("Tuple", "GeneratorExp") and (left := getattr(node, "lpar", None)):
+                # `ast` counts the parentheses that make it a tuple
+                span = self.spans[node] = (self.spans[left[-1]][0], self.spans[cast(Any, node).rpar[0]][1])
+            self.at.setdefault(span, []).append(node)
+            if kind == "Call" and len(args := cast(Any, node).args) == 1 and _bare_generator(args[0]):
+                start = self.spans[cast(Any, node).whitespace_before_args][0] - 1
+                self.at.setdefault((start, span[1]), []).append(args[0].value)
+                self.borrowed[args[0].value] = (start, span[1])
+
+
+def _bare_generator(arg: cst.Arg) -> bool:
+    """Is it the x of `f(x for x in y)`, which borrows the parentheses of the call?"""
+    return type(arg.value).__name__ == "GeneratorExp" and not arg.value.lpar
+
+
+class Tree:
+    """The libcst nodes of a file, each statement parsed when it is first asked for.
+
+    All positions are byte offsets in `source.data`; `module` is what `source.parse()` gave.
+    """
+
+    def __init__(self, source: Source, module: ast.Module) -> None:
+        self.source = source
+        self.module = module
+        self._parsed: dict[tuple[int, bool], _Slice | None] = {}
+        self._owner: dict[cst.CSTNode, _Slice] = {}
+        self._counterparts: dict[int, dict[Span, list[ast.AST]]] = {}
+
+    # Nodes
+
+    def node(self, target: ast.AST, chain: Sequence[ast.stmt]) -> cst.CSTNode:
+        """The libcst node of an expression or statement; `chain` is the statements around it, innermost first.
+
+        The first of the chain is `target` itself if that is a statement. Raises LookupError for what has no node of its own
+        (`a, b` in `x[a, b]`), for what libcst can't parse, and inside f-strings before Python 3.12.
+        """
+        kinds = _KINDS.get(type(target).__name__, ())
+        if not kinds:
+            raise LookupError(f"no libcst node for ast.{type(target).__name__}")
+        if not _IN_FSTRINGS and chain and all(node is not target for node in _walk(chain[0], inner=False)):
+            raise LookupError("the position of an expression in an f-string is not known before Python 3.12")
+        span = self._ast_span(target)
+        for piece in self._slices(target, chain):
+            for node in piece.at.get(span, ()):
+                if type(node).__name__ in kinds:
+                    return node
+            break
+        raise LookupError(f"no libcst node for ast.{type(target).__name__} at {self.source.position(span[0])}")
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """The bytes of a node that `node` returned, or of one below it. As in `ast`, without parentheses around it."""
+        return self._owner[node].spans[node]
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The source text of a node."""
+        start, end = self.span(node)
+        return self.source.data[start:end].decode()
+
+    def counterpart(self, node: cst.CSTNode) -> ast.AST | None:
+        """The `ast` node of a libcst node; None if there is none, or inside f-strings before Python 3.12."""
+        piece = self._owner[node]
+        known = self._counterparts.get(id(piece.home))
+        if known is None:
+            known = self._counterparts[id(piece.home)] = {}
+            for one in _walk(piece.home, inner=True):
+                if hasattr(one, "lineno"):
+                    known.setdefault(self._ast_span(one), []).append(one)
+        span = piece.borrowed.get(node, piece.spans[node])
+        kind = type(node).__name__
+        return next((one for one in known.get(span, ()) if kind in _KINDS.get(type(one).__name__, ())), None)
+
+    def _ast_span(self, node: ast.AST) -> Span:
+        place = cast(ast.expr, node)
+        offset = self.source.offset
+        return offset(place.lineno, place.col_offset), offset(place.end_lineno or 0, place.end_col_offset or 0)
+
+    def _slices(self, target: ast.AST, chain: Sequence[ast.stmt]) -> Iterator[_Slice]:
+        """The pieces to look in: what is parsed already, then the innermost statement, and outwards if libcst can't parse that."""
+        for home in (*chain, self.module):
+            if piece := self._parsed.get((id(home), True)):
+                yield piece
+        for statement in chain:
+            whole = target is statement or statement is not chain[0]
+            if piece := self._parse(statement, whole):
+                yield piece
+        if piece := self._parse(self.module, True):
+            yield piece
+
+    def _parse(self, home: ast.stmt | ast.Module, whole: bool) -> _Slice | None:
+        key = (id(home), whole)
+        if key not in self._parsed:
+            piece = self._parsed[key] = self._slice(home, whole)
+            if piece:
+                self._owner.update(dict.fromkeys(piece.spans, piece))
+        return self._parsed[key]
+
+    def _slice(self, home: ast.stmt | ast.Module, whole: bool) -> _Slice | None:
+        """Parse a statement, or its header if not `whole`; None if libcst can't, or if it does not write the same text again."""
+        import libcst
+
+        region = (b"", 0, len(self.source.data), b"") if isinstance(home, ast.Module) else self._region(home, whole)
+        if region is None:
+            return None
+        before, start, end, after = region
+        text = (before + self.source.data[start:end] + after).decode()
+        if "\r" in text:
+            text = _LONE_CR.sub("\n", text)
+        try:
+            module = libcst.parse_module(text)
+            written = _Spans(module, start - len(before))
+        except (libcst.ParserSyntaxError, libcst.CSTValidationError, RecursionError):
+            return None
+        return _Slice(home, written.spans) if "".join(written.tokens) == text else None
+
+    def _region(self, statement: ast.stmt, whole: bool) -> tuple[bytes, int, int, bytes] | None:
+        """What to parse for a statement: the text before it, its first and last byte, the text after it."""
+        start, end = self._statement_span(statement)
+        body: list[ast.stmt] | None = getattr(statement, "body", None)
+        if body is None and not isinstance(statement, ast.Match):
+            return b"", start, end, b""
+        indent = self._line_start(start)[1].rpartition(b"\f")[2]
+        if indent.strip(b" \t"):
+            return None
+        before = b"if 1:\n" if indent else b""
+        if isinstance(statement, ast.If) and self.source.data.startswith(b"elif", start):
+            before += indent + b"if 1: pass\n"
+        before += indent
+        if whole or body is None or isinstance(statement, ast.Try | _TRY_STAR):
+            return before, start, end, b"\n"
+        return before, start, self._statement_span(body[0])[0], b"pass\n"
+
+    def _statement_span(self, statement: ast.stmt) -> Span:
+        """The bytes of a statement, decorators and all."""
+        start, end = self._ast_span(statement)
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        if decorators:
+            start = self.source.data.rindex(b"@", 0, self._ast_span(decorators[0])[0])
+        return start, end
+
+    def _line_start(self, offset: int) -> tuple[int, bytes]:
+        """Where the line of an offset starts, and what stands on it before."""
+        lines = self.source.lines
+        start = lines[bisect_right(lines, offset) - 1]
+        return start, self.source.data[start:offset]
+
+    def _line_end(self, offset: int) -> tuple[int, int]:
+        """Where the line of an offset ends, without and with its newline."""
+        data, lines = self.source.data, self.source.lines
+        line = bisect_right(lines, offset)
+        after = lines[line] if line < len(lines) else len(data)
+        return offset + len(data[offset:after].rstrip(b"\r\n")), after
+
+    # Edits
+
+    def _bytes(self, code: str) -> bytes:
+        """Code as bytes, with the newlines of the file."""
+        return _NEWLINE.sub(self.source.newline.replace("\\", r"\\"), code).encode()
+
+    def replace(self, node: cst.CSTNode, code: str) -> Edit:
+        """Put code where the node is; parentheses around the node stay."""
+        return Edit(*self.span(node), self._bytes(code))
+
+    def insert_before(self, node: cst.CSTNode, code: str) -> Edit:
+        start, _ = self.span(node)
+        return Edit(start, start, self._bytes(code))
+
+    def insert_after(self, node: cst.CSTNode, code: str) -> Edit:
+        _, end = self.span(node)
+        return Edit(end, end, self._bytes(code))
+
+    def delete(self, node: cst.CSTNode) -> Edit:
+        return Edit(*self.span(node), b"")
+
+    def remove_argument(self, call: cst.Call, arg: cst.Arg) -> Edit:
+        """Take an argument out of a call with its comma and its space, or its line. Comments stay."""
+        data = self.source.data
+        start, end = self.span(arg)
+        at = call.args.index(arg)
+        opened, closed = self._parentheses(call)
+        if len(call.args) == 1 and b"#" not in data[opened:start] + data[end:closed]:
+            return Edit(opened, closed, b"")
+        comma = self._after_comma(arg)
+        if comma is None and at:
+            before = self.span(call.args[at - 1])[1]
+            if b"#" not in data[before:start]:
+                return Edit(before, end, b"")
+        end = comma or end
+        line_start, indent = self._line_start(start)
+        line_end, next_line = self._line_end(end)
+        rest = data[end:line_end].lstrip(b" \t")
+        if not rest and not indent.strip():
+            return Edit(line_start, next_line, b"")
+        if (not rest or rest[:1] in b"#)") and indent.strip():
+            return Edit(start - (len(indent) - len(indent.rstrip(b" \t"))), end, b"")
+        return Edit(start, line_end - len(rest), b"")
+
+    def add_argument(self, call: cst.Call, code: str) -> Edit | None:
+        """Write an argument after the last one, in the layout of the call.
+
+        None where that can't be done safely: `**kwargs` might hold the keyword already, a keyword that is there is not
+        given twice, a positional argument can't follow a keyword, a bare generator must stand alone.
+        """
+        keyword = match[1] if (match := _KEYWORD.match(code)) else None
+        for arg in call.args:
+            taken = arg.keyword is not None and arg.keyword.value == keyword
+            if arg.star == "**" or taken or _bare_generator(arg) or (keyword is None and (arg.keyword or arg.star)):
+                return None
+        if not call.args:
+            opened, _ = self._parentheses(call)
+            return Edit(opened, opened, self._bytes(code))
+        last = call.args[-1]
+        start, end = self.span(last)
+        _, indent = self._line_start(start)
+        if indent.strip():
+            return Edit(end, end, self._bytes(f", {code}"))
+        comma = self._after_comma(last)
+        line_end, _ = self._line_end(comma or end)
+        between = self.source.data[comma or end : line_end]
+        line = self._bytes("\n") + indent + self._bytes(code)
+        if between.strip() and not between.lstrip().startswith(b"#"):
+            return Edit(end, end, b"," + line)
+        if comma is not None:
+            return Edit(line_end, line_end, line + b",")
+        return Edit(end, line_end, b"," + between + line)
+
+    def _parentheses(self, call: cst.Call) -> Span:
+        """Where a call's arguments begin and end: after `(` and before `)`."""
+        return self.span(call.whitespace_before_args)[0], self.span(call)[1] - 1
+
+    def _after_comma(self, arg: cst.Arg) -> int | None:
+        """The end of the comma after an argument."""
+        space = getattr(arg.comma, "whitespace_before", None)
+        return None if space is None else self.span(space)[1] + 1
+
+    def add_decorator(self, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, code: str) -> Edit:
+        """Decorate a function or class, nearest to it: below `@staticmethod` and the like."""
+        start, _ = self._ast_span(function)
+        _, indent = self._line_start(start)
+        return Edit(start, start, self._bytes(code) + self._bytes("\n") + indent)
+
+    def add_import(self, line: str) -> tuple[Edit, ...]:
+        """Write an import after the last one at the top of the file; nothing if it is there already."""
+        wanted = ast.dump(ast.parse(line).body[0])
+        body = self.module.body
+        if any(isinstance(one, ast.Import | ast.ImportFrom) and ast.dump(one) == wanted for one in body):
+            return ()
+        top = 0
+        while top < len(body) and (
+            isinstance(body[top], ast.Import | ast.ImportFrom) or (top == 0 and _docstring(body[0]))
+        ):
+            top += 1
+        if not top:
+            at = self._line_start(self._statement_span(body[0])[0])[0] if body else len(self.source.data)
+            return (Edit(at, at, self._bytes(f"{line}\n")),)
+        gap = "\n" if _docstring(body[top - 1]) else ""
+        while top < len(body) and body[top].lineno == body[top - 1].end_lineno:  # after a semicolon
+            top += 1
+        line_end, at = self._line_end(self._ast_span(body[top - 1])[1])
+        code = f"\n{gap}{line}" if line_end == at else f"{gap}{line}\n"
+        return (Edit(at, at, self._bytes(code)),)
+
+    def delete_statement(self, statement: ast.stmt) -> Edit | None:
+        """Delete a statement and its line; `pass` takes its place if its block would be empty.
+
+        None if it shares its line with another statement.
+        """
+        data = self.source.data
+        start, end = self._statement_span(statement)
+        line_start, before = self._line_start(start)
+        line_end, next_line = self._line_end(end)
+        rest = data[end:line_end].strip(b" \t\f;")
+        continued = data[:line_start].rstrip(b"\r\n").endswith(b"\\")
+        if before.strip() or continued or (rest and not rest.startswith(b"#")):
+            return None
+        if self._alone(statement):
+            return Edit(start, end, b"pass")
+        return Edit(line_start, next_line, b"")
+
+    def _alone(self, statement: ast.stmt) -> bool:
+        """Is it the only statement of its block?"""
+        return any(block[0] is statement and len(block) == 1 for block in self._blocks)
+
+    @cached_property
+    def _blocks(self) -> list[list[ast.stmt]]:
+        """The statements of every block but the module."""
+        names = ("body", "orelse", "finalbody")
+        nodes = [node for node in ast.walk(self.module) if node is not self.module]
+        blocks = [getattr(node, name, None) for node in nodes for name in names]
+        return [block for block in blocks if isinstance(block, list) and block]
+
+    def indent(self, code: str, like_line: int) -> str:
+        """Code moved to the right as far as a line of the file is; its first line too."""
+        text = self.source.line_text(like_line)
+        margin = text[: len(text) - len(text.lstrip(" \t\f"))].rpartition("\f")[2]
+        return "".join(margin + line if line.strip() else line for line in code.splitlines(keepends=True))
+
+
+_TRY_STAR: Any = getattr(ast, "TryStar", ast.Try)
+
+
+def _docstring(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    return isinstance(statement, ast.Expr) and isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _walk(home: ast.AST, *, inner: bool) -> Iterator[ast.AST]:
+    """The nodes whose position is known; without those of `inner` statements on demand."""
+    todo = [home]
+    while todo:
+        node = todo.pop()
+        yield node
+        if _IN_FSTRINGS or not isinstance(node, ast.JoinedStr):
+            todo += [child for child in ast.iter_child_nodes(node) if inner or not isinstance(child, ast.stmt)]
