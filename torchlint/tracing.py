@@ -121,7 +121,8 @@ def _spawn(job: Job) -> Child:
         )
         assert process.stdout is not None
         assert process.stderr is not None
-        with _killed_in_the_end(process), _Tail(process.stdout) as output, _Tail(process.stderr) as errors:
+        output, errors = _Tail(process.stdout), _Tail(process.stderr)
+        with _killed_in_the_end(process), output, errors:
             killed = not _wait(process, job.seconds + _GRACE)
             _kill_group(process)  # before the process is reaped: its number can't be another's yet
             returncode = process.wait()
@@ -197,9 +198,8 @@ class _Tail:
                     self._cut = True
                     del self._bytes[:-_TAIL]
 
-    def __enter__(self) -> _Tail:
+    def __enter__(self) -> None:
         self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._thread.join(2.0)  # a process in a session of its own may hold the pipe open
