@@ -1,0 +1,325 @@
+"""The compile half of a trace: the user's torch.compile regions run, and everything they tell becomes events.
+
+The captured graphs are executed as they are, on the CPU, so that values stay those of the plain run; beside it the
+Triton code that Inductor would launch for the target is generated and counted, without a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from torchlint.event import Event
+from torchlint.trace import private_inductor as private
+from torchlint.trace.breaks import EventSink, Frame, TraceLog, reading_trace_log
+from torchlint.trace.codegen import CodegenFailure, GeneratedGraph, Kernel, TritonGenerator, count_operators
+
+Call = Callable[..., Any]
+
+
+@contextmanager
+def compile_recording(
+    recorder: EventSink, *, target: str = "sm_90", keep: Path | None = None, whatif: bool = False, virtual: bool = True
+) -> Iterator[None]:
+    """Record graph breaks, recompiles, graphs and kernels of all compiled regions that run inside the block.
+
+    `target` is the GPU that code is generated for (`sm_80`, `sm_90`, ...; ValueError for an unknown one); the code is
+    kept in the folder `keep`. With `whatif`, each root module is compiled after the first step, as if the program had
+    asked for it. With `virtual`, the tensors are those of the virtual GPU, and Dynamo is told the same.
+    """
+    generator = TritonGenerator(target)
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    private.import_inductor()
+    device: _PlainDevice = _VirtualDevice() if virtual else _PlainDevice()
+    torch._dynamo.reset()
+    with ExitStack() as stack:
+        stack.callback(torch._dynamo.reset)
+        log = stack.enter_context(reading_trace_log(recorder))
+        regions = _Regions(recorder, log, generator, device, keep)
+        stack.callback(regions.flush)
+        stack.enter_context(private.compiled_calls(regions.around))
+        stack.enter_context(private.compile_backends(regions.inductor, regions.other_backend))
+        stack.enter_context(device.in_dynamo())
+        if whatif:
+            stack.enter_context(_compiling_after_first_step(recorder))
+        yield
+
+
+# --- where the tensors are ---------------------------------------------------------------------------------------
+
+
+class _PlainDevice:
+    """Tensors are where they say."""
+
+    def plain(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def in_dynamo(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def carry(self, inputs: object, outputs: object) -> None:
+        """Outputs are already where they say."""
+
+
+class _VirtualDevice(_PlainDevice):
+    """Tensors are CPU tensors that answer as `cuda:0`; compiled regions see them plain."""
+
+    def plain(self) -> AbstractContextManager[object]:
+        from torchlint.trace.virtual import plain
+
+        return plain()
+
+    def in_dynamo(self) -> AbstractContextManager[object]:
+        from torchlint.trace.dynamo_device import cuda_in_dynamo
+
+        return cuda_in_dynamo()
+
+    def carry(self, inputs: object, outputs: object) -> None:
+        """Outputs are on the virtual GPU if an input is: what happened in between was out of its sight."""
+        from torchlint.trace.virtual import tags
+
+        if any(isinstance(leaf, torch.Tensor) and tags.is_cuda(leaf) for leaf in tree_leaves(inputs)):
+            for leaf in tree_leaves(outputs):
+                if isinstance(leaf, torch.Tensor):
+                    tags.mark_cuda(leaf)
+
+
+# --- compiled regions --------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Graph:
+    """One direction of a compiled graph, and how often it ran in the current step."""
+
+    name: str
+    place: Frame
+    data: dict[str, object]
+    step: int = -1
+    told: int = 0
+    ran: int = 0
+
+    def event(self, count: int) -> Event:
+        place = self.place
+        return Event(
+            "graph",
+            place.file,
+            place.line,
+            place.function,
+            name=self.name,
+            count=count,
+            step=self.step,
+            data=self.data,
+        )
+
+
+class _Regions:
+    """Everything that is compiled: runs it, generates its code, counts its executions."""
+
+    def __init__(
+        self, recorder: EventSink, log: TraceLog, generator: TritonGenerator, device: _PlainDevice, keep: Path | None
+    ) -> None:
+        self._recorder = recorder
+        self._log = log
+        self._generator = generator
+        self._device = device
+        self._keep = keep
+        self._depth = 0
+        self._graphs: list[_Graph] = []
+        self._names: dict[str, int] = {}
+
+    def around(self, compiled: Call) -> Call:
+        """A compiled callable: it runs with plain tensors and tells its breaks at the end of the outermost call."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._depth += 1
+            try:
+                with self._device.plain():
+                    outputs = compiled(*args, **kwargs)
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._log.flush()
+            self._device.carry((args, kwargs), outputs)
+            return outputs
+
+        return call
+
+    # backends
+
+    def inductor(
+        self, graph: Any, inputs: Sequence[Any], settings: Mapping[str, object], original: private.Backend
+    ) -> Call:
+        """What runs instead of Inductor's code for `graph`."""
+        place, name = self._name()
+        generated = self._generator.generate(graph, inputs, settings)
+        codes = {code.backward: code for code in generated if isinstance(code, GeneratedGraph)}
+        for failure in generated:
+            if isinstance(failure, CodegenFailure):
+                self._tell_failure(place, name, failure)
+        forward = self._graph(name, place, codes.get(False), count_operators(graph))
+        backward = self._graph(f"{name} backward", place, codes[True]) if True in codes else None
+        return self._counted(graph.forward, forward, backward)
+
+    def other_backend(self, graph: Any, inputs: Sequence[Any], backend: str, original: private.Backend) -> Call:
+        """A backend that the user chose runs as it is; its kernels are its own affair."""
+        place, name = self._name()
+        forward = self._graph(name, place, None, count_operators(graph), backend)
+        return self._counted(original(graph, inputs), forward, None)
+
+    def _name(self) -> tuple[Frame, str]:
+        compile_id = private.current_compile_id()
+        name = "/".join(map(str, compile_id))
+        seen = self._names[name] = self._names.get(name, 0) + 1  # the user's torch._dynamo.reset() starts anew
+        return self._log.frames.get(compile_id[0], Frame("", 0, "")), name if seen == 1 else f"{name}#{seen}"
+
+    def _graph(
+        self, name: str, place: Frame, code: GeneratedGraph | None, operators: int = 0, backend: str = "inductor"
+    ) -> _Graph:
+        data: dict[str, object] = {"ops": code.operators if code else operators, "backward": False, "backend": backend}
+        if code is not None:
+            data |= {
+                "triton": code.launches(extern=False),
+                "extern": code.launches(extern=True),
+                "backward": code.backward,
+                "target": self._generator.target,
+            }
+            for kernel in code.kernels:
+                self._tell_kernel(name, place, kernel)
+            if self._keep is not None:
+                file_name = re.sub(r"\W+", "_", f"graph {name} {place.function}") + ".py"
+                (self._keep / file_name).write_text(code.source, encoding="utf-8")
+                data["source"] = str(self._keep / file_name)
+        graph = _Graph(name, place, data)
+        self._graphs.append(graph)
+        return graph
+
+    def _tell_kernel(self, graph: str, place: Frame, kernel: Kernel) -> None:
+        where = kernel.lines[0] if kernel.lines else place
+        lines = [f"{frame.file}:{frame.line}" for frame in kernel.lines]
+        event = Event(
+            "kernel",
+            where.file,
+            where.line,
+            where.function,
+            name=kernel.name,
+            count=kernel.launches,
+            step=self._recorder.step,
+            data={"lines": lines, "graph": graph, "extern": kernel.extern},
+        )
+        self._recorder.emit(event)
+
+    def _tell_failure(self, place: Frame, graph: str, failure: CodegenFailure) -> None:
+        event = Event(
+            "unsupported",
+            place.file,
+            place.line,
+            place.function,
+            name="Triton code generation",
+            detail=failure.reason,
+            step=self._recorder.step,
+            data={"graph": graph, "backward": failure.backward},
+        )
+        self._recorder.emit(event)
+
+    # counting
+
+    def _counted(self, run: Call, forward: _Graph, backward: _Graph | None) -> Call:
+        def execute(*inputs: Any) -> Any:
+            self._count(forward)
+            outputs = run(*inputs)
+            if backward is not None:
+                self._count_backward(backward, inputs, outputs)
+            self._device.carry(inputs, outputs)
+            return outputs
+
+        return execute
+
+    def _count_backward(self, graph: _Graph, inputs: Sequence[Any], outputs: Any) -> None:
+        """Count `graph` when gradients flow into any of the outputs that this graph made."""
+        known = {id(value) for value in inputs}
+        made = [
+            leaf
+            for leaf in tree_leaves(outputs)
+            if isinstance(leaf, torch.Tensor) and leaf.grad_fn is not None and id(leaf) not in known
+        ]
+        if made:
+            torch.autograd.graph.register_multi_grad_hook(made, lambda gradient: self._count(graph), mode="any")
+
+    def _count(self, graph: _Graph) -> None:
+        """One more execution. The first of a step is told at once, so that a killed process loses at most a number."""
+        if graph.step != self._recorder.step:
+            self._tell_rest(graph)
+            graph.step, graph.ran, graph.told = self._recorder.step, 1, 1
+            self._recorder.emit(graph.event(1))
+        else:
+            graph.ran += 1
+
+    def _tell_rest(self, graph: _Graph) -> None:
+        if graph.ran > graph.told:
+            self._recorder.emit(graph.event(graph.ran - graph.told))
+            graph.told = graph.ran
+
+    def flush(self) -> None:
+        """Tell the executions not told yet."""
+        for graph in self._graphs:
+            self._tell_rest(graph)
+
+
+# --- what if it were compiled? -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _compiling_after_first_step(recorder: EventSink) -> Iterator[None]:
+    """Compile, in place, each module with parameters that the program called by itself during the first step."""
+    from torch.nn.modules import module as modules
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    roots: list[torch.nn.Module] = []
+    running: list[torch.nn.Module] = []
+
+    def entered(module: torch.nn.Module, inputs: object) -> None:
+        if not running and recorder.step > 0:  # a program without an optimizer
+            compile_roots()
+        elif not running and not any(module is root for root in roots) and _is_worth_compiling(module):
+            roots.append(module)
+        running.append(module)
+
+    def left(module: torch.nn.Module, inputs: object, outputs: object) -> None:
+        if running:
+            running.pop()
+
+    def stepped(optimizer: object, args: object, kwargs: object) -> None:
+        compile_roots()
+
+    def compile_roots() -> None:
+        for hook in hooks:  # Dynamo would trace them
+            hook.remove()
+        hooks.clear()
+        for root in roots:
+            root.compile()
+        roots.clear()
+
+    hooks = [
+        modules.register_module_forward_pre_hook(entered),
+        modules.register_module_forward_hook(left, always_call=True),
+        register_optimizer_step_post_hook(stepped),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _is_worth_compiling(module: torch.nn.Module) -> bool:
+    """A module with parameters that the program doesn't compile itself."""
+    compiled = isinstance(module, torch._dynamo.OptimizedModule) or module._compiled_call_impl is not None
+    return not compiled and next(module.parameters(), None) is not None

@@ -1,0 +1,402 @@
+"""All private torch API behind graph breaks, recompiles and code generation: one name here for each use.
+
+Public replacements do not exist. `torchlint doctor` runs the `probe_*` functions at the end, each of which proves one
+capability on the installed torch, so that a change in torch switches off what needs it and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import importlib
+import json
+import logging
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+
+from torchlint.trace import triton_stub
+
+Metadata = Mapping[str, object]
+Backend = Callable[..., Callable[..., Any]]
+
+# --- the structured trace log (torch 2.5 and later) --------------------------------------------------------------
+
+
+class _TraceHandler(logging.Handler):
+    """Passes structured records on; `chromium_event`, three quarters of all, are only timing."""
+
+    def __init__(self, read: Callable[[Metadata, str | None], None]) -> None:
+        super().__init__()
+        self._read = read
+
+    def emit(self, record: logging.LogRecord) -> None:
+        metadata: Metadata = getattr(record, "metadata", {})
+        if "chromium_event" not in metadata:
+            self._read(metadata, getattr(record, "payload", None))
+
+
+@contextlib.contextmanager
+def structured_trace(read: Callable[[Metadata, str | None], None]) -> Iterator[None]:
+    """Call `read(metadata, payload)` for each record of torch's structured trace log inside the block."""
+    from torch._logging._internal import trace_log
+
+    handler = _TraceHandler(read)
+    trace_log.addHandler(handler)
+    # torch up to 2.9 asks the level, which the user's logging.disable() would answer with no
+    with mock.patch.object(trace_log, "isEnabledFor", lambda level: True):
+        try:
+            yield
+        finally:
+            trace_log.removeHandler(handler)
+
+
+def started_frame(metadata: Metadata) -> tuple[str, int, str] | None:
+    """The file, first line and name of the function that a `dynamo_start` record says is being compiled."""
+    from torch._logging.structured import INTERN_TABLE
+
+    start = metadata.get("dynamo_start")
+    stack = start.get("stack") if isinstance(start, dict) else None
+    if not stack:
+        return None
+    frame = stack[-1]
+    names = {number: name for name, number in INTERN_TABLE.items()}
+    return names.get(frame["filename"], ""), int(frame["line"]), str(frame["name"])
+
+
+@functools.lru_cache(maxsize=1)
+def graph_break_registry() -> dict[str, list[dict[str, object]]]:
+    """`{"GB0124": [{"Gb_type": ..., "Explanation": ..., "Hints": [...]}, ...]}`; empty before torch 2.8."""
+    path = Path(torch.__file__).parent / "_dynamo" / "graph_break_registry.json"
+    try:
+        registry: dict[str, list[dict[str, object]]] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return registry
+
+
+def is_dynamo_error(name: str) -> bool:
+    """Is it one of Dynamo's own exceptions (and not one that the user's program raised while it was traced)?"""
+    import torch._dynamo.exc
+
+    return hasattr(torch._dynamo.exc, name)
+
+
+# --- entering compiled regions, and the backend that gets their graphs -------------------------------------------
+
+
+@contextlib.contextmanager
+def compiled_calls(around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """Wrap each compiled callable made inside the block with `around`: functions, methods and modules alike.
+
+    torch.compile, module.compile() and torch._dynamo.optimize all go through OptimizeContext, however they were imported.
+    """
+    from torch._dynamo import eval_frame
+
+    make = eval_frame.OptimizeContext.__call__
+
+    def make_wrapped(self: Any, target: Any) -> Any:
+        made = make(self, target)
+        if isinstance(made, (torch.nn.Module, type)):  # their forward came through here on its own
+            return made
+        wrapped = functools.wraps(made)(around(made))
+        if hasattr(made, "_torchdynamo_wrapper_id"):  # Dynamo unwraps nested decorators by it
+            wrapped._torchdynamo_wrapper_id = id(wrapped)  # type: ignore[attr-defined]
+        return wrapped
+
+    with mock.patch.object(eval_frame.OptimizeContext, "__call__", make_wrapped):
+        yield
+
+
+@contextlib.contextmanager
+def compile_backends(
+    inductor: Callable[[Any, Sequence[Any], Mapping[str, object], Backend], Callable[..., Any]],
+    other: Callable[[Any, Sequence[Any], str, Backend], Callable[..., Any]],
+) -> Iterator[None]:
+    """Replace what torch.compile's backends do with a captured graph and its inputs.
+
+    `inductor(graph, inputs, settings, original)` and `other(graph, inputs, name, original)` return what runs.
+    The arguments of torch.compile (mode, options, ...) are still checked by torch.
+    """
+
+    def inductor_call(self: Any, graph: Any, inputs: Any, **options: Any) -> Any:
+        return inductor(graph, inputs, dict(self.config), functools.partial(original_inductor, self, **options))
+
+    def other_call(self: Any, graph: Any, inputs: Any) -> Any:
+        return other(graph, inputs, self.compiler_name, functools.partial(original_other, self))
+
+    original_inductor = torch._TorchCompileInductorWrapper.__call__
+    original_other = torch._TorchCompileWrapper.__call__
+    with (
+        mock.patch.object(torch._TorchCompileInductorWrapper, "__call__", inductor_call),
+        mock.patch.object(torch._TorchCompileWrapper, "__call__", other_call),
+    ):
+        yield
+
+
+def is_restart(error: BaseException) -> bool:
+    """Does Dynamo raise it through a backend to trace the frame again? It must pass."""
+    return any("RestartAnalysis" in kind.__name__ for kind in type(error).__mro__)
+
+
+def current_compile_id() -> tuple[int, int]:
+    """The (frame, compilation) numbers of what is being compiled now, as in `0/1`."""
+    from torch._guards import CompileContext
+
+    compile_id = CompileContext.current_compile_id()
+    return getattr(compile_id, "frame_id", None) or 0, getattr(compile_id, "frame_compile_id", None) or 0
+
+
+# --- Inductor for a GPU that isn't there (torch 2.8 and later) ---------------------------------------------------
+
+CUDA_0 = torch.device("cuda", 0)
+
+
+def import_inductor() -> None:
+    """Import what generates Triton code, with the stub in view where there is no triton."""
+    with triton_stub.visible():
+        import torch._dynamo
+        import torch._inductor.codegen.triton
+        import torch._inductor.compile_fx
+        import torch._inductor.runtime.triton_heuristics  # noqa: F401
+
+
+def allow_cuda_fake_tensors() -> bool:
+    """Let fake tensors live on a CUDA device that isn't there; False where this build has no way to.
+
+    A CPU-only build has no device guard for CUDA: the inert one of the meta device takes its place. A CUDA build
+    without a GPU gets one from torch itself (2.10 and later).
+    """
+    if getattr(torch._C, "_cuda_getDeviceCount", lambda: 0)():
+        return True
+    if torch.backends.cuda.is_built() and hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
+        torch._C._ensureCUDADeviceGuardSet()
+        return True
+    cuda, meta = 1, 14  # torch/headeronly/core/DeviceType.h
+    for library in sorted((Path(torch.__file__).parent / "lib").glob("*c10.*")):
+        try:
+            guards = (ctypes.c_void_p * 20).in_dll(
+                ctypes.CDLL(str(library)), "_ZN3c104impl26device_guard_impl_registryE"
+            )
+        except (OSError, ValueError):
+            continue
+        guards[cuda] = guards[meta]
+        return bool(guards[cuda])
+    return False
+
+
+class _NoDevice(contextlib.nullcontext[None]):
+    """`torch.cuda.device(...)` that selects nothing."""
+
+    def __init__(self, *_: object) -> None:
+        super().__init__()
+
+
+class _Driver:
+    """Answers what Inductor asks of Triton's driver."""
+
+    def __init__(self, properties: Any) -> None:
+        self.properties = properties
+        self.utils = types.SimpleNamespace(
+            get_device_properties=lambda index: {
+                "max_shared_mem": properties.shared_memory_per_block_optin,
+                "multiprocessor_count": properties.multi_processor_count,
+                "warpSize": properties.warp_size,
+            }
+        )
+
+    def get_current_target(self) -> Any:
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", self.properties.major * 10 + self.properties.minor, self.properties.warp_size)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return CUDA_0
+
+    def get_device_interface(self) -> Any:
+        return torch.cuda
+
+
+def _cuda_answers(properties: Any) -> dict[str, Callable[..., Any]]:
+    return {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "get_device_properties": lambda device=None: properties,
+        "get_device_capability": lambda device=None: (properties.major, properties.minor),
+        "get_device_name": lambda device=None: properties.name,
+        "_lazy_init": lambda: None,
+        "is_tf32_supported": lambda: properties.major >= 8,
+        "is_bf16_supported": lambda *args, **kwargs: properties.major >= 8,
+        "synchronize": lambda *args, **kwargs: None,
+        "set_device": lambda *args: None,
+        "get_rng_state": lambda *args: torch.empty(0),
+        "set_rng_state": lambda *args: None,
+        "device": _NoDevice,
+    }
+
+
+def _no_caches() -> dict[str, object]:
+    """Inductor settings under which nothing is compiled, timed, cached or recorded on a device."""
+    wanted = {
+        "compile_threads": 1,
+        "force_disable_caches": True,
+        "fx_graph_cache": False,
+        "max_autotune": False,
+        "max_autotune_gemm": False,
+        "max_autotune_pointwise": False,
+        "coordinate_descent_tuning": False,
+        "benchmark_kernel": False,
+        "cpp_wrapper": False,
+        "triton.cudagraphs": False,
+        "triton.autotune_at_compile_time": False,
+    }
+    return _known(wanted)
+
+
+def _known(settings: Mapping[str, object]) -> dict[str, object]:
+    """Those settings that this torch's Inductor has."""
+    from torch._inductor import config
+
+    known = config.get_config_copy()
+    return {name: value for name, value in settings.items() if name in known}
+
+
+def _forget_device_properties() -> None:
+    from torch._inductor.runtime.hints import DeviceProperties
+
+    create = getattr(DeviceProperties.create, "__func__", None)
+    if create is not None and hasattr(create, "cache_clear"):
+        create.cache_clear()
+
+
+def _torch_modules_with(name: str) -> list[Any]:
+    return [
+        module
+        for key, module in list(sys.modules.items())
+        if key.startswith("torch.") and name in getattr(module, "__dict__", {})
+    ]
+
+
+@contextlib.contextmanager
+def inductor_for(properties: Any) -> Iterator[None]:
+    """Inductor sees one CUDA device with these properties (as `torch.cuda.get_device_properties` names them)."""
+    import torch._dynamo.device_interface as interfaces
+    import torch._inductor.codecache as codecache
+    import torch._inductor.config as config
+    import torch._subclasses.fake_tensor as fake_tensor
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(triton_stub.visible())
+
+        def patch(owner: object, name: str, value: object) -> None:
+            stack.enter_context(mock.patch.object(owner, name, value, create=True))
+
+        answers = _cuda_answers(properties)
+        for name, answer in answers.items():
+            patch(torch.cuda, name, answer)
+        shared = ("get_device_properties", "current_device", "device_count", "synchronize", "set_device")
+        for name in (*shared, "is_bf16_supported"):
+            patch(interfaces.CudaInterface, name, staticmethod(answers[name]))
+        for name in ("get_raw_stream", "exchange_device", "maybe_exchange_device"):
+            patch(interfaces.CudaInterface, name, staticmethod(lambda device: 0))
+        patch(interfaces.CudaInterface, "device", _NoDevice)
+        stack.enter_context(mock.patch.dict(interfaces.caching_worker_device_properties, {"cuda": [properties]}))
+        stack.enter_context(mock.patch.dict(interfaces.caching_worker_current_devices, {"cuda": 0}))
+        for name in ("init_gpu_context", "init_cuda_context"):
+            if hasattr(fake_tensor, name):
+                patch(fake_tensor, name, lambda *args: None)
+        system = {"device": {"name": properties.name}, "version": {"cuda": "none", "triton": "none"}, "hash": "none"}
+        patch(codecache.CacheBase, "get_system", staticmethod(lambda: system))
+        for name in ("triton_key", "triton_hash_with_backend"):
+            for module in _torch_modules_with(name):
+                patch(module, name, lambda *args: "none")
+        for module in _torch_modules_with("has_triton"):
+            if module.__name__.startswith(("torch._inductor", "torch.utils._triton")) and callable(module.has_triton):
+                patch(module, "has_triton", lambda: True)
+        driver = importlib.import_module("triton.runtime.driver").driver
+        patch(driver, "_active", _Driver(properties))
+        patch(driver, "_default", _Driver(properties))
+        stack.enter_context(config.patch(_no_caches()))
+        _forget_device_properties()
+        stack.callback(_forget_device_properties)
+        yield
+
+
+@contextlib.contextmanager
+def generated_code(receive: Callable[[str, dict[str, list[str]]], None]) -> Iterator[None]:
+    """Inductor's code goes to `receive(source, stacks)` instead of being compiled and loaded.
+
+    `stacks` maps `kernel:number`, as the source's provenance comments name each launch, to the user's stack traces.
+    """
+    import torch._inductor.debug as debug
+    from torch._inductor.graph import GraphLowering
+
+    def take(self: Any, wrapper_code: Any) -> Any:
+        receive(wrapper_code.value, dict(getattr(debug, "_inductor_kernel_stack_trace", {})))
+        self.cache_key, self.cache_path, self.cache_linemap = "none", __file__, []
+        return types.SimpleNamespace(__file__=__file__, call=lambda *args: None, key="none")
+
+    with mock.patch.object(GraphLowering, "_compile_to_module_lines", take):
+        yield
+
+
+_INNER_OPTIONS = ("is_backward", "is_inference", "static_input_idxs", "graph_id", "layout_opt")
+
+
+def lower(graph: Any, inputs: Sequence[Any], options: Mapping[str, object]) -> None:
+    """Run Inductor on one operator graph; only useful inside `inductor_for` and `generated_code`."""
+    from torch._inductor import compile_fx
+
+    compile_fx.compile_fx_inner(
+        graph, inputs, **{name: value for name, value in options.items() if name in _INNER_OPTIONS}
+    )
+
+
+def aot_graphs(
+    graph: Any, inputs: Sequence[Any], inner: Callable[..., Any], settings: Mapping[str, object]
+) -> None:
+    """Trace `graph` forward and backward into operators on the CPU; `inner(graph, inputs, **options)` gets each.
+
+    The backward graph comes at once from torch 2.10; before, it is made only when a backward pass runs.
+    """
+    import torch._functorch.config as functorch_config
+    from torch._inductor import compile_fx
+
+    now = {"force_non_lazy_backward_lowering": True, "enable_autograd_cache": False}
+    with (
+        functorch_config.patch({name: value for name, value in now.items() if hasattr(functorch_config, name)}),
+        mock.patch.object(torch.cuda, "is_available", lambda: False),  # this stage is honestly on the CPU
+    ):
+        patches = {**_known(settings), **_no_caches(), **_known({"trace.provenance_tracking_level": 1})}
+        compile_fx.compile_fx(graph, inputs, inner_compile=inner, config_patches=patches)
+
+
+def fake_mode_of(values: Sequence[object]) -> Any:
+    from torch._guards import detect_fake_mode
+
+    return detect_fake_mode(values)
+
+
+def propagate_fakes(graph: Any, mode: Any, inputs: Sequence[Any]) -> None:
+    """Recompute the shapes and devices of all values of `graph` from fake `inputs`."""
+    from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+
+    FakeTensorProp(graph, mode).propagate_dont_convert_inputs(*inputs)
+
+
+def boxed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with the calling convention of AOT autograd: one list of arguments."""
+    from torch._functorch.aot_autograd import make_boxed_func
+
+    made: Callable[..., Any] = make_boxed_func(function)
+    return made
