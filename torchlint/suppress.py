@@ -1,0 +1,219 @@
+"""Comments that silence findings: `# noqa: TL101`, `# torchlint: ignore[TL101] reason`, `# torchlint: ignore-file`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .finding import Edit, Finding, Fix
+from .source import Source
+
+# Comments, and strings because a `#` in them starts none. Faster than tokenize, and works in files that don't parse.
+_COMMENT_OR_STRING = re.compile(
+    rb"""(?P<comment>\#[^\r\n]*)
+    | \"\"\"[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*\"\"\"
+    | '''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''
+    | "[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*"
+    | '[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*'""",
+    re.VERBOSE | re.DOTALL,
+)
+_CODE = rb"(?:[A-Za-z]+[0-9]+|[Tt][Ll][A-Za-z]*|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)(?![\w-])"
+_NOQA = re.compile(rb"#\s*(?i:noqa)\b(?:\s*:\s*(?P<codes>%b(?:[\s,]+%b)*))?" % (_CODE, _CODE))
+_TORCHLINT = re.compile(rb"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)\s*(?P<bracket>\[(?P<codes>[^\]]*)(?P<closed>\])?)?")
+_NEXT = re.compile(rb"#\s*(?:(?i:noqa)\b|[\w.-]+\s*:)")
+_ITEM = re.compile(rb"[^\s,]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A code, a prefix of codes or a rule's name as written in a comment, and its bytes in `Source.data`."""
+
+    text: str
+    start: int
+    end: int
+
+    def covers(self, code: str, name: str) -> bool:
+        return code.startswith(self.text.upper()) or name == self.text
+
+    @property
+    def ours(self) -> bool:
+        """Can it be meant for torchlint? In `# noqa` other tools' codes stand too."""
+        return self.text.upper().startswith("TL") or "-" in self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One suppression; `codes` is None when it silences everything. `start` and `end` are its bytes, from its `#`."""
+
+    kind: Literal["noqa", "ignore", "ignore-file"]
+    line: int
+    start: int
+    end: int
+    codes: tuple[Code, ...] | None
+
+    def covers(self, code: str, name: str) -> bool:
+        return self.codes is None or any(one.covers(code, name) for one in self.codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A suppression that silenced nothing. Line and columns count from 1, in characters, the end exclusive."""
+
+    line: int
+    column: int
+    end_column: int
+    text: str
+    whole: bool
+    """Is nothing in the comment needed, so that the fix removes all of it?"""
+    fix: Fix
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something in a suppression that torchlint does not know: a code, or what follows `torchlint:`."""
+
+    line: int
+    column: int
+    end_column: int
+    text: str
+
+
+@dataclass(slots=True)
+class Suppressions:
+    """The suppressions of one file, and which of them were of use."""
+
+    source: Source
+    directives: tuple[Directive, ...] = ()
+    malformed: tuple[tuple[int, int], ...] = ()
+    _by_line: dict[int, list[Directive]] = field(default_factory=dict)
+    _used: set[Directive | Code] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, source: Source) -> Suppressions:
+        lower = source.data.lower()
+        if b"noqa" not in lower and b"torchlint" not in lower:
+            return cls(source)
+        found: list[Directive] = []
+        malformed: list[tuple[int, int]] = []
+        for match in _COMMENT_OR_STRING.finditer(source.data):
+            start, end = match.span("comment")
+            while 0 <= start < end:
+                following = _NEXT.search(source.data, start + 1, end)
+                stop = following.start() if following else end
+                _read(source, start, start + len(source.data[start:stop].rstrip()), found, malformed)
+                start = stop
+        result = cls(source, tuple(found), tuple(malformed))
+        for directive in found:
+            if directive.kind != "ignore-file":
+                result._by_line.setdefault(directive.line, []).append(directive)
+        return result
+
+    def silences(self, finding: Finding) -> bool:
+        """Is there a comment for it on one of its lines, on the first or last line of its statement, or for the file?
+
+        Every suppression that says so counts as used.
+        """
+        lines = {*range(finding.line, finding.end_line + 1), *finding.statement}
+        near = [directive for line in self._by_line.keys() & lines for directive in self._by_line[line]]
+        near += [directive for directive in self.directives if directive.kind == "ignore-file"]
+        near = [directive for directive in near if directive.covers(finding.code, finding.name)]
+        self._used.update(near)
+        self._used.update(
+            code for directive in near for code in directive.codes or () if code.covers(finding.code, finding.name)
+        )
+        return bool(near)
+
+    def unused(self, known: Mapping[str, str], enabled: Container[str]) -> Iterator[Unused]:
+        """What silenced nothing, once all findings have been asked about.
+
+        `known` are the names of the rules by their codes, `enabled` the codes that were looked for. A prefix or a blanket
+        `torchlint: ignore` is only judged when all it covers was looked for; a blanket `# noqa` never, nor other tools' codes.
+        """
+        for directive in self.directives:
+            if directive.codes is None:
+                if directive.kind != "noqa" and directive not in self._used and all(code in enabled for code in known):
+                    yield self._whole(directive, f"torchlint: {directive.kind}")
+                continue
+            dead = [code for code in directive.codes if self._dead(code, known, enabled)]
+            if len(dead) == len(directive.codes):
+                yield self._whole(directive, ", ".join(code.text for code in dead))
+            else:
+                yield from self._parts(directive.codes, dead)
+
+    def _dead(self, code: Code, known: Mapping[str, str], enabled: Container[str]) -> bool:
+        covered = [one for one, name in known.items() if code.covers(one, name)]
+        return code.ours and code not in self._used and bool(covered) and all(one in enabled for one in covered)
+
+    def unknown(self, known: Mapping[str, str]) -> Iterator[Unknown]:
+        """Codes that no rule has, and comments that look like a suppression and are none. `known`: names by codes."""
+        for start, end in self.malformed:
+            yield Unknown(*self._place(start, end), self.source.data[start:end].decode())
+        for directive in self.directives:
+            for code in directive.codes or ():
+                ours = directive.kind != "noqa" or code.text.upper().startswith("TL")
+                if ours and not any(code.covers(one, name) for one, name in known.items()):
+                    yield Unknown(*self._place(code.start, code.end), code.text)
+
+    def _place(self, start: int, end: int) -> tuple[int, int, int]:
+        (line, column), (_, end_column) = self.source.position(start), self.source.position(end)
+        return line, column, end_column
+
+    def _whole(self, directive: Directive, text: str) -> Unused:
+        fix = Fix("Remove the unused suppression", (_without(self.source, directive),), "safe")
+        return Unused(*self._place(directive.start, directive.end), text, True, fix)
+
+    def _parts(self, codes: tuple[Code, ...], dead: list[Code]) -> Iterator[Unused]:
+        """The unused codes among used ones; their edits touch but never overlap."""
+        kept = False
+        for at, code in enumerate(codes):
+            if code not in dead:
+                kept = True
+                continue
+            edit = Edit(codes[at - 1].end, code.end, b"") if kept else Edit(code.start, codes[at + 1].start, b"")
+            fix = Fix(f"Remove the unused suppression of {code.text}", (edit,), "safe")
+            yield Unused(*self._place(code.start, code.end), code.text, False, fix)
+
+
+def _read(source: Source, start: int, end: int, found: list[Directive], malformed: list[tuple[int, int]]) -> None:
+    """Read the part of a comment from one `#` on."""
+    data = source.data
+    if match := _NOQA.match(data, start, end):
+        found.append(Directive("noqa", source.position(start)[0], start, end, _codes(match)))
+        return
+    match = _TORCHLINT.match(data, start, end)
+    if match is None:
+        return
+    verb = match["verb"]
+    line = source.position(start)[0]
+    own_line = not data[source.lines[line - 1] : start].strip()
+    if match["bracket"] and not match["closed"]:
+        malformed.append((start, end))
+    elif verb == b"ignore":
+        found.append(Directive("ignore", line, start, end, _codes(match)))
+    elif verb == b"ignore-file" and own_line:
+        found.append(Directive("ignore-file", line, start, end, _codes(match)))
+    else:
+        malformed.append((start, end))
+
+
+def _codes(match: re.Match[bytes]) -> tuple[Code, ...] | None:
+    if match["codes"] is None:
+        return None
+    items = _ITEM.finditer(match.string, *match.span("codes"))
+    return tuple(Code(item[0].decode(errors="replace"), *item.span()) for item in items)
+
+
+def _without(source: Source, directive: Directive) -> Edit:
+    """Remove a suppression and the space before it; its line too if nothing else is on it."""
+    data, lines = source.data, source.lines
+    line_start = lines[directive.line - 1]
+    next_line = lines[directive.line] if directive.line < len(lines) else len(data)
+    before = data[line_start : directive.start].rstrip()
+    after = data[directive.end : next_line].strip()
+    if after:  # another tool's comment follows
+        return Edit(directive.start, next_line - len(data[directive.end : next_line].lstrip()), b"")
+    if before:
+        return Edit(line_start + len(before), directive.end, b"")
+    return Edit(line_start, next_line, b"")
