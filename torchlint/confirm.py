@@ -341,3 +341,16 @@ def _leak(events: Sequence[Event], steady: Steady, entry: str) -> Iterable[_Weig
         place = Event("memory", os.path.realpath(entry), 1, detail=f"{bytes_text(slope)} a step")
         message = f"Memory held on the device grows by {bytes_text(slope)} every step."
         yield slope, _finding("TLT09", place, message, "warning")
+
+
+def launches(events: Iterable[Event]) -> tuple[float, float]:
+    """Triton and library kernels that compiled graphs launch in one steady step."""
+    events = tuple(events)
+    steady = Steady.of(events)
+    triton = library = 0.0
+    for event in events:
+        if event.kind == "graph" and steady.holds(event):
+            data = event.data or {}
+            triton += event.count * int(str(data.get("triton", 0)))
+            library += event.count * int(str(data.get("extern", 0)))
+    return triton / len(steady), library / len(steady)

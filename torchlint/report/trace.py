@@ -1,0 +1,363 @@
+"""A traced run for people and, as JSON, for machines.
+
+What was not measured on a GPU says so; nothing here claims a speed-up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torchlint.confirm import Row, Steady, bytes_text, is_async, launches, memory_slope, number, rows, source_lines
+from torchlint.event import Event
+from torchlint.finding import Finding
+from torchlint.tracing import Child, Trace
+
+from . import Look, one_line, plural
+from .paint import Paint, Style
+
+_WIDTH = 110
+_TAIL_LINES = 12
+_DEVICE_KINDS = ("sync", "synchronize", "h2d", "d2h", "empty_cache")
+_CONFIRMED: dict[str, Style] = {"confirmed": "red", "refuted": "green", "not reached": "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A traced run with the verdicts on `judged` findings and its own `discovered` ones."""
+
+    trace: Trace
+    judged: tuple[Finding, ...]
+    discovered: tuple[Finding, ...]
+
+    @property
+    def steady(self) -> Steady:
+        return Steady.of(self.trace.events)
+
+    @property
+    def start(self) -> Event | None:
+        return next((child.start for child in self.trace.children if child.start), None)
+
+    @property
+    def virtual(self) -> bool:
+        return self.start is not None and self.start.name == "virtual"
+
+
+def text(report: Report, look: Look) -> str:
+    """The report for a terminal."""
+    paint = Paint(look)
+    parts = [
+        _header(report, paint),
+        *(_trouble(child, paint) for child in report.trace.children),
+        _per_step(report, paint),
+        _device_table(report, look, paint),
+        _breaks(report, look, paint),
+        _recompiles(report, look, paint),
+        _graphs(report, look, paint),
+        _unsupported(report, look, paint),
+        _verdicts(report, look, paint),
+        _discovered(report, look, paint),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+# --- tables ------------------------------------------------------------------------------------------------------
+
+
+def _section(title: str, lines: Sequence[str], paint: Paint) -> str:
+    return "".join([paint(title, "bold") + "\n", *(f"  {line}".rstrip() + "\n" for line in lines)]) if lines else ""
+
+
+def _aligned(table: Sequence[tuple[str, ...]], *, right: int = 0) -> list[str]:
+    """The rows with their columns under each other, the first `right` of them flush right; the last is free."""
+    wide = [max(len(row[column]) for row in table) for column in range(len(table[0]) - 1)] if table else []
+    lines = []
+    for row in table:
+        cells = [
+            cell.rjust(w) if i < right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, wide, strict=False))
+        ]
+        lines.append("  ".join([*cells, row[-1]]).rstrip())
+    return lines
+
+
+def _place(event: Event, look: Look) -> str:
+    if not event.file:
+        return "outside the user's code"
+    return f"{look.path(event.file)}:{event.line}"
+
+
+def _code(event: Event) -> str:
+    lines = source_lines(event.file)
+    return lines[event.line - 1].strip() if 0 < event.line <= len(lines) else ""
+
+
+def _clip(line: str, width: int) -> str:
+    line = one_line(line)
+    return line if len(line) <= width else line[: width - 3] + "..."
+
+
+# --- the parts ---------------------------------------------------------------------------------------------------
+
+
+def _header(report: Report, paint: Paint) -> str:
+    job, start = report.trace.job, report.start
+    first = report.trace.children[0]
+    entry = " ".join([job.entry, *job.args])
+    ended = first.end
+    how = {"finished": "ran to its end", "stopped": "stopped"}.get(ended.name, "")
+    steps = f"{plural(first.steps, 'step')}, " if first.steps else "no step taken, "
+    lines = [f"{paint(_clip(entry, _WIDTH - 40), 'bold')}: {steps}{how or ended.name} {ended.detail}".rstrip()]
+    if start is not None:
+        data = start.data or {}
+        triton = f", triton {data['triton']}" if data.get("triton") else ""
+        lines.append(paint(f"torch {start.detail}, Python {data.get('python', '')}{triton}", "dim"))
+        if report.virtual:
+            note = f"device: virtual {job.target}; predicted for {job.target}, torch {_short(start.detail)}: no GPU was used"
+        else:
+            note = f"device: {start.name}"
+        lines.append(paint(note, "dim"))
+    return "\n".join(lines) + "\n"
+
+
+def _short(version: str) -> str:
+    return ".".join(version.partition("+")[0].split(".")[:2])
+
+
+def _trouble(child: Child, paint: Paint) -> str:
+    """What a pass that did not end as asked left behind."""
+    end = child.end
+    if end.name in {"finished", "stopped"} or (end.name == "exit" and child.returncode == 0):
+        return ""
+    words = {
+        "error": f"raised {end.detail}",
+        "exit": f"called {end.detail}",
+        "died": f"died: {end.detail}",
+        "killed": end.detail,
+        "no torch": f"torch can't be imported: {end.detail}",
+        "no entry": end.detail,
+    }
+    seen = (
+        f"after {plural(child.steps, 'step')}; what was seen until then is below" if child.steps else "before any step"
+    )
+    where = [f"at {event.file}:{event.line}" for event in child.events if event.kind == "error" and event.line]
+    title = f"{paint(f'The {child.run} pass', 'yellow')} {words.get(end.name, end.detail)}, {seen}"
+    tail = child.errors.strip().splitlines()[-_TAIL_LINES:]
+    return _section(title, [*where, *(paint(f"| {line}", "dim") for line in tail)], paint)
+
+
+def _per_step(report: Report, paint: Paint) -> str:
+    steady, events = report.steady, report.trace.events
+    if not report.trace.observed:
+        return ""
+    table: list[tuple[str, ...]] = []
+    device = rows(events, steady, _DEVICE_KINDS)
+    syncs = [row for row in device if row.event.kind in {"sync", "synchronize"}]
+    waiting = [row for row in device if row.event.kind in {"h2d", "d2h"} and not is_async(row.event)]
+    overlapped = [row for row in device if is_async(row.event)]
+    table.append((_total(syncs), "host-device synchronizations", ""))
+    table.append((_total(waiting), "copies that the host waits for", _size(waiting)))
+    table.append((_total(overlapped), "copies that it does not wait for", _size(overlapped)))
+    table.extend(_memory(events, steady))
+    if report.trace.child("compile"):
+        table.extend(_compiled(report))
+    span = (
+        "in all (fewer than two steps)" if steady.whole else f"per step, over steps {steady.first + 1} to {steady.last}"
+    )
+    return _section(f"Steady state, {span}", _aligned(table, right=1), paint)
+
+
+def _total(found: Iterable[Row]) -> str:
+    return number(sum(row.count for row in found))
+
+
+def _size(found: Iterable[Row]) -> str:
+    size = sum(row.size for row in found)
+    return bytes_text(size) if size else ""
+
+
+def _memory(events: Sequence[Event], steady: Steady) -> list[tuple[str, ...]]:
+    peak = max((int(str((e.data or {}).get("peak", 0))) for e in events if e.kind == "memory"), default=0)
+    slope = memory_slope(events, steady)
+    grows = f"grows by {bytes_text(slope)} a step" if slope else ""
+    return [(bytes_text(peak), "peak of the device's memory", grows)] if peak else []
+
+
+def _compiled(report: Report) -> list[tuple[str, ...]]:
+    events = report.trace.events
+    breaks = _unique(event for event in events if event.kind == "graph_break")
+    skipped = sum(bool((event.data or {}).get("frame_skipped")) for event in breaks)
+    again = [event for event in events if event.kind == "recompile"]
+    limits = sum(event.kind == "recompile_limit" for event in events)
+    table: list[tuple[str, ...]] = [
+        (
+            str(len(breaks)),
+            "graph breaks in the whole run",
+            f"{skipped} with a function skipped whole" if skipped else "",
+        ),
+        (str(len(again)), "recompiles in the whole run", plural(limits, "limit") + " hit" if limits else ""),
+    ]
+    triton, library = launches(events)
+    if triton or library:
+        table.append((f"{number(triton)}+{number(library)}", "Triton and library kernels launched by graphs", ""))
+    return table
+
+
+def _unique(events: Iterable[Event]) -> list[Event]:
+    found: dict[tuple[str, int, str], Event] = {}
+    for event in events:
+        found.setdefault((event.file, event.line, event.name), event)
+    return list(found.values())
+
+
+def _device_table(report: Report, look: Look, paint: Paint) -> str:
+    table: list[tuple[str, ...]] = []
+    for row in rows(report.trace.events, report.steady, _DEVICE_KINDS):
+        size = bytes_text(row.size) if row.size else ""
+        detail = row.event.detail if row.event.kind in {"h2d", "d2h"} else ""
+        what = " ".join(filter(None, (row.event.kind, row.event.name, detail)))
+        often = "" if report.steady.whole else f"{row.steps}/{len(report.steady)}"
+        code = f"in {row.via}" if row.via else _code(row.event)
+        table.append((number(row.count), often, size, what, _place(row.event, look), _clip(code, 60)))
+    if not table:
+        return ""
+    heads = ("count", "steps", "bytes", "what", "where", "line")
+    lines = _aligned([heads, *table], right=3)
+    return _section("Synchronizations and copies", [paint(lines[0], "dim"), *lines[1:]], paint)
+
+
+def _breaks(report: Report, look: Look, paint: Paint) -> str:
+    breaks = _unique(event for event in report.trace.events if event.kind == "graph_break")
+    breaks.sort(key=lambda event: (not (event.data or {}).get("frame_skipped"), event.file, event.line))
+    lines: list[str] = []
+    for event in breaks:
+        data = event.data or {}
+        skipped = paint("  the whole function runs eagerly", "red") if data.get("frame_skipped") else ""
+        lines.append(f"{event.name:7} {_place(event, look)} in {event.function}{skipped}")
+        lines += [f"        {_clip(_code(event), _WIDTH - 10)}"] if _code(event) else []
+        hint = str(data.get("hint") or "")
+        lines += [paint(f"        {_clip(part, _WIDTH - 10)}", "dim") for part in (event.detail, hint) if part]
+    return _section("Graph breaks", lines, paint)
+
+
+def _recompiles(report: Report, look: Look, paint: Paint) -> str:
+    table = [
+        (_place(event, look), event.kind.replace("_", " "), _clip(event.name, 80))
+        for event in _unique(e for e in report.trace.events if e.kind in {"recompile", "recompile_limit"})
+    ]
+    return _section("Recompiles", _aligned(table), paint)
+
+
+def _graphs(report: Report, look: Look, paint: Paint) -> str:
+    table: list[tuple[str, ...]] = []
+    for event in _unique(event for event in report.trace.events if event.kind == "graph"):
+        data = event.data or {}
+        counts = str(data.get("triton", 0)), str(data.get("extern", 0))
+        table.append((*counts, event.name, _place(event, look), event.function))
+    if not table:
+        return ""
+    start = report.start
+    torch = f", torch {_short(start.detail)}" if start else ""
+    predicted = f", predicted for {report.trace.job.target}{torch}" if report.virtual else ""
+    lines = _aligned([("Triton", "library", "graph", "where", ""), *table], right=2)
+    return _section(f"Kernel launches of each graph{predicted}", [paint(lines[0], "dim"), *lines[1:]], paint)
+
+
+def _unsupported(report: Report, look: Look, paint: Paint) -> str:
+    seen = _unique(event for event in report.trace.events if event.kind == "unsupported")
+    table = [(event.name, _place(event, look), _clip(event.detail, 70)) for event in seen]
+    return _section("Not supported by the traced run", _aligned(table), paint)
+
+
+def _verdicts(report: Report, look: Look, paint: Paint) -> str:
+    order = ("confirmed", "refuted", "not reached")
+    judged = [finding for finding in report.judged if finding.evidence]
+    judged.sort(key=lambda f: (order.index(f.evidence.verdict) if f.evidence else 3, f.sort_key))
+    lines = []
+    for finding in judged:
+        if finding.evidence:
+            verdict = paint(f"{finding.evidence.verdict:11}", _CONFIRMED[finding.evidence.verdict])
+            lines.append(f"{verdict}  {look.place(finding)}  {paint.code(finding)} {one_line(finding.message)}")
+            lines.append(paint(f"             {_clip(finding.evidence.detail, _WIDTH - 15)}", "dim"))
+    return _section("Verdicts", lines, paint)
+
+
+def _discovered(report: Report, look: Look, paint: Paint) -> str:
+    lines = []
+    for finding in report.discovered:
+        lines.append(f"{look.place(finding)}: {paint.code(finding)} {_clip(finding.message, _WIDTH + 40)}")
+        source = source_lines(look.absolute(finding.path))
+        if 0 < finding.line <= len(source):
+            lines.append(paint(f"    {_clip(source[finding.line - 1], _WIDTH - 10)}", "dim"))
+    return _section("Found by the run, worst first", lines, paint)
+
+
+# --- for machines ------------------------------------------------------------------------------------------------
+
+
+def as_json(report: Report, look: Look) -> str:
+    """One JSON object; counts and bytes are per step of the steady state, paths absolute."""
+    events, steady, start = report.trace.events, report.steady, report.start
+    triton, library = launches(events)
+    document: dict[str, Any] = {
+        "entry": report.trace.job.entry,
+        "args": list(report.trace.job.args),
+        "torch": start.detail if start else None,
+        "python": (start.data or {}).get("python") if start else None,
+        "device": start.name if start else None,
+        "target": report.trace.job.target,
+        "predicted": report.virtual,
+        "passes": [_pass(child) for child in report.trace.children],
+        "steady": {"first": steady.first, "last": steady.last, "whole": steady.whole},
+        "device_events": [_row(row) for row in rows(events, steady, _DEVICE_KINDS)],
+        "launches": {"triton": triton, "library": library},
+        "memory": [_event(event) for event in events if event.kind == "memory"],
+        "memory_slope": memory_slope(events, steady),
+        "graph_breaks": [_event(event) for event in events if event.kind == "graph_break"],
+        "recompiles": [_event(event) for event in events if event.kind in {"recompile", "recompile_limit"}],
+        "graphs": [_event(event) for event in events if event.kind == "graph"],
+        "kernels": [_event(event) for event in events if event.kind == "kernel"],
+        "shapes": [_event(event) for event in events if event.kind == "shape"],
+        "warnings": [_event(event) for event in events if event.kind == "warning"],
+        "unsupported": [_event(event) for event in events if event.kind == "unsupported"],
+        "errors": [_event(event) for event in events if event.kind == "error"],
+        "verdicts": [_finding(finding, look) for finding in report.judged if finding.evidence],
+        "findings": [_finding(finding, look) for finding in report.discovered],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _pass(child: Child) -> dict[str, Any]:
+    return {
+        "pass": child.run,
+        "end": child.end.name,
+        "detail": child.end.detail,
+        "returncode": child.returncode,
+        "steps": child.steps,
+        "seconds": round(child.seconds, 2),
+        "stdout_tail": child.output,
+        "stderr_tail": child.errors,
+    }
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return dict(json.loads(event.to_json()))
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {**_event(row.event), "count": row.count, "size": row.size, "steps": row.steps}
+
+
+def _finding(finding: Finding, look: Look) -> dict[str, Any]:
+    evidence = finding.evidence
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "filename": look.absolute(finding.path),
+        "line": finding.line,
+        "column": finding.column,
+        "message": finding.message,
+        "severity": finding.severity,
+        "evidence": evidence and {"verdict": evidence.verdict, "detail": evidence.detail, "count": evidence.count},
+    }
