@@ -1,0 +1,194 @@
+"""Fixes into files: applied whole or not at all, until nothing is left, and never at the price of a broken file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from .finding import Edit, Finding, Fix
+from .source import Source, SourceError
+
+Level = Literal["safe", "unsafe"]
+
+PASSES = 20
+"""How often a file is linted anew before its fixes count as undoing each other."""
+
+
+class ChangedOnDisk(Exception):
+    """The file is not what it was when it was read; nothing was written."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path} has changed since it was read; nothing was written"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A file after fixing, as it would be written: `source.raw`."""
+
+    source: Source
+    applied: tuple[Finding, ...]
+    remaining: tuple[Finding, ...]
+    """What a last look finds in `source`."""
+    failed: frozenset[str]
+    """Codes of rules whose fixes broke the file, could not be encoded or never came to rest: none of them is in `source`."""
+
+
+def applicable(fix: Fix, level: Level) -> bool:
+    """Are fixes of this kind applied? A suggestion never is."""
+    return fix.applicability == "safe" or (fix.applicability == "unsafe" and level == "unsafe")
+
+
+def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, list[Fix]]:
+    """The new `data`, and the fixes that are in it.
+
+    Each fix is applied whole or not at all; in order of place, one that overlaps an earlier one waits for the next pass.
+    Inserting the same line at the same place twice (an import) is one insertion.
+    """
+    data = source.data
+    edits: list[Edit] = []
+    done: list[Fix] = []
+    for fix in sorted(fixes, key=lambda fix: min(fix.edits, default=Edit(0, 0, b""))):
+        new = [edit for edit in fix.edits if not (edit in edits and _is_line(data, edit))]
+        if all(edit in edits for edit in fix.edits) or not any(_clash(edit, old) for edit in new for old in edits):
+            edits += [edit for edit in new if edit not in edits]
+            done.append(fix)
+    return _edited(data, edits), done
+
+
+def _clash(one: Edit, other: Edit) -> bool:
+    """Do two edits overlap, or insert at one place? Next to each other they may stand."""
+    if one.start == one.end and other.start == other.end:
+        return one.start == other.start
+    return one.start < other.end and other.start < one.end
+
+
+def _is_line(data: bytes, edit: Edit) -> bool:
+    """Does an edit insert whole lines?"""
+    if edit.start != edit.end or not edit.text:
+        return False
+    at_start = edit.start == 0 or data[edit.start - 1 : edit.start] in (b"\n", b"\r")
+    return edit.text[-1:] in (b"\n", b"\r") if at_start else edit.text[:1] in (b"\n", b"\r")
+
+
+def _edited(data: bytes, edits: Sequence[Edit]) -> bytes:
+    pieces = []
+    at = 0
+    for edit in sorted(edits):
+        pieces += [data[at : edit.start], edit.text]
+        at = edit.end
+    return b"".join((*pieces, data[at:]))
+
+
+def fix_source(source: Source, findings_of: Callable[[Source], Sequence[Finding]], *, level: Level = "safe") -> Fixed:
+    """Apply the fixes of `findings_of` until none is left.
+
+    After each pass the file is parsed; a rule whose fixes break it is left out from then on and its code reported. Rules
+    whose fixes never come to rest are left out from the start. `source` must parse if `findings_of` offers fixes for it.
+    """
+    failed: set[str] = set()
+    while True:
+        fixed, restless = _until_quiet(source, findings_of, level, failed)
+        if not restless:
+            return fixed
+        failed |= restless
+
+
+def _until_quiet(
+    source: Source, findings_of: Callable[[Source], Sequence[Finding]], level: Level, failed: set[str]
+) -> tuple[Fixed, set[str]]:
+    """Fix and lint by turns. Adds to `failed` what breaks the file; the second result is what never comes to rest."""
+    applied: list[Finding] = []
+    seen = {source.data}
+    findings = findings_of(source)
+    for _ in range(PASSES):
+        source, done = _step(source, findings, level, failed)
+        if not done:
+            return Fixed(source, tuple(applied), tuple(findings), frozenset(failed)), set()
+        applied += done
+        findings = findings_of(source)
+        if source.data in seen:
+            break
+        seen.add(source.data)
+    restless = {finding.code for finding in done}
+    return Fixed(source, tuple(applied), tuple(findings), frozenset(failed)), restless
+
+
+def _step(source: Source, findings: Sequence[Finding], level: Level, failed: set[str]) -> tuple[Source, list[Finding]]:
+    """One pass: the new file and the findings whose fix is in it. Adds to `failed` the rules that can't take part."""
+    while True:
+        fixable = [
+            (one.fix, one) for one in findings if one.fix and applicable(one.fix, level) and one.code not in failed
+        ]
+        if not fixable:
+            return source, []
+        data, fixes = apply(source, [fix for fix, _ in fixable])
+        inside = {id(fix) for fix in fixes}
+        done = [finding for fix, finding in fixable if id(fix) in inside]
+        if after := _sound(source, data):
+            return after, done
+        codes = {finding.code for finding in done}
+        alone = {code: [fix for fix, finding in fixable if finding.code == code] for code in codes}
+        failed |= {code for code in codes if not _sound(source, apply(source, alone[code])[0])} or codes
+
+
+def _sound(source: Source, data: bytes) -> Source | None:
+    """The file with new `data`; None if that can't be written in its encoding or is no Python."""
+    try:
+        after = Source.of(source.path, source.encode(data))
+        after.parse()
+    except SourceError:
+        return None
+    return after if after.data == data else None
+
+
+def write(path: str, original_raw: bytes, new_raw: bytes) -> None:
+    """Replace a file's bytes in one step; its mode stays, and a symbolic link keeps pointing to it.
+
+    Raises ChangedOnDisk if it does not hold `original_raw` any more, OSError if it can't be written; both leave it alone.
+    """
+    import tempfile
+
+    real = os.path.realpath(path)
+    with open(real, "r+b") as file:  # fails for a file that its owner has made read-only
+        if file.read() != original_raw:
+            raise ChangedOnDisk(path)
+        mode = os.fstat(file.fileno()).st_mode
+    handle, temporary = tempfile.mkstemp(prefix=".torchlint-", dir=os.path.dirname(real))
+    try:
+        with open(handle, "wb") as file:
+            file.write(new_raw)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode & 0o7777)
+        os.replace(temporary, real)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def diff(source: Source, new_data: bytes) -> str:
+    """The change as a unified diff, with the newlines of the file, so that `patch` and `git apply` take it."""
+    from difflib import unified_diff
+
+    mark = "\ufeff" if source.bom else ""
+    before, after = _lines(mark + source.text), _lines(mark + new_data.decode())
+    return "".join(_ended(unified_diff(before, after, source.path, source.path)))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines as diff sees them: a lone carriage return or a form feed ends none."""
+    return [piece for piece in re.split(r"(?<=\n)", text) if piece]
+
+
+def _ended(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
