@@ -40,6 +40,11 @@ def discover(paths: Iterable[Path | str], settings: Settings) -> Found:
     return walk.found()
 
 
+def excluded(path: str, settings: Settings) -> bool:
+    """Whether the settings exclude a file even if it is named."""
+    return _Walk(settings).excluded_above(_normal(path))
+
+
 def project_root(start: Path) -> Path | None:
     """The nearest directory at or above `start` that looks like a project's; never the home directory or the root."""
     start = start.absolute()

@@ -1,1 +1,156 @@
-"""One module a format; each is a function from findings to text."""
+"""One module a format; each is a function from a result to text.
+
+`render(name, result, look)` is the way in. A text format ends with a newline or is empty; a machine format is one document.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from torchlint.finding import Finding, Fix
+from torchlint.source import Source
+
+if TYPE_CHECKING:
+    from torchlint.lint import Result
+
+TEXT = ("full", "concise", "grouped")
+"""The formats for people: a summary follows them."""
+
+
+class Page(Protocol):
+    """What a report says of a rule beside its findings."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def doc(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def category(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a report is drawn.
+
+    People read paths relative to `cwd`, machines relative to `root`, the top of the repository. `fixable` are the codes
+    whose fixes may be applied (None: all), `unsafe` whether unsafe ones count, `fixed` how many findings were fixed just now.
+    """
+
+    cwd: Path = field(default_factory=Path.cwd)
+    root: Path = field(default_factory=Path.cwd)
+    unsafe: bool = False
+    fixable: frozenset[str] | None = None
+    fixed: int = 0
+    color: bool = False
+    links: bool = False
+
+    def absolute(self, path: str) -> str:
+        return os.path.normpath(os.path.join(self.cwd, path))
+
+    def path(self, path: str) -> str:
+        """The path for people."""
+        return self.absolute(path).removeprefix(os.path.join(self.cwd, ""))
+
+    def uri(self, path: str) -> str:
+        """The path for machines, with forward slashes."""
+        return self.absolute(path).removeprefix(os.path.join(self.root, "")).replace(os.sep, "/")
+
+    def place(self, finding: Finding) -> str:
+        """`path:line:column`, with the cell of a notebook in between."""
+        cell = f":cell {finding.cell}" if finding.cell is not None else ""
+        return f"{self.path(finding.path)}{cell}:{finding.line}:{finding.column}"
+
+    def level(self, finding: Finding) -> Literal["applicable", "unsafe", "none"]:
+        """Whether `--fix` would repair the finding as things are, only with `--unsafe-fixes`, or not at all."""
+        fix = finding.fix
+        if fix is None or fix.applicability == "suggestion" or not fix.edits:
+            return "none"
+        if self.fixable is not None and finding.code not in self.fixable:
+            return "none"
+        return "applicable" if fix.applicability == "safe" or self.unsafe else "unsafe"
+
+    def mark(self, finding: Finding) -> str:
+        return "[*] " if self.level(finding) == "applicable" else ""
+
+
+def render(name: str, result: Result, look: Look) -> str:
+    """The result in the format of that name (one of `config.FORMATS`)."""
+    module = importlib.import_module(f".{name.replace('-', '_')}", __name__)
+    text: str = module.render(result, look)
+    return text
+
+
+@cache
+def pages() -> dict[str, Page]:
+    """What is known of each rule, by code."""
+    from torchlint.rule import load
+
+    return dict(load())
+
+
+@cache
+def home() -> str | None:
+    """The project's home page, from the metadata of the installed distribution; None when it names none."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = metadata("torchlint").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return None
+    return next((url.partition(",")[2].strip() for url in urls if url.lower().startswith("homepage,")), None)
+
+
+def page_url(name: str) -> str | None:
+    """Where a rule's page can be read."""
+    base = home()
+    return f"{base}/blob/main/docs/rules/{name}.md" if base else None
+
+
+def merged(source: Source, fix: Fix, first: int, last: int) -> list[str]:
+    """The lines from `first` to `last` as they are after the fix, without newlines at their ends.
+
+    All of the fix's edits lie in these lines.
+    """
+    start = source.lines[first - 1]
+    end = source.lines[last] if last < len(source.lines) else len(source.data)
+    text = bytearray()
+    at = start
+    for edit in sorted(fix.edits):
+        text += source.data[at : edit.start] + edit.text
+        at = edit.end
+    text += source.data[at:end]
+    return split(bytes(text).decode())
+
+
+def split(text: str) -> list[str]:
+    """The lines of a text, without newlines; only \\n, \\r and \\r\\n end a line."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def fixed_lines(source: Source, fix: Fix) -> tuple[int, int]:
+    """The first and the last line that the edits of a fix touch."""
+    first = source.position(min(edit.start for edit in fix.edits))[0]
+    line, column = source.position(max(edit.end for edit in fix.edits))
+    return first, max(first, line - 1 if column == 1 else line)
+
+
+def plural(count: int, word: str, ending: str = "s") -> str:
+    return f"{count} {word}{'' if count == 1 else ending}"
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    rank = {"error": 0, "warning": 1, "info": 2}
+    return sorted(findings, key=lambda finding: rank[finding.severity])

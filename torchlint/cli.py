@@ -1,0 +1,71 @@
+"""The command line: finds the subcommand, runs it, and turns what goes wrong into an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from .failure import Failure
+from .select import suggestion
+
+COMMANDS = ("check", "rule", "version")
+"""The modules of torchlint.commands."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run torchlint. 0: nothing was found, 1: something was, 2: the work could not be done, 130: interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(
+            stream, "reconfigure"
+        ):  # a name or a source line that the terminal's encoding lacks is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        args = _parse(arguments)
+        code: int = args.run(args)
+    except Failure as failure:
+        print(f"torchlint failed\n  Cause: {failure}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("torchlint was interrupted", file=sys.stderr)
+        return 130
+    except Exception:  # noqa: BLE001 - a crash must not look like findings, which Python's own exit code 1 would
+        import traceback
+
+        traceback.print_exc()
+        print("torchlint crashed: this is a bug in torchlint, please report it with the lines above", file=sys.stderr)
+        return 2
+    return code
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="torchlint",
+        description="Finds what makes PyTorch code slow, proves it with a traced run, and fixes it.",
+        epilog="`torchlint COMMAND --help` tells more of a command.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("-V", "--version", action="store_true", help="show the version")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for name in COMMANDS:
+        importlib.import_module(f".commands.{name}", __package__).add(commands)
+    word = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if word is not None and word not in commands.choices:
+        print(_unknown(word, list(commands.choices)), file=sys.stderr)
+        raise SystemExit(2)
+    if word is None and {"-V", "--version"}.intersection(arguments):
+        return parser.parse_args(["version"])
+    args = parser.parse_args(arguments)
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        raise SystemExit(2)
+    return args
+
+
+def _unknown(word: str, commands: list[str]) -> str:
+    looks_like_path = os.path.exists(word) or os.sep in word or word.endswith(".py")
+    tip = f"; to lint it, type `torchlint check {word}`" if looks_like_path else suggestion(word, commands)
+    return f"error: unrecognized subcommand '{word}'{tip}\n\nUsage: torchlint COMMAND ...\n\nFor more information, try '--help'."

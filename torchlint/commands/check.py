@@ -1,0 +1,350 @@
+"""`torchlint check` and `torchlint fix`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchlint import config, discover
+from torchlint.config import Settings
+from torchlint.failure import Failure
+
+from . import terminal
+
+if TYPE_CHECKING:
+    from torchlint.lint import FixResult, Result
+    from torchlint.report import Look
+
+_DESCRIPTION = """\
+Find what makes PyTorch code slow in the given files and directories.
+
+Settings come from the closest torchlint.toml, .torchlint.toml or pyproject.toml ([tool.torchlint]) at or above the
+working directory; the command line comes first. Files that git ignores are left out.
+"""
+_EXAMPLES = """\
+examples:
+  torchlint check                           lint the working directory
+  torchlint check train.py --fix            repair what can be repaired safely
+  torchlint check --diff --unsafe-fixes     show what every fix would change
+  torchlint check --select TL1,TL201        only the rules TL1... and TL201
+  torchlint check --output-format sarif -o torchlint.sarif
+  git show :train.py | torchlint check - --stdin-filename train.py
+
+exit codes:
+  0  nothing was found, or all of it was fixed
+  1  findings are left; with --diff: something would change
+  2  the work could not be done: the reason is on stderr
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    for name, summary in (("check", "find what makes PyTorch code slow"), ("fix", "the same as check --fix")):
+        parser = commands.add_parser(
+            name,
+            help=summary,
+            description=_DESCRIPTION,
+            epilog=_EXAMPLES if name == "check" else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            argument_default=argparse.SUPPRESS,
+            allow_abbrev=False,
+        )
+        _arguments(parser)
+        parser.set_defaults(run=run, **({"fix": True} if name == "fix" else {}))
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    switch = argparse.BooleanOptionalAction
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        default=["."],
+        help="files and directories, or - for standard input (default: the working directory)",
+    )
+
+    fixes = parser.add_argument_group("fixes")
+    fixes.add_argument("--fix", action=switch, help="apply the safe fixes")
+    fixes.add_argument("--unsafe-fixes", action=switch, help="with --fix or --diff: the unsafe fixes too")
+    fixes.add_argument("--diff", action="store_true", help="write no file, show what --fix-only would change")
+    fixes.add_argument("--fix-only", action=switch, help="apply fixes and say nothing of what is left")
+    fixes.add_argument("--show-fixes", action=switch, help="list what was fixed")
+
+    rules = parser.add_argument_group("rules", "SELECTOR is a code, the start of one, a rule's name, or ALL.")
+    selectors: dict[str, Any] = {"action": "extend", "type": _words, "metavar": "SELECTOR,..."}
+    rules.add_argument("--select", **selectors, help="the rules to use, instead of the default ones")
+    rules.add_argument("--ignore", **selectors, help="rules to leave out")
+    rules.add_argument("--extend-select", **selectors, help="rules to use beside the selected ones")
+    rules.add_argument(
+        "--per-file-ignores",
+        action="extend",
+        type=_words,
+        metavar="PATTERN:SELECTOR,...",
+        help="rules to leave out in some files",
+    )
+    rules.add_argument("--fixable", **selectors, help="the rules whose fixes may be applied (default: all)")
+    rules.add_argument("--unfixable", **selectors, help="rules whose fixes may not be applied")
+    rules.add_argument("--preview", action=switch, help="use rules that are still being tried out")
+    rules.add_argument(
+        "--target-torch",
+        metavar="VERSION",
+        help="the torch that the code runs with, such as 2.6 or '>=2.4,<2.9' (default: what the project requires)",
+    )
+    rules.add_argument("--ignore-noqa", action="store_true", help="report suppressed findings too")
+
+    files = parser.add_argument_group("files")
+    patterns: dict[str, Any] = {"action": "extend", "type": _words, "metavar": "PATTERN,..."}
+    files.add_argument("--exclude", **patterns, help="what not to look at, instead of .git, .venv, build and the like")
+    files.add_argument("--extend-exclude", **patterns, help="what not to look at beside these")
+    files.add_argument("--force-exclude", action=switch, help="exclude files even if they are named as a PATH")
+    files.add_argument("--respect-gitignore", action=switch, help="leave out what git ignores (default: yes)")
+    files.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
+
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--output-format",
+        metavar="FORMAT",
+        help=f"one of {', '.join(config.FORMATS)} (default: full) [env: TORCHLINT_OUTPUT_FORMAT]",
+    )
+    output.add_argument(
+        "-o", "--output-file", metavar="PATH", help="write the report there [env: TORCHLINT_OUTPUT_FILE]"
+    )
+    output.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
+    output.add_argument("--show-files", action="store_true", help="list the files that would be looked at")
+    output.add_argument("--show-settings", action="store_true", help="show the settings as they are resolved")
+    output.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
+    output.add_argument("-q", "--quiet", action="store_true", default=False, help="print findings and nothing else")
+    output.add_argument("-v", "--verbose", action="store_true", default=False, help="tell what is done, on stderr")
+
+    other = parser.add_argument_group("other")
+    other.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="PATH|KEY=VALUE",
+        help="a configuration file to read instead, or one of its lines, such as 'preview = true'",
+    )
+    other.add_argument("--isolated", action="store_true", default=False, help="read no configuration file")
+    other.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
+    other.add_argument(
+        "--exit-non-zero-on-fix", action="store_true", default=False, help="exit with 1 if anything was fixed"
+    )
+    other.add_argument(
+        "--no-sieve", action="store_true", default=False, help="analyse every file whole: slower, the same findings"
+    )
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in (part.strip() for part in text.split(",")) if word]
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    """What the command line sets, by the keys of a configuration file."""
+    given = {name.replace("_", "-"): value for name, value in vars(args).items()}
+    options = {key: value for key, value in given.items() if key in config.KEYS}
+    if "per-file-ignores" in options:
+        options["per-file-ignores"] = _pairs(options["per-file-ignores"])
+    if form := os.environ.get("TORCHLINT_OUTPUT_FORMAT"):
+        options.setdefault("output-format", form)
+    return options
+
+
+def _pairs(words: Iterable[str]) -> dict[str, list[str]]:
+    table: dict[str, list[str]] = {}
+    for word in words:
+        pattern, colon, selector = word.rpartition(":")
+        if not colon or not pattern or not selector:
+            raise Failure(f"`--per-file-ignores {word}` isn't PATTERN:SELECTOR")
+        table.setdefault(pattern, []).append(selector)
+    return table
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What to lint: files on disk, or what came on standard input by its name."""
+
+    files: Sequence[Path] | Mapping[str, bytes]
+    context: Sequence[Path]
+
+
+def run(args: argparse.Namespace) -> int:
+    from torchlint.rule import load
+
+    started = time.perf_counter()
+    settings = config.load(load().values(), _options(args), config=args.config, isolated=args.isolated)
+    settings = replace(settings, ignore_noqa="ignore_noqa" in args, sieve=not args.no_sieve)
+    if "show_settings" in args:
+        terminal.out(_shown(settings))
+        return 0
+    for warning in settings.warnings:
+        terminal.warn(warning)
+    work = _work(args, settings)
+    if "show_files" in args:
+        terminal.out("".join(f"{os.path.abspath(path)}\n" for path in work.files))
+        return 0
+    if not work.files:
+        terminal.warn("No Python files found under the given path(s)")
+    code = _fix(args, settings, work) if _fixing(args, settings) else _check(args, settings, work)
+    if args.verbose:
+        took = time.perf_counter() - started
+        origin = settings.source or "no configuration file"
+        print(f"{len(work.files)} files, {len(settings.codes)} rules, {origin}, {took:.2f} s", file=sys.stderr)
+    return code
+
+
+def _shown(settings: Settings) -> str:
+    def text(value: object) -> str:
+        if isinstance(value, frozenset):
+            return ", ".join(sorted(value))
+        if isinstance(value, tuple):
+            return ", ".join(
+                text(item) if not isinstance(item, tuple) else ": ".join(map(text, item)) for item in value
+            )
+        return str(value)
+
+    return "".join(f"{field.name} = {text(getattr(settings, field.name))}\n" for field in fields(settings))
+
+
+def _work(args: argparse.Namespace, settings: Settings) -> _Work:
+    if "-" not in args.paths:
+        found = discover.discover(args.paths, settings)
+        for warning in found.warnings:
+            terminal.warn(warning)
+        return _Work(found.files, _context(args.paths, found.files, settings))
+    if args.paths != ["-"]:
+        raise Failure("`-` (standard input) can't be linted together with files")
+    name = getattr(args, "stdin_filename", "-")
+    data = sys.stdin.buffer.read()
+    if settings.force_exclude and discover.excluded(name, settings):
+        return _Work({}, ())
+    return _Work({name: data}, _context([name], [Path(name)], settings))
+
+
+def _context(paths: Iterable[str], files: Iterable[Path], settings: Settings) -> Sequence[Path]:
+    """The other files of the project around the paths."""
+    above = os.path.commonpath([os.path.abspath(path) for path in paths])
+    start = Path(above if os.path.isdir(above) else os.path.dirname(above))
+    return discover.ProjectFiles(discover.project_root(start), files, settings)
+
+
+def _fixing(args: argparse.Namespace, settings: Settings) -> bool:
+    return settings.fix or settings.fix_only or "diff" in args
+
+
+def _check(args: argparse.Namespace, settings: Settings, work: _Work) -> int:
+    from torchlint import lint
+
+    result = lint.lint(work.files, settings, context=work.context)
+    _report(args, settings, result, _look(args, settings))
+    return _exit(result, found=bool(result.findings) and not args.exit_zero)
+
+
+def _fix(args: argparse.Namespace, settings: Settings, work: _Work) -> int:
+    from torchlint import lint
+    from torchlint.report import summary
+
+    diff, stdin = "diff" in args, isinstance(work.files, Mapping)
+    fixed = lint.fix_files(
+        work.files, settings, unsafe=settings.unsafe_fixes, write=not diff and not stdin, context=work.context
+    )
+    count = sum(sum(codes.values()) for codes in fixed.fixed.values())
+    look = replace(_look(args, settings), fixed=count)
+    for failure in fixed.failed:
+        terminal.error(f"{failure.path}: {failure.message}")
+    if diff:
+        for path in sorted(fixed.diffs):
+            terminal.out(fixed.diffs[path])
+        if not args.quiet:
+            sys.stderr.write(summary.fixes_only(fixed.result, look, written=False))
+        return _exit(fixed.result, fixed, found=bool(fixed.diffs))
+    if isinstance(work.files, Mapping):
+        for path, data in work.files.items():
+            terminal.out(fixed.contents.get(path, data))
+    if settings.fix_only:
+        if not args.quiet:
+            _write(summary.fixes_only(fixed.result, look, written=True), stderr=stdin)
+    else:
+        _report(args, settings, fixed.result, look, fixed, stderr=stdin)
+    left = bool(fixed.result.findings) and not settings.fix_only and not args.exit_zero
+    return _exit(fixed.result, fixed, found=left or (bool(count) and args.exit_non_zero_on_fix))
+
+
+def _exit(result: Result, fixed: FixResult | None = None, *, found: bool) -> int:
+    for failure in result.errors:
+        terminal.error(f"{failure.path}: {failure.message}")
+    return 2 if result.errors or (fixed and fixed.failed) else int(found)
+
+
+def _look(args: argparse.Namespace, settings: Settings) -> Look:
+    from torchlint.report import Look
+
+    to_file = _output_file(args) is not None
+    color = terminal.colored("never" if to_file and args.color == "auto" else args.color, sys.stdout)
+    return Look(
+        root=_repository(settings),
+        unsafe=settings.unsafe_fixes,
+        fixable=settings.fixable,
+        color=color,
+        links=color and terminal.linked(sys.stdout),
+    )
+
+
+def _repository(settings: Settings) -> Path:
+    """The directory that code hosts name files from: what their runners say, else that of .git, else the settings'."""
+    for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY"):
+        if (said := os.environ.get(variable)) and Path.cwd().is_relative_to(said):
+            return Path(said)
+    here = Path.cwd()
+    return next((d for d in (here, *here.parents) if (d / ".git").exists()), settings.root)
+
+
+def _output_file(args: argparse.Namespace) -> str | None:
+    return getattr(args, "output_file", None) or os.environ.get("TORCHLINT_OUTPUT_FILE")
+
+
+def _report(
+    args: argparse.Namespace,
+    settings: Settings,
+    result: Result,
+    look: Look,
+    fixed: FixResult | None = None,
+    *,
+    stderr: bool = False,
+) -> None:
+    from torchlint import report
+    from torchlint.report import statistics, summary
+
+    form = settings.output_format
+    for_people = form in report.TEXT
+    if "statistics" in args:
+        text = statistics.render(result, look, as_json=form in ("json", "json-lines"))
+        for_people = for_people and bool(result.findings)
+    else:
+        text = report.render(form, result, look)
+    if for_people and not args.quiet:
+        if fixed and settings.show_fixes:
+            text += summary.fixes(fixed.fixed, look)
+        text += summary.render(result, look)
+    if (path := _output_file(args)) is not None:
+        _save(path, text)
+    else:
+        _write(text, stderr=stderr)
+
+
+def _write(text: str, *, stderr: bool) -> None:
+    if stderr:
+        sys.stderr.write(text)
+    else:
+        terminal.out(text)
+
+
+def _save(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, "utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None

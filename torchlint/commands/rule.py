@@ -1,0 +1,105 @@
+"""`torchlint rule`: what a rule says and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from torchlint.failure import Failure
+from torchlint.select import suggestion
+
+from . import terminal
+
+if TYPE_CHECKING:
+    from torchlint.rule import Rule
+
+_FIXES = {
+    "none": "There is no fix.",
+    "suggestion": "A fix is suggested, never applied.",
+    "unsafe": "A fix is sometimes available; it may change what the program does.",
+    "safe": "A fix is sometimes available; it keeps what the program does.",
+}
+_SETS = {
+    "default": "On by default.",
+    "preview": "On with `--preview`.",
+    "opt-in": "Off until its own code is selected.",
+}
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "rule",
+        help="explain a rule, or all of them",
+        description="Explain a rule: what it finds, why that is slow, when it does not matter, and what to write instead.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("rule", metavar="CODE|NAME", nargs="?", help="a rule, such as TL101 or item-in-loop")
+    parser.add_argument("--all", action="store_true", help="explain all rules")
+    parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="(default: text)")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from torchlint.rule import load
+
+    rules = load()
+    if args.all is (args.rule is not None):
+        raise Failure("give either one rule or `--all`")
+    chosen = list(rules.values()) if args.all else [_find(rules.values(), args.rule)]
+    if args.output_format == "json":
+        items = [_item(rule) for rule in chosen]
+        terminal.out(json.dumps(items if args.all else items[0], indent=2, ensure_ascii=False) + "\n")
+    else:
+        pages = "\n\n".join(map(page, chosen))
+        rich = args.output_format == "text" and terminal.colored(args.color, sys.stdout)
+        terminal.out(_rendered(pages) if rich else pages + "\n")
+    return 0
+
+
+def _find(rules: Iterable[Rule], word: str) -> Rule:
+    known = {key: rule for rule in rules for key in (rule.code, rule.name)}
+    for key, rule in known.items():
+        if key.lower() == word.lower().replace("_", "-"):
+            return rule
+    raise Failure(f"there is no rule `{word}`{suggestion(word, known)}")
+
+
+def page(rule: Rule) -> str:
+    """The rule's page in Markdown."""
+    facts = [f"{rule.severity.capitalize()}, {rule.impact} impact.", _SETS[rule.set], _FIXES[rule.fix]]
+    if str(rule.torch):
+        facts.append(f"For torch {rule.torch}.")
+    return f"# {rule.name} ({rule.code})\n\n{' '.join(facts)}\n\n{rule.doc}"
+
+
+def _item(rule: Rule) -> dict[str, Any]:
+    return {
+        "name": rule.name,
+        "code": rule.code,
+        "summary": rule.summary,
+        "category": rule.category,
+        "set": rule.set,
+        "severity": rule.severity,
+        "impact": rule.impact,
+        "scope": rule.scope,
+        "fix": _FIXES[rule.fix],
+        "fix_availability": rule.fix,
+        "torch": str(rule.torch),
+        "confirmed_by": list(rule.confirmed_by),
+        "explanation": rule.doc,
+        "preview": rule.set == "preview",
+    }
+
+
+def _rendered(markdown: str) -> str:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console(force_terminal=True)
+    with console.capture() as captured:
+        console.print(Markdown(markdown, code_theme="ansi_dark"))
+    return captured.get()

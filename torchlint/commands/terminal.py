@@ -1,0 +1,50 @@
+"""What commands write, and whether in colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Literal, TextIO
+
+When = Literal["auto", "always", "never"]
+
+_LINKING = ("WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "VTE_VERSION", "DOMTERM")
+_LINKING_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper")
+
+
+def colored(when: When, stream: TextIO) -> bool:
+    """Whether to colour: as told, else FORCE_COLOR and NO_COLOR (no-color.org), else on a terminal that isn't dumb."""
+    if when != "auto":
+        return when == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def linked(stream: TextIO) -> bool:
+    """Whether the terminal is one of those known to show OSC 8 hyperlinks."""
+    known = any(map(os.environ.get, _LINKING)) or os.environ.get("TERM_PROGRAM") in _LINKING_PROGRAMS
+    return stream.isatty() and known
+
+
+def out(text: str | bytes) -> None:
+    """Write to stdout. Nobody reading any more isn't an error: the exit code still says what was found."""
+    try:
+        if isinstance(text, bytes):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(text)
+        else:
+            sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr)
+
+
+def error(text: str) -> None:
+    print(f"error: {text}", file=sys.stderr)

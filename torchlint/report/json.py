@@ -1,0 +1,70 @@
+"""A JSON array with ruff's keys, and ours beside them: related, evidence, statement_rows, the note of a fix."""
+
+from __future__ import annotations
+
+from json import dumps
+from typing import TYPE_CHECKING, Any
+
+from torchlint.finding import Finding
+
+from . import Look, page_url
+
+if TYPE_CHECKING:
+    from torchlint.lint import Result
+
+
+def render(result: Result, look: Look) -> str:
+    items = [item(result, finding, look) for finding in result.findings]
+    return dumps(items, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def item(result: Result, finding: Finding, look: Look) -> dict[str, Any]:
+    """One finding. Rows and columns count from 1, columns in characters, ends are exclusive."""
+    first, last = finding.statement
+    evidence = finding.evidence
+    return {
+        "cell": finding.cell,
+        "code": finding.code,
+        "end_location": _location(finding.end_line, finding.end_column),
+        "evidence": evidence and {"verdict": evidence.verdict, "detail": evidence.detail, "count": evidence.count},
+        "filename": look.absolute(finding.path),
+        "fix": _fix(result, finding),
+        "location": _location(finding.line, finding.column),
+        "message": finding.message,
+        "name": finding.name,
+        "noqa_row": finding.line,
+        "related": [
+            {
+                "filename": look.absolute(related.path),
+                "location": _location(related.line, related.column),
+                "message": related.message,
+            }
+            for related in finding.related
+        ],
+        "severity": finding.severity,
+        "statement_rows": [first or finding.line, last or finding.end_line],
+        "url": page_url(finding.name),
+    }
+
+
+def _location(row: int, column: int) -> dict[str, int]:
+    return {"column": column, "row": row}
+
+
+def _fix(result: Result, finding: Finding) -> dict[str, Any] | None:
+    fix, source = finding.fix, result.source(finding.path)
+    if fix is None or source is None:
+        return None
+    return {
+        "applicability": "display" if fix.applicability == "suggestion" else fix.applicability,
+        "edits": [
+            {
+                "content": edit.text.decode(),
+                "end_location": _location(*source.position(edit.end)),
+                "location": _location(*source.position(edit.start)),
+            }
+            for edit in fix.edits
+        ],
+        "message": fix.title,
+        "note": fix.note or None,
+    }

@@ -1,0 +1,41 @@
+"""How often each rule was broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from json import dumps
+from typing import TYPE_CHECKING
+
+from . import Look
+from .paint import Paint
+
+if TYPE_CHECKING:
+    from torchlint.lint import Result
+
+
+def render(result: Result, look: Look, *, as_json: bool = False) -> str:
+    """A line a rule, the most frequent first: count, code, whether all `[*]`, some `[-]` or none `[ ]` can be fixed, name."""
+    counts = Counter((finding.code, finding.name) for finding in result.findings)
+    fixable = Counter(f.code for f in result.findings if look.level(f) == "applicable")
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    if as_json:
+        items = [
+            {
+                "code": code,
+                "name": name,
+                "count": count,
+                "fixable": fixable[code] == count,
+                "fixable_count": fixable[code],
+            }
+            for (code, name), count in ranked
+        ]
+        return dumps(items, indent=2) + "\n"
+    paint = Paint(look)
+    wide = max((len(str(count)) for count in counts.values()), default=0)
+    code_wide = max((len(code) for code, _ in counts), default=0)
+    lines = []
+    for (code, name), count in ranked:
+        mark = "[*]" if fixable[code] == count else "[-]" if fixable[code] else "[ ]"
+        shown = f"{paint(mark, 'cyan') if fixable[code] else mark} " if fixable else ""
+        lines.append(f"{paint(f'{count:>{wide}}', 'bold')}\t{paint(f'{code:<{code_wide}}', 'red')}\t{shown}{name}\n")
+    return "".join(lines)
