@@ -94,14 +94,16 @@ class GraphBreak:
 
 # --- the log's text ----------------------------------------------------------------------------------------------
 
-_HEADER = re.compile(r"^Graph break in user code at (.+):(\d+)$", re.M)
-_FRAME = re.compile(r'^ *File "(.+?)", line (\d+), in (.+)$', re.M)
+_HEADER = re.compile(r"^Graph break in user code at (.+):(\d+)$", re.MULTILINE)
+_FRAME = re.compile(r'^ *File "(.+?)", line (\d+), in (.+)$', re.MULTILINE)
 _URL = re.compile(r"https?://\S+/gb/gb(\d+)\.html")
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_REASON_START = re.compile(r"^(?:Graph Break )?Reason: ", re.M)
-_TRACEBACK_START = re.compile(r"^(?:User code traceback:|The graph break occurred in the following user code:)$", re.M)
-_PYTHON_TRACEBACK = re.compile(r"^(?:Traceback \(most recent call last\):|NoneType: None)$", re.M)
+_REASON_START = re.compile(r"^(?:Graph Break )?Reason: ", re.MULTILINE)
+_TRACEBACK_START = re.compile(
+    r"^(?:User code traceback:|The graph break occurred in the following user code:)$", re.MULTILINE
+)
+_PYTHON_TRACEBACK = re.compile(r"^(?:Traceback \(most recent call last\):|NoneType: None)$", re.MULTILINE)
 _SKIPPED = re.compile(r"Skipping the (?:function|frame)|torch\.compile will skip tracing the frame")
 _LOOP = "graph break in loop"
 _GUARD = re.compile(r"^(?:\d+/\d+: )?(.*?)\s*(?:#.*)?$")
@@ -138,7 +140,7 @@ def _reason(text: str) -> tuple[str, str, str]:
     lines = [line for line in before.splitlines() if line.strip()]
     if not found:
         return (_first_line(lines[0]) if lines else "", "", "")
-    hints = re.findall(r"^  Hint: (.+)$", after.partition("\n*** While handling")[0], re.M)
+    hints = re.findall(r"^  Hint: (.+)$", after.partition("\n*** While handling")[0], re.MULTILINE)
     return lines[-1].strip() if lines else "", _first_line(after), hints[0].strip() if hints else ""
 
 
@@ -154,7 +156,7 @@ def parse_break(payload: str) -> GraphBreak:
     if start:
         text = head[start.end() :]
     else:  # a frame that could not be resumed tells its reason only in the exception below
-        text = re.split(r"^torch\._dynamo\.exc\.\w+: ", exception, maxsplit=1, flags=re.M)[-1]
+        text = re.split(r"^torch\._dynamo\.exc\.\w+: ", exception, maxsplit=1, flags=re.MULTILINE)[-1]
     kind, explanation, hint = _reason(text.replace("Unsupported: ", "", 1))
     frames = frames_of(user_traceback)
     header = _HEADER.search(payload)
@@ -281,7 +283,7 @@ class TraceLog:
         if failure is None:
             return
         reason = str(metrics.get("fail_reason") or "")
-        if "recompile" in reason and "limit" in reason or "cache_size_limit" in reason:
+        if ("recompile" in reason and "limit" in reason) or "cache_size_limit" in reason:
             self._limit(reason, compile_id[0])
         elif compile_id in self.of_compile:
             if metrics.get("has_guarded_code") is False:
@@ -316,9 +318,7 @@ class TraceLog:
         name = "accumulated_recompile_limit" if "accumulated" in reason else "recompile_limit"
         self._emit_recompile("recompile_limit", name, (frame,), frame, self.guards.get(frame_id, []))
 
-    def _emit_recompile(
-        self, kind: str, name: str, places: tuple[Frame, ...], frame: Frame, guards: list[str]
-    ) -> None:
+    def _emit_recompile(self, kind: str, name: str, places: tuple[Frame, ...], frame: Frame, guards: list[str]) -> None:
         where = places[0] if places else frame
         limit = kind == "recompile_limit"
         self.sink.emit(

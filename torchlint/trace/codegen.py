@@ -11,10 +11,11 @@ import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
+from torch.nn import functional
 from torch.utils._pytree import tree_map
 
 from torchlint.trace import private_inductor as private
@@ -64,7 +65,7 @@ Generated = GeneratedGraph | CodegenFailure
 _PROVENANCE = re.compile(r"# \[Provenance debug handles\] (\S+)$")
 _GENERATED = re.compile(r"^\s+(?:\w+ = )?(\w+)\.run\(")
 _EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.[\w.]+|aten\.\w[\w.]*)\(")
-_ENTRY = re.compile(r"^ *def call\(", re.M)
+_ENTRY = re.compile(r"^ *def call\(", re.MULTILINE)
 
 
 def read_kernels(source: str, stacks: Mapping[str, Sequence[str]]) -> tuple[Kernel, ...]:
@@ -117,8 +118,10 @@ class TritonGenerator:
         if not self._fakes_allowed:
             return [CodegenFailure("this torch build can't represent tensors on a CUDA device", backward=False)]
         found: list[Generated] = []
+        attention = mock.patch.object(functional, "scaled_dot_product_attention", _attention_as_on_cuda)
         try:
-            private.aot_graphs(_with_cuda_attention(graph), inputs, self._inner(found), settings)
+            with private.no_modes(), attention:
+                private.aot_graphs(_with_cuda_attention(graph), inputs, self._inner(found), settings)
         except Exception as error:
             if private.is_restart(error):
                 raise
@@ -162,9 +165,6 @@ def count_operators(graph: Any) -> int:
     )
 
 
-
-
-
 def _on_cuda(graph: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
     """An operator graph traced on the CPU, with every tensor on `cuda:0` instead (fake)."""
     mode = private.fake_mode_of([*(node.meta.get("val") for node in graph.graph.nodes), *inputs])
@@ -199,6 +199,8 @@ def _on_cuda(graph: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
 
 
 # --- attention ---------------------------------------------------------------------------------------------------
+
+_ATTENTION = functional.scaled_dot_product_attention
 
 
 def _attention_as_on_cuda(
@@ -235,9 +237,7 @@ def _attention_as_on_cuda(
             query, key, value, bias, query.requires_grad, dropout_p, is_causal, scale=scale
         )[0]
         return efficient
-    return torch.nn.functional.scaled_dot_product_attention(
-        query, key, value, attn_mask, dropout_p, is_causal, scale=scale
-    )
+    return _ATTENTION(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
 
 
 def _with_cuda_attention(graph: Any) -> Any:
@@ -245,7 +245,7 @@ def _with_cuda_attention(graph: Any) -> Any:
     twin = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
     twin.meta = dict(graph.meta)
     for node in twin.graph.nodes:
-        if node.op == "call_function" and node.target is torch.nn.functional.scaled_dot_product_attention:
+        if node.op == "call_function" and node.target is _ATTENTION:
             node.target = _attention_as_on_cuda
     twin.recompile()
     return twin

@@ -20,6 +20,8 @@ from torchlint.event import Event
 from torchlint.trace import private_inductor as private
 from torchlint.trace.breaks import EventSink, Frame, TraceLog, reading_trace_log
 from torchlint.trace.codegen import CodegenFailure, GeneratedGraph, Kernel, TritonGenerator, count_operators
+from torchlint.trace.dynamo_device import HardCodedDevices, cuda_in_dynamo
+from torchlint.trace.tags import tags
 
 Call = Callable[..., Any]
 
@@ -72,20 +74,18 @@ class _PlainDevice:
 class _VirtualDevice(_PlainDevice):
     """Tensors are CPU tensors that answer as `cuda:0`; compiled regions see them plain."""
 
-    def plain(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def plain(self) -> Iterator[None]:
         from torchlint.trace.virtual import plain
 
-        return plain()
+        with plain(), HardCodedDevices():
+            yield
 
     def in_dynamo(self) -> AbstractContextManager[object]:
-        from torchlint.trace.dynamo_device import cuda_in_dynamo
-
-        return cuda_in_dynamo()
+        return cuda_in_dynamo(lambda: tags.allocated > 0)
 
     def carry(self, inputs: object, outputs: object) -> None:
         """Outputs are on the virtual GPU if an input is: what happened in between was out of its sight."""
-        from torchlint.trace.virtual import tags
-
         if any(isinstance(leaf, torch.Tensor) and tags.is_cuda(leaf) for leaf in tree_leaves(inputs)):
             for leaf in tree_leaves(outputs):
                 if isinstance(leaf, torch.Tensor):

@@ -25,6 +25,7 @@ from torchlint.trace import triton_stub
 
 Metadata = Mapping[str, object]
 Backend = Callable[..., Callable[..., Any]]
+CUDA_0 = torch.device("cuda", 0)
 
 # --- the structured trace log (torch 2.5 and later) --------------------------------------------------------------
 
@@ -153,9 +154,43 @@ def current_compile_id() -> tuple[int, int]:
     return getattr(compile_id, "frame_id", None) or 0, getattr(compile_id, "frame_compile_id", None) or 0
 
 
-# --- Inductor for a GPU that isn't there (torch 2.8 and later) ---------------------------------------------------
+# --- Dynamo and devices (torch 2.6 and later) --------------------------------------------------------------------
 
-CUDA_0 = torch.device("cuda", 0)
+
+@contextlib.contextmanager
+def dynamo_calls(rewrite: Callable[[str, Any, Any, Any], tuple[Any, Any, Any]]) -> Iterator[None]:
+    """Dynamo records `rewrite(kind, target, args, kwargs)` in its graphs in place of each call."""
+    from torch._dynamo.output_graph import SubgraphTracer
+
+    create = SubgraphTracer.create_proxy
+
+    def create_proxy(self: Any, kind: str, target: Any, args: Any, kwargs: Any, *rest: Any, **options: Any) -> Any:
+        return create(self, kind, *rewrite(kind, target, args, kwargs), *rest, **options)
+
+    with mock.patch.object(SubgraphTracer, "create_proxy", create_proxy):
+        yield
+
+
+@contextlib.contextmanager
+def dynamo_tensors_on_cuda(in_use: Callable[[], bool]) -> Iterator[None]:
+    """Traced code that asks a CPU tensor for its device hears `cuda:0`, while `in_use()`."""
+    from torch._dynamo.variables.base import VariableTracker
+    from torch._dynamo.variables.tensor import TensorVariable
+
+    def told(name: str, answer: object) -> Any:
+        honest = getattr(TensorVariable, name)
+
+        def method(self: Any, tx: Any) -> Any:
+            on_cpu = self.device is not None and self.device.type == "cpu"
+            return VariableTracker.build(tx, answer) if on_cpu and in_use() else honest(self, tx)
+
+        return mock.patch.object(TensorVariable, name, method)
+
+    with told("method_attr_device", CUDA_0), told("method_attr_is_cuda", True), told("method_get_device", 0):
+        yield
+
+
+# --- Inductor for a GPU that isn't there (torch 2.8 and later) ---------------------------------------------------
 
 
 def import_inductor() -> None:
@@ -291,9 +326,8 @@ def _torch_modules_with(name: str) -> list[Any]:
 def inductor_for(properties: Any) -> Iterator[None]:
     """Inductor sees one CUDA device with these properties (as `torch.cuda.get_device_properties` names them)."""
     import torch._dynamo.device_interface as interfaces
-    import torch._inductor.codecache as codecache
-    import torch._inductor.config as config
-    import torch._subclasses.fake_tensor as fake_tensor
+    from torch._inductor import codecache, config
+    from torch._subclasses import fake_tensor
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(triton_stub.visible())
@@ -338,7 +372,7 @@ def generated_code(receive: Callable[[str, dict[str, list[str]]], None]) -> Iter
 
     `stacks` maps `kernel:number`, as the source's provenance comments name each launch, to the user's stack traces.
     """
-    import torch._inductor.debug as debug
+    from torch._inductor import debug
     from torch._inductor.graph import GraphLowering
 
     def take(self: Any, wrapper_code: Any) -> Any:
@@ -362,9 +396,7 @@ def lower(graph: Any, inputs: Sequence[Any], options: Mapping[str, object]) -> N
     )
 
 
-def aot_graphs(
-    graph: Any, inputs: Sequence[Any], inner: Callable[..., Any], settings: Mapping[str, object]
-) -> None:
+def aot_graphs(graph: Any, inputs: Sequence[Any], inner: Callable[..., Any], settings: Mapping[str, object]) -> None:
     """Trace `graph` forward and backward into operators on the CPU; `inner(graph, inputs, **options)` gets each.
 
     The backward graph comes at once from torch 2.10; before, it is made only when a backward pass runs.
@@ -379,6 +411,13 @@ def aot_graphs(
     ):
         patches = {**_known(settings), **_no_caches(), **_known({"trace.provenance_tracking_level": 1})}
         compile_fx.compile_fx(graph, inputs, inner_compile=inner, config_patches=patches)
+
+
+def no_modes() -> contextlib.AbstractContextManager[object]:
+    """Switch off all dispatch modes inside the block."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    return _disable_current_modes()
 
 
 def fake_mode_of(values: Sequence[object]) -> Any:

@@ -18,9 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 VERSION = "3.7.1"  # what torch 2.13 pins; Inductor asks it to choose between interfaces
-_SUBMODULES = frozenset(
-    {"language", "runtime", "compiler", "backends", "driver", "extra", "libdevice", "jit_utils"}
-)
+_SUBMODULES = frozenset({"language", "runtime", "compiler", "backends", "driver", "extra", "libdevice", "jit_utils"})
 _CLASSES = frozenset({"dtype", "constexpr", "pointer_type", "tensor"})
 _ABSENT = frozenset({"AttrsDescriptor"})  # only of Triton 3.2 and older
 
