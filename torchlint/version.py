@@ -143,7 +143,7 @@ def _statements(directory: Path) -> Iterator[str]:
                 text = path.read_text("utf-8-sig")
             except (OSError, UnicodeDecodeError):
                 continue
-            if "torch" in text:
+            if "torch" in text.lower():
                 yield from read(text)
 
 

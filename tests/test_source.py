@@ -1,0 +1,233 @@
+"""Bytes in, positions, and the same bytes out."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchlint.source import Source, SourceError
+
+LATIN = "# coding: latin-1\nname = 'é'; print(name)\n"
+
+
+def raised(raw: bytes) -> tuple[str, int, int]:
+    """Why bytes can't be read or parsed."""
+    with pytest.raises(SourceError) as caught:
+        Source.of("a.py", raw).parse()
+    return caught.value.message, caught.value.line, caught.value.column
+
+
+def test_bytes_that_are_not_utf8_are_told_with_their_place() -> None:
+    assert ("not UTF-8: byte 0xe9 (invalid continuation byte)", 2, 6) == raised(b"x = 1\r\n# caf\xe9\n")
+
+
+def test_utf16_is_refused() -> None:
+    assert ("not UTF-8: byte 0xff (invalid start byte)", 1, 1) == raised("x = 1\n".encode("utf-16"))
+
+
+def test_a_null_byte_is_refused() -> None:
+    assert ("null byte", 2, 7) == raised(b"x = 1\ny = 'a\0'\n")
+
+
+@pytest.mark.parametrize("name", ["klingon", "hex"])
+def test_an_unknown_encoding_is_refused(name: str) -> None:
+    assert (f"unknown encoding: {name}", 2, 11) == raised(f"#!/bin/sh\n# coding: {name}\n".encode())
+
+
+def test_a_cookie_that_contradicts_the_byte_order_mark_is_refused() -> None:
+    expected = ("the coding cookie says latin-1, the byte order mark UTF-8", 1, 11)
+
+    assert expected == raised(b"\xef\xbb\xbf# coding: latin-1\n")
+
+
+def test_bytes_outside_the_declared_encoding_are_told_with_their_place() -> None:
+    expected = ("not ASCII: byte 0xe9 (ordinal not in range(128))", 2, 6)
+
+    assert expected == raised(b"# coding: ascii\n# caf\xe9\n")
+
+
+def test_a_cookie_after_code_is_a_comment() -> None:
+    assert "utf-8" == Source.of("a.py", b"x = 1\n# coding: latin-1\n").encoding
+
+
+@pytest.mark.parametrize("name", ["utf-8", "UTF8", "utf_8", "utf-8-unix", "utf-8-sig"])
+def test_utf8_has_many_names(name: str) -> None:
+    source = Source.of("a.py", f"# -*- coding: {name} -*-\nx = 'é'\n".encode())
+
+    assert "utf-8" == source.encoding
+    assert source.raw == source.encode(source.data)
+
+
+def test_the_byte_order_mark_is_not_part_of_the_data() -> None:
+    source = Source.of("a.py", b"\xef\xbb\xbfx = 1\n")
+
+    assert (True, b"x = 1\n") == (source.bom, source.data)
+    assert source.raw == source.encode(source.data)
+    assert 0 == source.parse().body[0].col_offset
+
+
+def test_latin_1_becomes_utf8_and_goes_back() -> None:
+    source = Source.of("a.py", LATIN.encode("latin-1"))
+
+    assert LATIN.encode() == source.data
+    assert source.raw == source.encode(source.data)
+    assert LATIN.replace("print", "print_é").encode("latin-1") == source.encode(
+        source.data.replace(b"print", "print_é".encode())
+    )
+
+
+def test_the_cookie_is_not_obeyed_a_second_time() -> None:
+    assign = Source.of("a.py", LATIN.encode("latin-1")).parse().body[0]
+
+    assert isinstance(assign, ast.Assign)
+    assert isinstance(assign.value, ast.Constant)
+    assert "é" == assign.value.value
+
+
+def test_a_character_outside_the_files_encoding_is_not_written() -> None:
+    source = Source.of("a.py", LATIN.encode("latin-1"))
+
+    with pytest.raises(SourceError, match="'→' is not in latin-1") as caught:
+        source.encode(source.data + "# →\n".encode())
+    assert (3, 3) == (caught.value.line, caught.value.column)
+
+
+def test_an_encoding_that_would_change_other_bytes_is_not_written() -> None:
+    raw = b"# coding: utf-7\nx = '+AGE-'\n"  # the letter a, written the long way
+
+    with pytest.raises(SourceError, match="utf-7 does not give the same bytes back"):
+        Source.of("a.py", raw).encode(b"# coding: utf-7\n")
+
+
+@pytest.mark.parametrize(
+    ("raw", "newline", "lines"),
+    [
+        (b"", "\n", [0]),
+        (b"x", "\n", [0]),
+        (b"x\n", "\n", [0, 2]),
+        (b"a\r\nb\r\n", "\r\n", [0, 3, 6]),
+        (b"a\rb\r", "\r", [0, 2, 4]),
+        (b"a\r\nb\nc\r\nd", "\r\n", [0, 3, 5, 8]),
+        (b"a\r\r\nb\n\nc", "\n", [0, 2, 4, 6, 7]),
+        (b"a\x0cb\x0b\x1c\n", "\n", [0, 6]),
+        ("a\x85\u2028b\n".encode(), "\n", [0, 8]),
+    ],
+)
+def test_lines_are_those_of_pythons_tokenizer(raw: bytes, newline: str, lines: list[int]) -> None:
+    source = Source.of("a.py", raw)
+
+    assert newline == source.newline
+    assert lines == source.lines
+    assert raw == source.encode(source.data)
+
+
+def test_columns_of_positions_are_characters_and_of_ast_bytes() -> None:
+    source = Source.of("a.py", "x = 1\ns = '🙂é'; y = 2\n".encode())
+    second = source.parse().body[2]
+
+    offset = source.offset(second.lineno, second.col_offset)
+
+    assert b"y = 2\n" == source.data[offset:]
+    assert (2, 11) == source.position(offset)
+    assert "s = '🙂é'; y = 2" == source.line_text(2)
+
+
+def test_the_end_of_a_file_is_a_position() -> None:
+    assert (2, 1) == Source.of("a.py", b"x\n").position(2)
+    assert (1, 2) == Source.of("a.py", b"x").position(1)
+    assert (1, 1) == Source.of("a.py", b"").position(0)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"if x:\n    y\n",
+        b"if x:\r\n    y\r\n",
+        b"if x:\r    y\r",
+        b"if x:\n\ty\r\n",
+        b"\x0cif x:\n\x0c    y\n",
+        b"\xef\xbb\xbfif x:\n    y",
+        "# coding: latin-1\nif 'é':  # é\n    y".encode("latin-1"),
+        b"# coding: shift_jis\nif '\x83\x5c': y",
+        "if 'é': é = '''\r\n\x0c\r\n'''; y".encode(),
+        b"if x: \\\r\n  y",
+    ],
+)
+def test_ast_positions_are_offsets_in_the_data(raw: bytes) -> None:
+    source = Source.of("a.py", raw)
+    names = [node for node in ast.walk(source.parse()) if isinstance(node, ast.Name) and node.id == "y"]
+
+    assert [b"y"] == [source.data[source.offset(n.lineno, n.col_offset) :][:1] for n in names]
+    assert raw == source.encode(source.data)
+
+
+def test_a_syntax_error_names_the_running_python() -> None:
+    message, line, column = raised("é = 1\n'é'; x = = 2\n".encode())
+
+    assert f"invalid syntax (Python {sys.version_info[0]}.{sys.version_info[1]})" == message
+    assert (2, 10) == (line, column)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("print 'a'\n", "Python 2 print statement"),
+        ("exec 'a'\n", "Python 2 exec statement"),
+        ("x = 0777\n", "Python 2 octal number"),
+        ("try: x\nexcept A, e: y\n", "Python 2 except clause"),
+    ],
+)
+def test_python_2_is_called_by_its_name(code: str, message: str) -> None:
+    assert message == raised(code.encode())[0]
+
+
+def test_deep_nesting_is_an_error_and_no_crash() -> None:
+    depth = 500
+    code = "".join(f"{' ' * level}if x:\n" for level in range(depth)) + " " * depth + "pass\n"
+
+    assert raised(code.encode())[0].startswith(("too many levels of indentation", "nested too deeply"))
+
+
+def test_warnings_of_the_parsed_code_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:
+    Source.of("a.py", b"x = '\\d'; x is 1; assert (x, 1)\n").parse()
+
+    assert [] == recwarn.list
+
+
+def test_a_long_file_is_read_whole() -> None:
+    source = Source.of("a.py", b"x = 1\n" * 20_000)
+
+    assert 20_000 == len(source.parse().body)
+    assert (20_000, 5) == source.position(len(source.data) - 2)
+
+
+def test_errors_travel_between_processes() -> None:
+    error = pickle.loads(pickle.dumps(SourceError("null byte", 2, 7)))
+
+    assert ("null byte", 2, 7, "null byte") == (error.message, error.line, error.column, str(error))
+
+
+@given(st.binary())
+def test_any_bytes_are_read_back_or_refused(raw: bytes) -> None:
+    try:
+        source = Source.of("a.py", raw)
+    except SourceError as error:
+        assert 1 <= error.line
+        assert 1 <= error.column
+    else:
+        assert raw == source.encode(source.data)
+
+
+@given(st.text(alphabet="aé🙂\n\r\x0c\t '#", max_size=40))
+def test_positions_and_offsets_are_inverse(text: str) -> None:
+    source = Source.of("a.py", text.encode())
+    for at in range(len(text) + 1):
+        offset = len(text[:at].encode())
+        line, column = source.position(offset)
+        before = source.text[: len(source.data[: source.lines[line - 1]].decode()) + column - 1]
+        assert offset == len(before.encode())
