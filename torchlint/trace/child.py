@@ -25,13 +25,17 @@ def run(job: Job) -> NoReturn:
     """Run the job; the process ends here, with the program's exit code."""
     faulthandler.enable()
     recorder = Recorder(job.events)
+    observation = contextlib.ExitStack()
     end_process = os._exit
 
     def leave(code: int, name: str, detail: str = "") -> NoReturn:
         """Write what is left and end, whatever threads and exit handlers the program has left behind."""
-        recorder.flush()
-        recorder.emit(Event("end", name=name, detail=detail, step=recorder.step, data={"code": code}))
-        recorder.close()
+        if recorder.active:  # else a forked process: nothing here is its own
+            with contextlib.suppress(BaseException):
+                observation.close()
+            recorder.flush()
+            recorder.emit(Event("end", name=name, detail=detail, step=recorder.step, data={"code": code}))
+            recorder.close()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
@@ -43,21 +47,16 @@ def run(job: Job) -> NoReturn:
     except ImportError as error:
         leave(_NOT_RUN, "no torch", str(error))
     os._exit = lambda status: leave(status, "exit", f"os._exit({status})")
-    code, name, detail = _observe(job, recorder, torch.__version__, lambda why: leave(0, "stopped", why))
-    leave(code, name, detail)
+    leave(*_observe(job, recorder, torch.__version__, observation, lambda why: leave(0, "stopped", why)))
 
 
-def _observe(job: Job, recorder: Recorder, version: str, leave: Callable[[str], NoReturn]) -> tuple[int, str, str]:
+def _observe(
+    job: Job, recorder: Recorder, version: str, observation: contextlib.ExitStack, leave: Callable[[str], NoReturn]
+) -> tuple[int, str, str]:
     """The exit code, the way the program ended and what to say of it."""
-    import torch
-
     from torchlint.trace import entry, observe
-    from torchlint.trace.reach import reached
     from torchlint.trace.stop import Budget, Stop, count_steps
 
-    virtual = job.device == "virtual" or (job.device == "auto" and not torch.cuda.is_available())
-    device = "cpu" if job.device == "cpu" else "virtual" if virtual else torch.cuda.get_device_name()
-    recorder.emit(Event("start", name=device, detail=version, data=_environment(job)))
     budget = Budget(recorder, job.steps, job.seconds, leave)
 
     def after_step() -> None:
@@ -65,49 +64,55 @@ def _observe(job: Job, recorder: Recorder, version: str, leave: Callable[[str], 
         observe.record_memory(recorder)
         budget.check()
 
-    with contextlib.ExitStack() as stack:
-        try:
-            _enter(stack, job, recorder, virtual)
-            stack.enter_context(observe.python_warnings(recorder))
-            stack.enter_context(count_steps(after_step))
-            if job.shapes:
-                stack.enter_context(observe.input_shapes(recorder))
-            if job.run == "eager":
-                stack.enter_context(reached(recorder, job.watch))
-            with budget:
-                entry.run(job.entry, job.args, job.steps, after_step, lambda: recorder.step)
-        except Stop as stop:
-            return 0, "stopped", str(stop)
-        except SystemExit as stop:
-            return _exit_code(stop), "exit", f"sys.exit({stop.code!r})" if stop.code is not None else "sys.exit()"
-        except entry.EntryError as error:
-            return _NOT_RUN, "no entry", str(error)
-        except BaseException as error:  # noqa: BLE001 - whatever the program raised is what the report says
-            if budget.reason:  # raised by the program's own cleaning up
-                return 0, "stopped", budget.reason
-            return _FAILED, "error", _record_error(recorder, error)
-        finally:
-            budget.end()
+    try:
+        _enter(observation, job, recorder, version)
+    except ValueError as error:
+        return _NOT_RUN, "no entry", str(error)
+    try:
+        with count_steps(after_step), budget:
+            entry.run(job.entry, job.args, job.steps, after_step, lambda: recorder.step)
+    except Stop as stop:
+        return 0, "stopped", str(stop)
+    except SystemExit as stop:
+        return _exit_code(stop), "exit", f"sys.exit({stop.code!r})" if stop.code is not None else "sys.exit()"
+    except entry.EntryError as error:
+        return _NOT_RUN, "no entry", str(error)
+    except BaseException as error:  # noqa: BLE001 - whatever the program raised is what the report says
+        if budget.reason:  # raised by the program's own cleaning up
+            return 0, "stopped", budget.reason
+        return _FAILED, "error", _record_error(recorder, error)
     return 0, "finished", ""
 
 
-def _enter(stack: contextlib.ExitStack, job: Job, recorder: Recorder, virtual: bool) -> None:
-    """Put the device and the compiler under observation."""
+def _enter(observation: contextlib.ExitStack, job: Job, recorder: Recorder, version: str) -> None:
+    """Put the device, the compiler and the rest under observation. ValueError for a job that can't be done."""
     import torch
 
+    from torchlint.trace import observe
+    from torchlint.trace.reach import reached
+
+    virtual = job.device == "virtual" or (job.device == "auto" and not torch.cuda.is_available())
+    if job.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda: torch sees no GPU here; --device virtual needs none")
+    device = "cpu" if job.device == "cpu" else "virtual" if virtual else torch.cuda.get_device_name()
+    recorder.emit(Event("start", name=device, detail=version, data=_environment(job)))
     if job.device != "cpu":
         from torchlint.trace.virtual import real_gpu, virtual_gpu
 
-        stack.enter_context(virtual_gpu(recorder, compute=job.compute) if virtual else real_gpu(recorder))
+        observation.enter_context(virtual_gpu(recorder, compute=job.compute) if virtual else real_gpu(recorder))
     if job.run == "eager":
-        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        observation.enter_context(torch.compiler.set_stance("force_eager"))
+        observation.enter_context(reached(recorder, job.watch))
     else:
         from torchlint.trace.compiled import compile_recording
 
         keep = Path(job.keep) if job.keep else None
-        stack.enter_context(
+        observation.enter_context(
             compile_recording(recorder, target=job.target, keep=keep, whatif=job.whatif, virtual=virtual)
         )
+    if job.shapes and job.run == "eager":
+        observation.enter_context(observe.input_shapes(recorder))
+    observation.enter_context(observe.python_warnings(recorder))
 
 
 def _environment(job: Job) -> dict[str, object]:

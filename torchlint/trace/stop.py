@@ -97,6 +97,8 @@ def count_steps(after_step: Callable[[], None]) -> Iterator[None]:
 
     def step_taken(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
         nonlocal most
+        if torch.compiler.is_compiling():  # a compiled step: tracing the count would be a graph break of our own
+            return
         counts[optimizer] = count = counts.get(optimizer, 0) + 1
         if count > most:
             most = count

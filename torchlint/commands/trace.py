@@ -1,0 +1,185 @@
+"""`torchlint trace`: run a program under observation and say what it did."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchlint.failure import Failure
+from torchlint.job import Job
+
+from . import terminal
+
+if TYPE_CHECKING:
+    from torchlint.finding import Finding
+    from torchlint.tracing import Trace
+
+_TARGETS = "sm_90, sm_80, ..."
+_INSTALL = "torch can't be imported ({}). A traced run needs it: pip install 'torchlint[trace]'"
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "trace",
+        parents=[_options()],
+        help="run a program and report synchronizations, copies, graph breaks, recompiles and kernels",
+        description="Run a program twice, once eagerly and once compiled, on a virtual GPU where there is none, and "
+        "report what it did line by line. This executes the program: trace only what you would run.",
+        usage="torchlint trace [options] SCRIPT.py|PKG.MODULE:FUNCTION [options] [-- argument ...]",
+    )
+    parser.add_argument("entry", metavar="ENTRY", help="a script, or pkg.module:function; a function that returns a "
+                        "module and example inputs has forward and backward of that module traced")  # fmt: skip
+    parser.add_argument(
+        "rest", metavar="-- ARGUMENT", nargs=argparse.REMAINDER, help="what the program gets as its own"
+    )
+    parser.set_defaults(run=run)
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("torchlint trace", add_help=False)
+    option = parser.add_argument
+    option("--steps", type=_positive_int, default=8, help="stop after this many optimizer steps (default: 8)")
+    option("--seconds", type=_positive_float, default=60.0, help="stop each pass after that time (default: 60)")
+    option("--target", type=_target, default="sm_90", help=f"the GPU to generate code for: {_TARGETS} (default: sm_90)")
+    option("--device", choices=("auto", "virtual", "cuda", "cpu"), default="auto", help="where the program runs "
+           "(default: auto, a virtual GPU where there is none)")  # fmt: skip
+    option("--compile", action="store_true", dest="whatif", help="compile the root module after the first step")
+    option("--no-compute", action="store_false", dest="compute", help="don't compute values on the virtual GPU")
+    option("--shapes", action="store_true", help="record the input shapes of each outermost module")
+    option("--keep", metavar="DIR", type=Path, help="keep the generated Triton code in this folder")
+    option("--explain", action="store_true", help="show torch._dynamo.explain's own view beside this one")
+    option("--findings", action="store_true", help="judge the findings of `torchlint check` in the entry's folder")
+    option("--events", metavar="FILE", type=Path, help="write the events, for `torchlint check --evidence FILE`")
+    option("--output-format", choices=("text", "json"), default="text", help="how to report (default: text)")
+    option("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
+    return parser
+
+
+def _positive_int(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _positive_float(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def _target(text: str) -> str:
+    if not re.fullmatch(r"sm_\d{2,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no GPU architecture; write {_TARGETS}")
+    return text
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trace, print the report and return 0; Failure when nothing could be observed."""
+    options, program = _split(args)
+    job = Job(
+        _entry(options.entry),
+        tuple(program),
+        "eager",
+        "",
+        steps=options.steps,
+        seconds=options.seconds,
+        device=options.device,
+        target=options.target,
+        whatif=options.whatif,
+        compute=options.compute,
+        shapes=options.shapes,
+        explain=options.explain,
+        keep=_folder(options.keep),
+    )
+    findings = _lint(job.entry) if options.findings else []
+    from torchlint import confirm, tracing
+
+    traced = tracing.trace(replace(job, watch=_watch(findings)))
+    _complain(traced)
+    if options.events:
+        options.events.write_text("".join(event.to_json() + "\n" for event in traced.events), "utf-8")
+    judged = _judged(findings, traced)
+    entry = job.entry if Path(job.entry).is_file() else ""
+    from torchlint.report import Look, trace
+
+    report = trace.Report(traced, tuple(judged), tuple(confirm.discover(traced.events, judged, entry)))
+    look = Look(color=terminal.colored(options.color, sys.stdout))
+    terminal.out(trace.text(report, look) if options.output_format == "text" else trace.as_json(report, look))
+    return 0
+
+
+def _split(args: argparse.Namespace) -> tuple[argparse.Namespace, Sequence[str]]:
+    """The options, also those after the entry, and the program's own arguments."""
+    rest: list[str] = args.rest
+    end = rest.index("--") if "--" in rest else len(rest)
+    options, unknown = _options().parse_known_args(rest[:end], args)
+    if unknown:
+        raise Failure(f"unknown option {unknown[0]}; the program's own arguments come after --: -- {' '.join(unknown)}")
+    return options, rest[end + 1 :]
+
+
+def _entry(entry: str) -> str:
+    if ":" not in entry and not Path(entry).is_file():
+        raise Failure(f"{entry}: no such script (a function is written pkg.module:function)")
+    return entry
+
+
+def _folder(keep: Path | None) -> str | None:
+    if keep is None:
+        return None
+    keep.mkdir(parents=True, exist_ok=True)
+    return str(keep.resolve())
+
+
+def _complain(traced: Trace) -> None:
+    """Failure when the program did not run at all."""
+    end = traced.children[-1].end
+    if end.name == "no torch":
+        raise Failure(_INSTALL.format(end.detail))
+    if not traced.observed:
+        tail = traced.children[-1].errors.strip()
+        raise Failure(f"nothing could be observed: {end.detail}" + (f"\n{tail}" if end.name == "died" else ""))
+
+
+def _lint(entry: str) -> list[Finding]:
+    """The findings of the entry's folder, with those of preview rules: the run decides whether they are shown."""
+    from torchlint import config, discover, lint, rule
+
+    folder = Path(entry).parent if Path(entry).is_file() else Path.cwd()
+    settings = config.load(list(rule.load().values()), {"preview": True}, cwd=folder)
+    files = discover.discover([folder], settings).files
+    return list(lint.lint(files, settings).findings)
+
+
+def _watch(findings: Sequence[Finding]) -> dict[str, tuple[int, ...]]:
+    from torchlint.confirm import lines
+
+    watch: dict[str, set[int]] = {}
+    for finding in findings:
+        first, last = lines(finding)
+        watch.setdefault(str(Path(finding.path).resolve()), set()).update(range(first, last + 1))
+    return {path: tuple(sorted(numbers)) for path, numbers in watch.items()}
+
+
+def _judged(findings: Sequence[Finding], traced: Trace) -> list[Finding]:
+    if not findings:
+        return []
+    from torchlint import confirm, rule
+
+    rules = rule.load()
+    proofs = {code: found.confirmed_by for code, found in rules.items()}
+    judged = confirm.confirm(findings, traced.events, proofs)
+    return [
+        finding
+        for finding in judged
+        if finding.code not in rules
+        or rules[finding.code].set == "default"
+        or (finding.evidence is not None and finding.evidence.verdict == "confirmed")
+    ]
