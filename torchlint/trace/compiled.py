@@ -78,7 +78,7 @@ class _VirtualDevice(_PlainDevice):
     def plain(self) -> Iterator[None]:
         from torchlint.trace.virtual import plain
 
-        with plain(), HardCodedDevices():
+        with plain(), HardCodedDevices():  # type: ignore[no-untyped-call]
             yield
 
     def in_dynamo(self) -> AbstractContextManager[object]:

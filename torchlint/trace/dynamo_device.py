@@ -46,7 +46,7 @@ def cuda_in_dynamo(in_use: Callable[[], bool]) -> Iterator[None]:
         yield
 
 
-class HardCodedDevices(TorchDispatchMode):
+class HardCodedDevices(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Runs on the CPU what the eager parts of a compiled region ask of CUDA by name.
 
     `Tensor.to("cuda")` arrives here as the meta device on a build without CUDA: its guard stands in for CUDA's

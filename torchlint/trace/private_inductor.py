@@ -210,7 +210,8 @@ def allow_cuda_fake_tensors() -> bool:
     """
     if getattr(torch._C, "_cuda_getDeviceCount", lambda: 0)():
         return True
-    if torch.backends.cuda.is_built() and hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
+    built_with_cuda: bool = torch.backends.cuda.is_built()  # type: ignore[no-untyped-call]
+    if built_with_cuda and hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
         torch._C._ensureCUDADeviceGuardSet()
         return True
     cuda, meta = 1, 14  # torch/headeronly/core/DeviceType.h
@@ -391,9 +392,8 @@ def lower(graph: Any, inputs: Sequence[Any], options: Mapping[str, object]) -> N
     """Run Inductor on one operator graph; only useful inside `inductor_for` and `generated_code`."""
     from torch._inductor import compile_fx
 
-    compile_fx.compile_fx_inner(
-        graph, inputs, **{name: value for name, value in options.items() if name in _INNER_OPTIONS}
-    )
+    inner: Any = compile_fx.compile_fx_inner
+    inner(graph, inputs, **{name: value for name, value in options.items() if name in _INNER_OPTIONS})
 
 
 def aot_graphs(graph: Any, inputs: Sequence[Any], inner: Callable[..., Any], settings: Mapping[str, object]) -> None:
@@ -435,7 +435,7 @@ def propagate_fakes(graph: Any, mode: Any, inputs: Sequence[Any]) -> None:
 
 def boxed(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` with the calling convention of AOT autograd: one list of arguments."""
-    from torch._functorch.aot_autograd import make_boxed_func
+    from torch._functorch.aot_autograd import make_boxed_func  # type: ignore[attr-defined]
 
     made: Callable[..., Any] = make_boxed_func(function)
     return made
