@@ -104,7 +104,7 @@ class _Frame:
         return 0 if end <= _WIDEST - 1 else max(0, start - 60)
 
     def _row(self, number: object, text: str = "") -> str:
-        return f"{self.paint(f'{number:<{self.gutter}} |', 'blue')}{f' {text}' if text else ''}"
+        return f"{self.paint(f'{number:>{self.gutter}} |', 'blue')}{f' {text}' if text else ''}"
 
     def _code(self, number: int) -> str:
         return self.paint.python(_cut(_expanded(self.source.line_text(number)), self.shift))

@@ -31,14 +31,13 @@ def render(result: Result, look: Look) -> str:
 def diagnostic(result: Result, finding: Finding, look: Look) -> dict[str, Any]:
     """One finding; with a suggestion where `--fix` would repair it as things are."""
     url = page_url(finding.name)
-    source = result.source(finding.path)
-    lines, suggestions = _suggestions(source, finding, look)
-    whole = source is not None and lines != (finding.line, finding.end_line)
+    lines, suggestions = _suggestions(result.source(finding.path), finding, look)
+    widened = lines != (finding.line, finding.end_line)
     item: dict[str, Any] = {
         "message": finding.message,
         "location": {
             "path": look.uri(finding.path),
-            "range": _lines(source, *lines) if whole and source else _range(result, finding),
+            "range": _lines(*lines) if widened else _range(result, finding),
         },
         "severity": _SEVERITY[finding.severity],
         "code": {"value": finding.code} | ({"url": url} if url else {}),
@@ -69,12 +68,12 @@ def _suggestions(source: Source | None, finding: Finding, look: Look) -> tuple[t
         return lines, []
     first, last = min(first, finding.line), max(last, finding.end_line)
     text = "\n".join(merged(source, finding.fix, first, last))
-    return (first, last), [{"range": _lines(source, first, last), "text": text}]
+    return (first, last), [{"range": _lines(first, last), "text": text}]
 
 
-def _lines(source: Source, first: int, last: int) -> dict[str, Any]:
-    width = len(source.line_text(last).encode())
-    return {"start": {"line": first, "column": 1}, "end": {"line": last, "column": width + 1}}
+def _lines(first: int, last: int) -> dict[str, Any]:
+    """Whole lines: without columns the last one counts too."""
+    return {"start": {"line": first}, "end": {"line": last}}
 
 
 def _range(result: Result, finding: Finding) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _rule(finding: Finding) -> dict[str, Any]:
         **({"helpUri": url} if url else {}),
         "defaultConfiguration": {"level": _LEVEL[finding.severity]},
         "properties": {
-            "tags": ["performance", "pytorch", *([page.category] if page else [])],
+            "tags": sorted({"performance", "pytorch", *([page.category] if page else [])}),
             "precision": "high",
             "problem.severity": _PROBLEM[finding.severity],
         },
@@ -84,7 +84,7 @@ def _result(
 ) -> dict[str, Any]:
     source = result.source(finding.path)
     if source is not None and finding.path not in hashes:
-        hashes[finding.path] = line_hashes(source.text)
+        hashes[finding.path] = line_hashes(source.raw.decode(errors="replace"))  # as node reads it
     lines = hashes.get(finding.path, [])
     item: dict[str, Any] = {
         "ruleId": finding.code,
