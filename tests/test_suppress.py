@@ -91,7 +91,7 @@ def test_these_comments_silence_a_finding(comment: str, newline: str) -> None:
 
 
 def test_a_comment_counts_on_every_line_of_the_finding_and_at_the_ends_of_its_statement() -> None:
-    code = "\n".join(["x = f(", "    a,", "    b.item(", "    ),  # noqa", "    c,", ")", ""])
+    code = "x = f(\n    a,\n    b.item(\n    ),  # noqa\n    c,\n)\n"
 
     assert not suppressions(code).silences(finding(2, 3))
     assert suppressions(code).silences(finding(3, 4))

@@ -208,8 +208,9 @@ class Tree:
 
     def _slices(self, target: ast.AST, chain: Sequence[ast.stmt]) -> Iterator[_Slice]:
         """The pieces to look in: what is parsed already, then the innermost statement, and outwards if libcst can't parse that."""
-        for home in (*chain, self.module):
-            if piece := self._parsed.get((id(home), True)):
+        header = [(id(chain[0]), False)] if chain and target is not chain[0] else []
+        for key in (*header, *((id(home), True) for home in (*chain, self.module))):
+            if piece := self._parsed.get(key):
                 yield piece
         for statement in chain:
             whole = target is statement or statement is not chain[0]
