@@ -33,7 +33,7 @@ def run(entry: str, args: Sequence[str], rounds: int, after_step: Callable[[], N
     before = steps()
     result = function()
     if (made := _module_and_inputs(result)) is not None:
-        _run_module(*made, rounds, after_step)
+        _run_module(*made, rounds, after_step, steps)
     elif steps() == before:
         after_step()
         for _ in range(rounds - 1):
@@ -104,6 +104,7 @@ def _run_module(
     keywords: dict[str, Any],
     rounds: int,
     after_step: Callable[[], None],
+    steps: Callable[[], int],
 ) -> None:
     """Forward and backward `rounds` times, the second half of them with another batch size."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -112,10 +113,12 @@ def _run_module(
     larger = _larger(inputs)
     rounds = max(rounds, 2)
     for number in range(rounds):
+        before = steps()
         args, keywords = inputs if number < rounds / 2 else larger
         outputs = tree_leaves(compiled(*args, **keywords))
         loss = [o.sum() for o in outputs if isinstance(o, torch.Tensor) and o.requires_grad]
         if loss:
             torch.autograd.backward(loss)
         module.zero_grad(set_to_none=True)
-        after_step()
+        if steps() == before:  # without gradients
+            after_step()

@@ -1,0 +1,359 @@
+"""One process of a traced run: what the program meets, how it is stopped, and that nothing it does loses events."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from torchlint.event import Event
+from torchlint.job import Job
+from torchlint.tracing import Child, trace
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+Run = Callable[..., Child]
+
+MODEL = """
+import torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.fixture
+def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a script, given as its source, in an eager child on the CPU; the working directory is `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(source: str, *args: str, name: str = "train.py", entry: str | None = None, **options: object) -> Child:
+        script = tmp_path / name
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(dedent(source), "utf-8")
+        fields: dict[str, object] = {"device": "cpu", "steps": 4, "seconds": 30.0, **options}
+        job = Job(entry or name, args, "eager", "", **fields)  # type: ignore[arg-type]
+        return trace(job, ("eager",)).children[0]
+
+    return run
+
+
+def ended(child: Child) -> tuple[str, str, int]:
+    return child.end.name, child.end.detail, child.returncode
+
+
+def kinds(child: Child) -> list[str]:
+    return [event.kind for event in child.events]
+
+
+# --- what the program meets --------------------------------------------------------------------------------------
+
+
+def test_a_script_meets_what_python_would_give_it(eager: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same lines are printed as by `python sub/train.py --lr 3`, which is run beside it."""
+    source = """\
+    import os, sys
+    print(sys.argv, sys.path[0], os.getcwd(), __name__, __file__, __package__, __spec__, __builtins__)
+    print(sys.modules["__main__"].__file__, os.environ["COLOR"], sys.stdin.read() == "")
+    """
+    monkeypatch.setenv("COLOR", "blue")
+    child = eager(source, "--lr", "3", name="sub/train.py")
+    plain = subprocess.run(
+        [sys.executable, "sub/train.py", "--lr", "3"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert plain.stdout == child.output
+    assert ended(child) == ("finished", "", 0)
+
+
+def test_a_sibling_module_is_imported_and_not_one_of_the_working_directory(eager: Run, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "helper.py").write_text("WHERE = 'sub'\n")
+    (tmp_path / "helper.py").write_text("WHERE = 'cwd'\n")
+    (tmp_path / "json.py").write_text("raise RuntimeError('shadowed')\n")
+    child = eager("import helper\nprint(helper.WHERE)\n", name="sub/train.py")
+
+    assert child.output == "sub\n"
+
+
+def test_classes_of_the_script_can_be_pickled(eager: Run) -> None:
+    child = eager("import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))) is A)\n")
+
+    assert child.output == "True\n"
+
+
+def test_torch_compile_does_nothing_in_the_eager_pass(eager: Run) -> None:
+    child = eager("import torch\nf = torch.compile(lambda x: torch.compiler.is_compiling())\nprint(f(torch.ones(1)))\n")
+
+    assert child.output == "False\n"
+
+
+# --- steps and the soft stop -------------------------------------------------------------------------------------
+
+
+def test_it_is_stopped_after_the_steps(eager: Run) -> None:
+    child = eager(MODEL + "for i in range(100): step()\nprint('never')\n", steps=3)
+
+    assert ended(child) == ("stopped", "after 3 steps", 0)
+    assert [event.step for event in child.events if event.kind == "step"] == [1, 2, 3]
+    assert child.output == ""
+
+
+def test_the_users_cleaning_up_runs(eager: Run) -> None:
+    child = eager(MODEL + "try:\n  while True: step()\nfinally: print('saved')\n")
+
+    assert child.output == "saved\n"
+    assert ended(child) == ("stopped", "after 4 steps", 0)
+
+
+def test_except_exception_does_not_swallow_the_stop(eager: Run) -> None:
+    child = eager(MODEL + "while True:\n  try: step()\n  except Exception: print('swallowed')\n")
+
+    assert child.output == ""
+    assert ended(child) == ("stopped", "after 4 steps", 0)
+
+
+def test_a_bare_except_is_asked_three_times(eager: Run) -> None:
+    child = eager(MODEL + "while True:\n  try: step()\n  except: print('swallowed')\n")
+
+    assert child.output == "swallowed\n" * 3
+    assert ended(child) == ("stopped", "after 4 steps; it caught the request to stop 3 times", 0)
+
+
+def test_an_infinite_loop_is_stopped_after_the_seconds(eager: Run) -> None:
+    child = eager("while True: pass\n", seconds=0.5)
+
+    assert ended(child) == ("stopped", "after 0.5 seconds", 0)
+
+
+def test_a_program_that_can_not_be_interrupted_is_killed(eager: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchlint.tracing._GRACE", 6.0)
+    source = "import signal, time\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nprint('up', flush=True)\n"
+    child = eager(MODEL + "step()\n" + source + "while True: time.sleep(60)\n", seconds=0.5)
+
+    assert child.end.name == "killed"
+    assert child.output == "up\n"
+    assert [event.step for event in child.events if event.kind == "step"] == [1]
+
+
+def test_two_optimizers_take_one_step_together(eager: Run) -> None:
+    gan = "critic = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)\n"
+    child = eager(MODEL + gan + "for i in range(3):\n  critic.step(); step()\n")
+
+    assert child.steps == 3
+
+
+def test_gradient_accumulation_is_one_step(eager: Run) -> None:
+    source = "for i in range(6):\n  model(torch.ones(1, 4)).sum().backward()\n  if i % 2: optimizer.step()\n"
+
+    assert eager(MODEL + source).steps == 3
+
+
+def test_without_an_optimizer_a_backward_pass_is_a_step(eager: Run) -> None:
+    child = eager("import torch\nw = torch.ones(2, requires_grad=True)\nfor i in range(3): w.sum().backward()\n")
+
+    assert child.steps == 3
+
+
+# --- how it may end ----------------------------------------------------------------------------------------------
+
+
+def test_sys_exit_keeps_its_code(eager: Run) -> None:
+    assert ended(eager(MODEL + "import sys\nstep()\nsys.exit(7)\n")) == ("exit", "sys.exit(7)", 7)
+
+
+def test_sys_exit_with_a_text_is_shown(eager: Run) -> None:
+    child = eager("import sys\nsys.exit('no data')\n")
+
+    assert ended(child) == ("exit", "sys.exit('no data')", 1)
+    assert child.errors == "no data\n"
+
+
+def test_os_exit_loses_nothing(eager: Run) -> None:
+    child = eager(MODEL + "import os\nprint('out')\nstep()\nos._exit(5)\n")
+
+    assert ended(child) == ("exit", "os._exit(5)", 5)
+    assert child.output == "out\n"
+    assert child.steps == 1
+
+
+def test_a_raised_exception_is_an_event_at_the_users_line(eager: Run, tmp_path: Path) -> None:
+    child = eager("import torch\ndef f():\n    return torch.ones(2) @ torch.ones(3)\nf()\n")
+    (error,) = [event for event in child.events if event.kind == "error"]
+
+    assert (error.file, error.line, error.function, error.name) == (str(tmp_path / "train.py"), 3, "f", "RuntimeError")
+    assert child.end.name == "error"
+    assert child.returncode == 1
+    assert 'train.py", line 4, in <module>\n    f()\n' in child.errors
+    assert "torchlint" not in child.errors
+
+
+def test_a_syntax_error_names_its_line(eager: Run, tmp_path: Path) -> None:
+    child = eager("x = 1\nif:\n")
+    (error,) = [event for event in child.events if event.kind == "error"]
+
+    assert (error.file, error.line, error.name) == (str(tmp_path / "train.py"), 2, "SyntaxError")
+
+
+def test_a_crash_keeps_the_events_and_says_where(eager: Run) -> None:
+    child = eager(MODEL + "step()\nimport ctypes\nctypes.string_at(0)\n")
+
+    assert child.end == Event("end", name="died", detail="SIGSEGV")
+    assert child.steps == 1
+    assert 'train.py", line 11 in <module>' in child.errors
+
+
+def test_much_output_neither_blocks_nor_is_kept_whole(eager: Run) -> None:
+    child = eager("for i in range(200_000): print('x' * 20, i)\n")
+
+    assert child.output.endswith("x 199999\n")
+    assert child.output.startswith("[...]")
+    assert len(child.output) < 70_000
+
+
+def test_a_closed_stdout_is_no_error(eager: Run) -> None:
+    assert ended(eager("import sys\nsys.stdout.close()\n")) == ("finished", "", 0)
+
+
+def test_a_forked_process_records_nothing(eager: Run) -> None:
+    source = "import os\npid = os.fork()\nstep()\nif pid: os.waitpid(pid, 0)\n"
+    child = eager(MODEL + source)
+
+    assert [event.kind for event in child.events if event.kind != "start"] == ["step", "end"]
+    assert child.end.name == "finished"
+
+
+def test_data_loader_workers_record_nothing_and_leave_nothing_behind(eager: Run) -> None:
+    source = """
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, index):
+        row = torch.ones(4)
+        return row
+if __name__ == "__main__":
+    for rows in DataLoader(Rows(), batch_size=2, num_workers=2):
+        step()
+"""
+    script = MODEL + source
+    watched = script.splitlines().index("        row = torch.ones(4)") + 1
+    child = eager(script, watch={os.path.realpath("train.py"): (watched,)})
+
+    assert [event for event in child.events if event.kind == "line"] == []
+    assert child.steps == 4
+
+
+def test_a_changed_directory_does_not_matter(eager: Run, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    child = eager(MODEL + "import os\nos.chdir('elsewhere')\nstep()\n")
+
+    assert child.steps == 1
+
+
+# --- what is seen ------------------------------------------------------------------------------------------------
+
+
+def test_watched_lines_are_told_once_a_step(eager: Run, tmp_path: Path) -> None:
+    source = MODEL + "def never():\n    return 1\nfor i in range(2):\n    for j in range(3): x = j\n    step()\n"
+    lines = source.splitlines()
+    inner, missed = lines.index("    for j in range(3): x = j") + 1, lines.index("    return 1") + 1
+    child = eager(source, watch={str(tmp_path / "train.py"): (inner, missed)})
+
+    assert [(event.line, event.step) for event in child.events if event.kind == "line"] == [(inner, 0), (inner, 1)]
+
+
+def test_warnings_are_told_at_the_users_line(eager: Run, tmp_path: Path) -> None:
+    child = eager("import warnings\ndef f():\n    warnings.warn('old', FutureWarning)\nf()\nf()\n")
+    (warning,) = [event for event in child.events if event.kind == "warning"]
+
+    assert (warning.file, warning.line, warning.name, warning.detail) == (
+        str(tmp_path / "train.py"), 3, "FutureWarning", "old",
+    )  # fmt: skip
+    assert "FutureWarning: old" in child.errors
+
+
+def test_shapes_of_outermost_modules_only(eager: Run) -> None:
+    source = "import torch\nm = torch.nn.Sequential(torch.nn.Linear(4, 2))\nm(torch.ones(3, 4))\nm(torch.ones(5, 4))\n"
+    child = eager(source, shapes=True)
+
+    assert [(event.line, event.name, event.detail) for event in child.events if event.kind == "shape"] == [
+        (3, "Sequential", "float32[3, 4]"),
+        (4, "Sequential", "float32[5, 4]"),
+    ]
+
+
+# --- functions and factories -------------------------------------------------------------------------------------
+
+
+def test_a_function_without_steps_is_called_once_a_step(eager: Run) -> None:
+    child = eager("def f(): print('called')\n", name="job.py", entry="job:f", steps=3)
+
+    assert child.output == "called\n" * 3
+    assert child.steps == 3
+
+
+def test_a_function_with_steps_is_called_once(eager: Run) -> None:
+    child = eager(MODEL + "def f():\n  print('called')\n  step(); step()\n", name="job.py", entry="job:f")
+
+    assert child.output == "called\n"
+    assert child.steps == 2
+
+
+def test_a_factory_has_forward_and_backward_traced_with_two_batch_sizes(eager: Run) -> None:
+    source = """
+import torch
+class Net(torch.nn.Linear):
+    def forward(self, x, scale):
+        print(list(x.shape), scale)
+        return super().forward(x)
+def make(): return Net(4, 2), (torch.ones(3, 4), 2)
+"""
+    child = eager(source, name="job.py", entry="job:make", steps=4)
+
+    assert child.output == "[3, 4] 2\n" * 2 + "[4, 4] 2\n" * 2
+    assert child.steps == 4
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("nowhere:f", "there is no module nowhere in {cwd} or among the packages"),
+        ("job:nothing", "job has no nothing"),
+        ("job:NUMBER", "job:NUMBER is not a function"),
+    ],
+)
+def test_what_can_not_be_run_is_named(eager: Run, tmp_path: Path, entry: str, reason: str) -> None:
+    child = eager("NUMBER = 1\n", name="job.py", entry=entry)
+
+    assert ended(child) == ("no entry", reason.format(cwd=tmp_path), 2)
+
+
+def test_an_import_error_inside_the_module_is_the_programs_own(eager: Run) -> None:
+    child = eager("import no_such_package\n", name="job.py", entry="job:f")
+
+    assert child.end.name == "error"
+    assert child.end.detail == "ModuleNotFoundError: No module named 'no_such_package'"
+
+
+def test_cuda_without_a_gpu_says_what_to_do(eager: Run) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    child = eager("pass\n", device="cuda")
+
+    assert ended(child)[:2] == ("no entry", "--device cuda: torch sees no GPU here; --device virtual needs none")
