@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import runpy
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,9 +15,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchlint.event import Event  # noqa: E402
-from torchlint.trace import breaks, private_inductor  # noqa: E402
-from torchlint.trace.compiled import compile_recording  # noqa: E402
+from torchlint.event import Event
+from torchlint.trace import breaks, private_inductor
+from torchlint.trace.compiled import compile_recording
 
 pytestmark = pytest.mark.torch
 ON_2_13 = torch.__version__.startswith("2.13.")
@@ -132,7 +133,7 @@ def constructs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple
     path.write_text(text, encoding="utf-8")
     sink = Sink()
     with compile_recording(sink, virtual=False):
-        exec(compile(text, str(path), "exec"), {"__name__": "constructs"})
+        runpy.run_path(str(path))
     seen: dict[str, list[tuple[int, str]]] = {name: [] for name in bodies}
     names = list(bodies)
     for event in sink.of("graph_break"):

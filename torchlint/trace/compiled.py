@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.modules import module as modules
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._pytree import tree_leaves
+from torch.utils.hooks import RemovableHandle
 
 from torchlint.event import Event
 from torchlint.trace import private_inductor as private
@@ -45,13 +48,14 @@ def compile_recording(
     with ExitStack() as stack:
         stack.callback(torch._dynamo.reset)
         log = stack.enter_context(reading_trace_log(recorder))
-        regions = _Regions(recorder, log, generator, device, keep)
+        what_if = _WhatIf(recorder) if whatif else None
+        if what_if is not None:
+            stack.callback(what_if.stop)
+        regions = _Regions(recorder, log, generator, device, keep, what_if)
         stack.callback(regions.flush)
         stack.enter_context(private.compiled_calls(regions.around))
         stack.enter_context(private.compile_backends(regions.inductor, regions.other_backend))
         stack.enter_context(device.in_dynamo())
-        if whatif:
-            stack.enter_context(_compiling_after_first_step(recorder))
         yield
 
 
@@ -124,13 +128,20 @@ class _Regions:
     """Everything that is compiled: runs it, generates its code, counts its executions."""
 
     def __init__(
-        self, recorder: EventSink, log: TraceLog, generator: TritonGenerator, device: _PlainDevice, keep: Path | None
+        self,
+        recorder: EventSink,
+        log: TraceLog,
+        generator: TritonGenerator,
+        device: _PlainDevice,
+        keep: Path | None,
+        what_if: _WhatIf | None,
     ) -> None:
         self._recorder = recorder
         self._log = log
         self._generator = generator
         self._device = device
         self._keep = keep
+        self._what_if = what_if
         self._depth = 0
         self._graphs: list[_Graph] = []
         self._names: dict[str, int] = {}
@@ -141,7 +152,7 @@ class _Regions:
         def call(*args: Any, **kwargs: Any) -> Any:
             self._depth += 1
             try:
-                with self._device.plain():
+                with self._device.plain(), self._what_if.suspended() if self._what_if else nullcontext():
                     outputs = compiled(*args, **kwargs)
             finally:
                 self._depth -= 1
@@ -276,47 +287,58 @@ class _Regions:
 # --- what if it were compiled? -----------------------------------------------------------------------------------
 
 
-@contextmanager
-def _compiling_after_first_step(recorder: EventSink) -> Iterator[None]:
-    """Compile, in place, each module with parameters that the program called by itself during the first step."""
-    from torch.nn.modules import module as modules
-    from torch.optim.optimizer import register_optimizer_step_post_hook
+class _WhatIf:
+    """Compiles, in place, each module with parameters that the program called by itself during its first step."""
 
-    roots: list[torch.nn.Module] = []
-    running: list[torch.nn.Module] = []
+    def __init__(self, recorder: EventSink) -> None:
+        self._recorder = recorder
+        self._roots: list[torch.nn.Module] = []
+        self._running = 0
+        self._done = False
+        self._hooks: list[RemovableHandle] = []
+        self._step_hook = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: self._compile())
+        self._watch()
 
-    def entered(module: torch.nn.Module, inputs: object) -> None:
-        if not running and recorder.step > 0:  # a program without an optimizer
-            compile_roots()
-        elif not running and not any(module is root for root in roots) and _is_worth_compiling(module):
-            roots.append(module)
-        running.append(module)
+    def _watch(self) -> None:
+        if not self._done:
+            self._hooks = [
+                modules.register_module_forward_pre_hook(self._entered),
+                modules.register_module_forward_hook(self._left, always_call=True),
+            ]
 
-    def left(module: torch.nn.Module, inputs: object, outputs: object) -> None:
-        if running:
-            running.pop()
-
-    def stepped(optimizer: object, args: object, kwargs: object) -> None:
-        compile_roots()
-
-    def compile_roots() -> None:
-        for hook in hooks:  # Dynamo would trace them
+    def _unwatch(self) -> None:
+        for hook in self._hooks:
             hook.remove()
-        hooks.clear()
-        for root in roots:
-            root.compile()
-        roots.clear()
 
-    hooks = [
-        modules.register_module_forward_pre_hook(entered),
-        modules.register_module_forward_hook(left, always_call=True),
-        register_optimizer_step_post_hook(stepped),
-    ]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """No hooks inside the block: Dynamo would trace them."""
+        self._unwatch()
+        try:
+            yield
+        finally:
+            self._watch()
+
+    def _entered(self, module: torch.nn.Module, inputs: object) -> None:
+        if not self._running and self._recorder.step > 0:  # a program without an optimizer
+            self._compile()
+        elif not self._running and _is_worth_compiling(module) and not any(module is root for root in self._roots):
+            self._roots.append(module)
+        self._running += 1
+
+    def _left(self, module: torch.nn.Module, inputs: object, outputs: object) -> None:
+        self._running = max(0, self._running - 1)
+
+    def _compile(self) -> None:
+        if not self._done:
+            self.stop()
+            for root in self._roots:
+                root.compile()
+
+    def stop(self) -> None:
+        self._done = True
+        self._unwatch()
+        self._step_hook.remove()
 
 
 def _is_worth_compiling(module: torch.nn.Module) -> bool:
