@@ -238,7 +238,12 @@ def test_a_statement_that_libcst_cannot_read_is_refused_and_its_parts_are_not() 
 def test_only_the_statement_is_parsed_and_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str] = []
     parse = cst.parse_module
-    monkeypatch.setattr(cst, "parse_module", lambda text: texts.append(text) or parse(text))
+
+    def recorded(text: str) -> cst.Module:
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(cst, "parse_module", recorded)
     read = tree("class A:\n  def f(self):\n    if a.b():\n      c()\n    elif d.e(): # f\n      g(1); h(\n2)\n")
     calls = [(node, chain) for node, chain in nodes(read.module) if isinstance(node, ast.Call)]
 

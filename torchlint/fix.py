@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,14 +54,28 @@ def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, list[Fix]]:
     Inserting the same line at the same place twice (an import) is one insertion.
     """
     data = source.data
-    edits: list[Edit] = []
+    edits: list[Edit] = []  # sorted, as no two of them overlap
     done: list[Fix] = []
     for fix in sorted(fixes, key=lambda fix: min(fix.edits, default=Edit(0, 0, b""))):
-        new = [edit for edit in fix.edits if not (edit in edits and _is_line(data, edit))]
-        if all(edit in edits for edit in fix.edits) or not any(_clash(edit, old) for edit in new for old in edits):
-            edits += [edit for edit in new if edit not in edits]
+        known = [edit for edit in fix.edits if _in(edit, edits)]
+        shared = known if len(known) == len(fix.edits) else [edit for edit in known if _is_line(data, edit)]
+        new = [edit for edit in fix.edits if edit not in shared]
+        if not any(_clash(edit, old) for edit in new for old in _neighbours(edit, edits)):
+            for edit in new:
+                insort(edits, edit)
             done.append(fix)
     return _edited(data, edits), done
+
+
+def _in(edit: Edit, edits: list[Edit]) -> bool:
+    at = bisect_left(edits, edit)
+    return at < len(edits) and edits[at] == edit
+
+
+def _neighbours(edit: Edit, edits: list[Edit]) -> list[Edit]:
+    """The edits before and after the place of an edit; if it overlaps any, then one of these."""
+    at = bisect_left(edits, edit)
+    return edits[max(at - 1, 0) : at + 1]
 
 
 def _clash(one: Edit, other: Edit) -> bool:
@@ -81,7 +96,7 @@ def _is_line(data: bytes, edit: Edit) -> bool:
 def _edited(data: bytes, edits: Sequence[Edit]) -> bytes:
     pieces = []
     at = 0
-    for edit in sorted(edits):
+    for edit in edits:
         pieces += [data[at : edit.start], edit.text]
         at = edit.end
     return b"".join((*pieces, data[at:]))
@@ -134,9 +149,13 @@ def _step(source: Source, findings: Sequence[Finding], level: Level, failed: set
         done = [finding for fix, finding in fixable if id(fix) in inside]
         if after := _sound(source, data):
             return after, done
-        codes = {finding.code for finding in done}
-        alone = {code: [fix for fix, finding in fixable if finding.code == code] for code in codes}
-        failed |= {code for code in codes if not _sound(source, apply(source, alone[code])[0])} or codes
+        together: list[Fix] = []
+        for code in sorted({finding.code for finding in done}):
+            more = [*together, *(fix for fix, finding in fixable if finding.code == code)]
+            if _sound(source, apply(source, more)[0]):
+                together = more
+            else:
+                failed.add(code)
 
 
 def _sound(source: Source, data: bytes) -> Source | None:
