@@ -144,7 +144,7 @@ class _Place:
         lines = self.text.splitlines()
         header = rf"\s*\[\s*{re.escape(self.table)}\s*[\].]" if self.table else ""
         first = next((i for i, line in enumerate(lines) if re.match(header, line)), 0)
-        wanted = rf"""\s*(?:\[.*\.)?["']?{re.escape(key)}["']?\s*[=.\]]"""
+        wanted = rf"""\s*(?:\[(?:.*\.)?)?["']?{re.escape(key)}["']?\s*[=.\]]"""
         return next((i + 1 for i, line in enumerate(lines) if i >= first and re.match(wanted, line)), None)
 
 

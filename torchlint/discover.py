@@ -81,9 +81,9 @@ class ProjectFiles(Sequence[Path]):
 
 
 def _normal(path: str) -> str:
-    path = os.path.normpath(path)
-    below = os.path.join(os.getcwd(), "")
-    return path.removeprefix(below)
+    """Without detours, and relative to the working directory if it lies there."""
+    path, here = os.path.normpath(path), os.getcwd()
+    return "." if path == here else path.removeprefix(os.path.join(here, ""))
 
 
 @dataclass

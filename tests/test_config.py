@@ -1,0 +1,344 @@
+"""Settings: where they come from, which rules are on, and what is said of mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchlint.config import EXCLUDE, ConfigError, Settings, find, load
+from torchlint.version import Range
+
+
+@dataclass(frozen=True)
+class Rule:
+    code: str
+    name: str
+    set: str = "default"
+
+
+RULES = (
+    Rule("TL001", "syntax-error"),
+    Rule("TL101", "item-in-loop"),
+    Rule("TL102", "print-in-loop"),
+    Rule("TL110", "any-all", "preview"),
+    Rule("TL201", "unpinned-loader"),
+    Rule("TL901", "no-compile", "opt-in"),
+)
+DEFAULT = {"TL001", "TL101", "TL102", "TL201"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def settings(directory: Path, options: dict[str, Any] | None = None, **others: Any) -> Settings:
+    return load(RULES, options, cwd=directory, **others)
+
+
+def chosen(directory: Path, **options: Any) -> set[str]:
+    return set(settings(directory, {key.replace("_", "-"): value for key, value in options.items()}).codes)
+
+
+class TestSelection:
+    def test_nothing_selected_is_the_default_set(self, project: Path) -> None:
+        assert chosen(project) == DEFAULT
+
+    def test_preview_adds_the_preview_rules(self, project: Path) -> None:
+        assert chosen(project, preview=True) == DEFAULT | {"TL110"}
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({"select": ["TL1"]}, {"TL101", "TL102"}),
+            ({"select": ["TL1"], "preview": True}, {"TL101", "TL102", "TL110"}),
+            ({"select": ["TL10", "TL201"]}, {"TL101", "TL102", "TL201"}),
+            ({"select": ["item-in-loop"]}, {"TL101"}),
+            ({"select": ["ALL"]}, DEFAULT),
+            ({"select": ["ALL"], "preview": True}, DEFAULT | {"TL110", "TL901"}),
+            ({"select": ["TL9"], "preview": True}, set()),
+            ({"select": ["TL901"]}, {"TL901"}),
+            ({"select": ["no-compile"]}, {"TL901"}),
+            ({"select": []}, set()),
+            ({"ignore": ["TL101"]}, DEFAULT - {"TL101"}),
+            ({"ignore": ["ALL"]}, set()),
+            ({"extend-select": ["TL901"]}, DEFAULT | {"TL901"}),
+            ({"select": ["TL201"], "extend-select": ["TL101"]}, {"TL101", "TL201"}),
+        ],
+    )
+    def test_selectors(self, project: Path, options: dict[str, Any], expected: set[str]) -> None:
+        assert chosen(project, **options) == expected
+
+    @pytest.mark.parametrize(
+        ("select", "ignore", "expected"),
+        [
+            (["TL1"], ["TL101"], {"TL102"}),
+            (["TL101"], ["TL1"], {"TL101"}),
+            (["ALL"], ["TL1"], {"TL001", "TL201"}),
+            (["TL10"], ["TL10"], set()),
+            (["item-in-loop"], ["TL10"], {"TL101"}),
+        ],
+    )
+    def test_the_longer_selector_wins(
+        self, project: Path, select: list[str], ignore: list[str], expected: set[str]
+    ) -> None:
+        assert chosen(project, select=select, ignore=ignore) == expected
+
+    def test_the_command_line_ignores_on_top_of_the_file(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text('select = ["TL1"]\n')
+        assert chosen(project, ignore=["TL1"]) == set()
+
+    def test_the_command_line_selects_instead_of_the_file(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text('select = ["TL1"]\nignore = ["TL201"]\n')
+        assert chosen(project, select=["TL201"]) == {"TL201"}
+
+    def test_a_preview_rule_without_preview_warns(self, project: Path) -> None:
+        found = settings(project, {"select": ["TL110", "TL101"]})
+        assert found.codes == {"TL101"}
+        assert found.warnings == ("Selection `TL110` has no effect because preview is not enabled.",)
+
+    def test_an_opt_in_rule_by_prefix_warns(self, project: Path) -> None:
+        found = settings(project, {"extend-select": ["TL9"]})
+        assert found.warnings == (
+            "Selection `TL9` has no effect because its rules are opt-in: select each by its own code.",
+        )
+
+    def test_all_fixes_may_be_applied_unless_told_otherwise(self, project: Path) -> None:
+        assert settings(project).fixable == {rule.code for rule in RULES}
+        assert settings(project, {"fixable": ["TL1"]}).fixable == {"TL101", "TL102", "TL110"}
+        assert settings(project, {"fixable": ["TL1"], "unfixable": ["TL101"]}).fixable == {"TL102", "TL110"}
+
+
+class TestPerFileIgnores:
+    def enabled(self, project: Path, pattern: str, path: str) -> bool:
+        """Whether TL101 is on in the file when the pattern ignores it."""
+        found = settings(project, {"per-file-ignores": {pattern: ["TL1"]}})
+        codes = found.enabled(project / path)
+        assert "TL201" in codes
+        return "TL101" in codes
+
+    @pytest.mark.parametrize(
+        ("pattern", "path"),
+        [
+            ("tests/*", "tests/a.py"),
+            ("tests/*", "tests/deep/a.py"),
+            ("./tests/*", "tests/a.py"),
+            ("a.py", "deep/down/a.py"),
+            ("**/a.py", "a.py"),
+            ("**/tests/**", "x/tests/y/a.py"),
+            ("{old,new}/*.py", "new/a.py"),
+            ("test_[ab]?.py", "test_a1.py"),
+            ("!src/*", "tests/a.py"),
+        ],
+    )
+    def test_matches(self, project: Path, pattern: str, path: str) -> None:
+        assert not self.enabled(project, pattern, path)
+
+    @pytest.mark.parametrize(
+        ("pattern", "path"),
+        [
+            ("tests/*", "src/tests/a.py"),
+            ("tests", "tests/a.py"),
+            ("a.py", "ba.py"),
+            ("a.py", "axpy"),
+            ("test_[!a].py", "test_a.py"),
+            ("{old,new}/*.py", "older/a.py"),
+            ("!src/*", "src/a.py"),
+        ],
+    )
+    def test_does_not_match(self, project: Path, pattern: str, path: str) -> None:
+        assert self.enabled(project, pattern, path)
+
+    def test_several_patterns_add_up(self, project: Path) -> None:
+        found = settings(project, {"per-file-ignores": {"a.py": ["TL101"], "*.py": ["TL2"]}})
+        assert found.enabled(project / "a.py") == {"TL001", "TL102"}
+
+
+class TestFiles:
+    def test_nothing_found_is_built_in(self, project: Path) -> None:
+        found = settings(project)
+        assert (found.source, found.root, found.exclude, found.output_format) == (None, project, EXCLUDE, "full")
+
+    def test_the_closest_file_counts_and_nothing_is_merged(self, project: Path) -> None:
+        inner = project / "inner"
+        inner.mkdir()
+        (project / "torchlint.toml").write_text("preview = true\n")
+        (inner / "torchlint.toml").write_text("fix = true\n")
+        found = settings(inner)
+        assert (found.preview, found.fix, found.root) == (False, True, inner)
+
+    def test_a_file_above_is_found(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text("fix = true\n")
+        below = project / "a" / "b"
+        below.mkdir(parents=True)
+        assert (settings(below).fix, settings(below).root) == (True, project)
+
+    def test_the_hidden_name_comes_first(self, project: Path) -> None:
+        for name in ("pyproject.toml", "torchlint.toml", ".torchlint.toml"):
+            (project / name).write_text("[tool.torchlint]\n" if name[0] == "p" else "")
+            assert find(project) == project / name
+
+    def test_a_pyproject_without_the_table_is_passed_over(self, project: Path) -> None:
+        inner = project / "inner"
+        inner.mkdir()
+        (project / "torchlint.toml").write_text("fix = true\n")
+        (inner / "pyproject.toml").write_text('[project]\ndependencies = ["torchlint"]\n')
+        assert settings(inner).source == project / "torchlint.toml"
+
+    def test_all_keys(self, project: Path) -> None:
+        (project / "pyproject.toml").write_text(
+            '[tool.torchlint]\ntarget-torch = ">=2.4,<2.7"\ncompiled = ["pkg.model:Net.forward"]\n'
+            'accelerators = ["cuda"]\nexclude = ["old"]\nextend-exclude = ["gen/*.py"]\nrespect-gitignore = false\n'
+            'force-exclude = true\noutput-format = "concise"\nfix = true\nunsafe-fixes = true\nfix-only = true\n'
+            'show-fixes = true\npreview = true\n\n[tool.torchlint.per-file-ignores]\n"a.py" = ["TL1"]\n'
+        )
+        assert settings(project) == Settings(
+            codes=frozenset(DEFAULT | {"TL110"}),
+            fixable=frozenset(rule.code for rule in RULES),
+            per_file_ignores=(("a.py", frozenset({"TL101", "TL102", "TL110"})),),
+            exclude=("old", "gen/*.py"),
+            respect_gitignore=False,
+            force_exclude=True,
+            preview=True,
+            target_torch=Range((2, 4), (2, 7)),
+            compiled=("pkg.model:Net.forward",),
+            accelerators=("cuda",),
+            output_format="concise",
+            fix=True,
+            unsafe_fixes=True,
+            fix_only=True,
+            show_fixes=True,
+            root=project,
+            source=project / "pyproject.toml",
+        )
+
+    def test_extend_builds_on_another_file(self, project: Path) -> None:
+        (project / "base.toml").write_text('select = ["TL1"]\nextend-exclude = ["a"]\nfix = true\n')
+        (project / "torchlint.toml").write_text(
+            'extend = "base.toml"\nextend-select = ["TL201"]\nextend-exclude = ["b"]\nfix = false\n'
+        )
+        found = settings(project)
+        assert found.codes == {"TL101", "TL102", "TL201"}
+        assert (found.exclude, found.fix) == ((*EXCLUDE, "a", "b"), False)
+
+    def test_isolated_reads_none(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text("nonsense")
+        assert settings(project, isolated=True).source is None
+
+    def test_config_names_a_file_instead(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text("nonsense")
+        (project / "other.toml").write_text("fix = true\n")
+        assert settings(project, config=["other.toml"]).fix
+
+    def test_config_sets_single_keys(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text("fix = true\npreview = true\n")
+        found = settings(project, config=["fix = false", "select=['TL101']"])
+        assert (found.fix, found.preview) == (False, True)
+        assert found.codes == {"TL101"}
+
+    def test_the_command_line_comes_first(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text('target-torch = "2.4"\nexclude = ["a"]\n')
+        found = settings(project, {"target-torch": "2.6", "exclude": ["b"], "extend-exclude": ["c"]})
+        assert (found.target_torch, found.exclude) == (Range((2, 6), (2, 7)), ("b", "c"))
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ('selct = ["TL1"]\n', "1: unknown key `selct`; did you mean `select`?"),
+            ("fix = true\nzzz = 1\n", "2: unknown key `zzz`"),
+            ('fix = "yes"\n', "1: `fix` must be true or false, not a string"),
+            ('# a\nselect = "TL1"\n', "2: `select` must be a list of strings, not a string"),
+            ("select = [1]\n", "1: `select` must be a list of strings, not a list with other things in it"),
+            ("output-format = 1\n", "1: `output-format` must be a string, not an integer"),
+            (
+                'per-file-ignores = ["a"]\n',
+                "1: `per-file-ignores` must be a table of lists of strings, not a list with",
+            ),
+            (
+                '[per-file-ignores]\n"a.py" = "TL1"\n',
+                "1: `per-file-ignores` must be a table of lists of strings, not a t",
+            ),
+            ('[per-file-ignores]\n"a.py" = ["TX1"]\n', "2: Unknown rule selector `TX1` in `per-file-ignores`"),
+            ('output-format = "jsn"\n', "1: `output-format` can't be `jsn`; did you mean `json`?"),
+            ('accelerators = ["gpu"]\n', "1: `accelerators` can't be `gpu`"),
+            ('target-torch = "new"\n', "1: `target-torch` can't be used: 'new' is not a version"),
+            ('target-torch = ""\n', "1: `target-torch` can't be used: 'nothing' is not a version"),
+            ('target-torch = ">=2.4,<2.0"\n', "1: `target-torch` can't be used: no version is in '>=2.4,<2.0'"),
+            ('compiled = ["Net"]\n', "1: `compiled` can't be `Net`; it looks like `package.module:Class.method`"),
+            ('select = ["TL999"]\n', "1: Unknown rule selector `TL999` in `select`"),
+            ('ignore = ["tl101"]\n', "1: Unknown rule selector `tl101` in `ignore`; did you mean `TL101`?"),
+            (
+                'unfixable = ["item-in-lop"]\n',
+                "1: Unknown rule selector `item-in-lop` in `unfixable`; did you mean `item-in",
+            ),
+            ('select = [""]\n', "1: Unknown rule selector `` in `select`"),
+            ("fix = true\nfix = [\n", "2: Invalid"),
+            ("[tool\n", "1: Expected ']'"),
+            ('extend = "gone.toml"\n', "1: `extend` names "),
+        ],
+    )
+    def test_are_told_with_file_and_line(self, project: Path, text: str, expected: str) -> None:
+        path = project / "torchlint.toml"
+        path.write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            settings(project)
+        assert str(caught.value).startswith(f"{path}:{expected}")
+
+    def test_the_line_in_a_pyproject_is_one_of_our_table(self, project: Path) -> None:
+        path = project / "pyproject.toml"
+        path.write_text('[tool.ruff]\nselect = ["E"]\n\n[tool.torchlint]\nselect = ["E"]\n')
+        with pytest.raises(ConfigError) as caught:
+            settings(project)
+        assert str(caught.value) == f"{path}:5: Unknown rule selector `E` in `select`"
+
+    def test_a_broken_pyproject_that_names_torchlint(self, project: Path) -> None:
+        path = project / "pyproject.toml"
+        path.write_text("[tool.torchlint]\nfix = \n")
+        with pytest.raises(ConfigError) as caught:
+            settings(project)
+        assert str(caught.value) == f"{path}:2: Invalid value"
+
+    def test_a_table_that_is_none(self, project: Path) -> None:
+        (project / "pyproject.toml").write_text("[tool]\ntorchlint = 1\n")
+        with pytest.raises(ConfigError, match="`torchlint` must be a table, not an integer"):
+            settings(project)
+
+    def test_a_file_that_is_no_text(self, project: Path) -> None:
+        (project / "torchlint.toml").write_bytes(b"\xff")
+        with pytest.raises(ConfigError, match=r"torchlint\.toml: 'utf-8' codec can't decode"):
+            settings(project)
+
+    def test_files_that_extend_each_other(self, project: Path) -> None:
+        (project / "a.toml").write_text('extend = "torchlint.toml"\n')
+        (project / "torchlint.toml").write_text('extend = "a.toml"\n')
+        with pytest.raises(ConfigError, match=r"torchlint\.toml: `extend` leads back to this file"):
+            settings(project)
+
+    def test_on_the_command_line(self, project: Path) -> None:
+        with pytest.raises(ConfigError) as caught:
+            settings(project, {"select": ["ZZZ9"]})
+        assert str(caught.value) == "Unknown rule selector `ZZZ9` in `select` from the CLI"
+
+    @pytest.mark.parametrize(
+        ("config", "expected"),
+        [
+            (["fix = maybe"], "`--config fix = maybe`:1: Invalid value"),
+            (["fx = true"], "unknown key `fx`; did you mean `fix`? from `--config fx = true`"),
+            (["gone.toml"], "gone.toml: No such file or directory"),
+            (["a.toml", "b.toml"], "only one `--config` can be a file; let one of the files `extend` the other"),
+        ],
+    )
+    def test_in_config_arguments(self, project: Path, config: list[str], expected: str) -> None:
+        with pytest.raises(ConfigError) as caught:
+            settings(project, config=config)
+        assert str(caught.value).removeprefix(f"{project}/") == expected
+
+    def test_isolated_and_a_file_contradict_each_other(self, project: Path) -> None:
+        with pytest.raises(ConfigError, match="`--isolated` reads no configuration file"):
+            settings(project, config=["a.toml"], isolated=True)
