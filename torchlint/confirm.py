@@ -21,6 +21,7 @@ ConfirmedBy = Mapping[str, tuple[str, ...]]
 
 _COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit"})
 _ONCE_KINDS = _COMPILE_KINDS | {"warning", "unsupported", "error"}  # they happen once, however often the line runs
+_COPIES = frozenset({"h2d", "d2h"})
 _NOUNS = {
     "sync": "host-device synchronization",
     "h2d": "such host-to-device copy",
@@ -107,19 +108,18 @@ def _row(group: Sequence[Event], steps: int) -> Row:
 
 
 def is_async(event: Event) -> bool:
-    """Whether it is a copy that the host does not wait for."""
-    return event.kind in {"h2d", "d2h"} and "non-blocking" in labels(event) and "pageable" not in labels(event)
+    """Whether it is a copy that the host does not wait for: only one with pinned memory is."""
+    return event.kind in _COPIES and "pinned-non-blocking" in labels(event)
 
 
 def labels(event: Event) -> frozenset[str]:
     """What a `confirmed_by` of a rule may name after the colon: the event's name and, of a copy, its two properties."""
+    if event.kind not in _COPIES:
+        return frozenset({event.name})
     data = event.data or {}
-    found = {event.name}
-    if event.kind in {"h2d", "d2h"}:
-        blocking = "blocking" if data.get("blocking") else "non-blocking"
-        pinned = "pinned" if data.get("pinned") else "pageable"
-        found |= {blocking, pinned, f"{pinned}-{blocking}"} if event.kind == "h2d" else {blocking}
-    return frozenset(found)
+    blocking = "blocking" if data.get("blocking") else "non-blocking"
+    pinned = "pinned" if data.get("pinned") else "pageable"
+    return frozenset({event.name, blocking, pinned, f"{pinned}-{blocking}"})
 
 
 def confirm(findings: Iterable[Finding], events: Iterable[Event], confirmed_by: ConfirmedBy) -> list[Finding]:
@@ -278,8 +278,11 @@ def _device(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
         "TLT06": "The host waits for a copy",
         "TLT08": "The allocator's cache is emptied",
     }
-    for row in rows(events, steady, codes):
-        if row.event.file and not is_async(row.event):
+    found = rows(events, steady, codes)
+    copied = {(row.event.file, row.event.line) for row in found if row.event.kind == "d2h"}
+    for row in found:
+        told = row.event.kind == "sync" and row.event.name == "copy" and (row.event.file, row.event.line) in copied
+        if row.event.file and not told and not is_async(row.event):
             code = codes[row.event.kind]
             what = _what(row, steady, [row.event.name])
             often: Severity = "warning" if steady.whole or row.count >= 0.5 else "info"
