@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from .failure import Failure
 from .select import suggestion
 
-COMMANDS = ("check", "rule", "version")
+COMMANDS = ("check", "rule", "trace", "version")
 """The modules of torchlint.commands."""
 
 
@@ -19,9 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run torchlint. 0: nothing was found, 1: something was, 2: the work could not be done, 130: interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(
-            stream, "reconfigure"
-        ):  # a name or a source line that the terminal's encoding lacks is no reason to stop
+        if isinstance(stream, io.TextIOWrapper):  # characters that the terminal's encoding lacks are no reason to stop
             stream.reconfigure(errors="backslashreplace")
     try:
         args = _parse(arguments)

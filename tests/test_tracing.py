@@ -1,0 +1,145 @@
+"""The parent of a traced run, and the command: neither needs torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchlint.event import Event, read_events
+from torchlint.job import Job
+from torchlint.tracing import Child, Trace, trace
+
+Torchlint = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def torchlint(tmp_path: Path) -> Torchlint:
+    """Run the command line in `tmp_path`, where torch can't be imported."""
+    (tmp_path / "torch.py").write_text("raise ImportError('broken torch')\n")
+
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
+        code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from torchlint.cli import main; sys.exit(main())"
+        return subprocess.run(
+            [sys.executable, "-c", code, *args],
+            cwd=tmp_path,
+            env={"PATH": "", "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def child(run: str = "eager", *events: Event, returncode: int = 0, killed: bool = False) -> Child:
+    return Child(run, events, returncode, "", "", 3.0, killed)  # type: ignore[arg-type]
+
+
+def test_the_parent_never_imports_torch(torchlint: Torchlint, tmp_path: Path) -> None:
+    code = (
+        "import sys; import torchlint.tracing, torchlint.confirm, torchlint.report.trace, torchlint.commands.trace;"
+        "assert not {'torch', 'libcst', 'rich', 'pygments'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
+def test_without_torch_it_says_what_to_install(torchlint: Torchlint, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('ran')\n")
+    done = torchlint("trace", "train.py")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        "torch can't be imported (broken torch). A traced run needs it: pip install 'torchlint[trace]'" in done.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        (["train.py"], "train.py: no such script (a function is written pkg.module:function)"),
+        (["a:b", "--lr", "3"], "unknown option --lr; the program's own arguments come after --: -- --lr 3"),
+        (["--target", "H100", "a:b"], "'H100' is no GPU architecture; write sm_90, sm_80, ..."),
+        (["a:b", "--steps", "0"], "argument --steps: '0' is not a whole number above 0"),
+        (["a:b", "--seconds", "inf"], "argument --seconds: 'inf' is not a time above 0"),
+    ],
+)
+def test_bad_arguments_are_named(torchlint: Torchlint, args: list[str], reason: str) -> None:
+    done = torchlint("trace", *args)
+
+    assert done.returncode == 2
+    assert reason in done.stderr
+
+
+def test_a_child_that_leaves_no_event_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho out\necho broken >&2\nexit 3\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    traced = trace(Job("train.py", (), "eager", ""))
+
+    assert [one.run for one in traced.children] == ["eager"]
+    assert traced.children[0].end == Event("end", name="died", detail="exit code 3")
+    assert (traced.children[0].output, traced.children[0].errors) == ("out\n", "broken\n")
+    assert not traced.observed
+
+
+def test_what_a_child_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "python"
+    fake.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {tmp_path}/pid\nexit 0\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    trace(Job("train.py", (), "eager", ""), ("eager",))
+    pid = (tmp_path / "pid").read_text().strip()
+    state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    assert state.stdout.strip()[:1] in {"", "Z"}
+
+
+@pytest.mark.parametrize(
+    ("one", "name", "detail"),
+    [
+        (child("eager", Event("end", name="finished")), "finished", ""),
+        (child(returncode=-11), "died", "SIGSEGV"),
+        (child(returncode=-9, killed=True), "killed", "it did not stop, and was killed after 3 seconds"),
+        (child(returncode=-200), "died", "signal 200"),
+    ],
+)
+def test_how_a_child_ended(one: Child, name: str, detail: str) -> None:
+    assert (one.end.name, one.end.detail) == (name, detail)
+
+
+def test_each_pass_tells_its_own_kinds() -> None:
+    events = (Event("sync"), Event("graph_break"), Event("step", step=1), Event("error"))
+    traced = Trace(Job("train.py", (), "eager", ""), (child("eager", *events), child("compile", *events)))
+
+    assert [event.kind for event in traced.events] == ["sync", "step", "error", "graph_break", "error"]
+
+
+def test_a_job_survives_its_file() -> None:
+    job = Job("train.py", ("--lr", "3"), "compile", "/tmp/events", watch={"/train.py": (1, 2)}, keep="/tmp/keep")
+    read = Job.from_json(job.to_json())
+
+    assert (read.args, read.keep, {k: tuple(v) for k, v in read.watch.items()}) == (job.args, job.keep, job.watch)
+
+
+def test_repeats_are_added_up_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
+    first = Event("sync", "/train.py", 3, name="item", count=1, size=4, data={"via": "x"})
+    rest = Event("sync", "/train.py", 3, name="item", count=2, size=8, data={"via": "x"})
+    other = Event("sync", "/train.py", 3, name="item", step=1)
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(event.to_json() + "\n" for event in (first, rest, other)) + other.to_json()[:20])
+
+    assert read_events(path) == [Event("sync", "/train.py", 3, name="item", count=3, size=12, data={"via": "x"}), other]
+
+
+def test_another_file_is_no_file_of_events(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(json.dumps({"some": "thing"}) + "\n")
+
+    with pytest.raises(ValueError, match="is not a file of torchlint events"):
+        read_events(path)
