@@ -9,19 +9,24 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
+from .facts.names import chain as chain
+from .facts.values import Value as Value
 from .finding import Edit as Edit
 from .finding import Finding as Finding
 from .finding import Fix as Fix
-from .finding import Severity
+from .finding import Related as Related
+from .finding import Severity as Severity
+from .site import FileSite as FileSite
 from .site import Site as Site
-from .version import Range
+from .version import Range as Range
 
 Set = Literal["default", "preview", "opt-in"]
-Scope = Literal["any", "hot", "compiled", "module"]
+Scope = Literal["any", "hot", "compiled", "file"]
 FixClass = Literal["none", "suggestion", "unsafe", "safe"]
-Check = Callable[[Site], Iterator[Finding]]
+Check = Callable[[Any], Iterator[Finding]]
+"""A function of a Site (of a FileSite where the scope is `file`) that yields findings."""
 Fixer = Callable[[Site, Finding], Fix | None]
 
 
@@ -70,12 +75,16 @@ def rule(
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function: its name and docstring become the rule's name and page.
 
-    `on` lists what the rule wants to be shown: `torch.nn.DataParallel` (a call, decorator, base class or bare use of that name),
-    `.item()` (a call of a method of that name), `.grad` (an attribute), `float()` (a builtin), or the kind of a
-    statement or expression: `if`, `while`, `assert`, `for`, `with`, `function`, `class`, `augassign`, `assign`,
-    `subscript`, `ternary`, `boolop`, `comprehension`, `call`.
-    `scope` narrows where: `hot` (step loops, eval loops and what they call), `compiled` (compiled regions),
-    `module` (once a file), `any`. A kind such as `if` needs `hot` or `compiled`, since the sieve can't look for it.
+    `on` lists what the rule wants to be shown, each under the name it has where it is defined (imports, aliases and the
+    project's re-exports are followed):
+    - `torch.compile()`: a call of that name; `torch.distributions.*()`: of any member; `float()`: of a builtin;
+    - `.item()`: a call of a method of that name, on whatever;
+    - `torch.nn.DataParallel`: any use of the name (call, decorator, base class, annotation);
+    - `.grad`: a read of or store to an attribute of that name;
+    - a kind of node: `if`, `while`, `assert`, `for`, `with`, `augassign`, `assign`, `subscript`, `ternary`, `boolop`,
+      `comprehension`, `function`, `call`. The sieve can't look for these, so they need the scope `hot` or `compiled`.
+    `scope` says where: `hot` (step loops and what they call; method and function calls also in evaluation loops),
+    `compiled` (compiled regions), `any`; `file` is for the tool's own rules, which are shown a FileSite.
     `torch` is a version range such as `>=2.4` or `>=2.4,<2.9`.
     """
 

@@ -1,0 +1,33 @@
+"""Fixtures that several tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchlint.config import Settings
+from torchlint.finding import Finding
+from torchlint.lint import lint
+
+Linter = Callable[..., list[Finding]]
+
+PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
+
+
+@pytest.fixture
+def linted(tmp_path: Path) -> Linter:
+    """Lint files given as `name=text`, or one text; the findings of the codes asked for."""
+
+    def run(text: str = "", codes: str = "TL", sieve: bool = True, **files: str) -> list[Finding]:
+        from torchlint.rule import load
+
+        sources = {"example.py": text} if text else {name.replace("__", "/") + ".py": body for name, body in files.items()}
+        wanted = frozenset(code for code in load() if code.startswith(codes))
+        settings = Settings(codes=wanted, fixable=wanted, root=tmp_path, sieve=sieve)
+        result = lint({name: body.encode() for name, body in sources.items()}, settings)
+        assert result.errors == ()
+        return list(result.findings)
+
+    return run

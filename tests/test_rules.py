@@ -1,0 +1,123 @@
+"""Every example in a rule's docstring, and every case in tests/rules, is run.
+
+A page holds ```python fences. `# TL101` at the end of a line says that the rule fires on that line, `# ok` that it must
+not although a naive matcher would; what is not marked must not fire either. The text in front of a fence's first line is
+`import torch` and `device = torch.device("cuda")`, unless the fence is ```python whole. An ```output fence behind it
+holds the findings as `line:column severity message` (lines of the fence), a ```fixed fence what `--fix` (with
+--unsafe-fixes) makes of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from torchlint import fix
+from torchlint.config import Settings
+from torchlint.finding import Finding
+from torchlint.lint import lint
+from torchlint.rule import Rule, load
+from torchlint.source import Source
+from torchlint.version import Range
+
+PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
+FENCE = re.compile(
+    r"^```python(?P<whole> whole)?(?P<target> torch\S+)?\n(?P<code>.*?)^```"
+    r"(?:\n+^```output\n(?P<output>.*?)^```)?"
+    r"(?:\n+^```fixed\n(?P<fixed>.*?)^```)?",
+    re.MULTILINE | re.DOTALL,
+)
+CASES = Path(__file__).parent / "rules"
+RULES = [rule for rule in load().values() if rule.scope != "file"]
+
+
+@dataclass(frozen=True)
+class Case:
+    rule: Rule
+    code: str
+    output: str | None
+    fixed: str | None
+    prelude: str
+    target: str
+
+    def lint(self, source: bytes, sieve: bool = True) -> list[Finding]:
+        wanted = frozenset((self.rule.code,))
+        target = Range.parse(self.target) if self.target else None
+        result = lint({"example.py": source}, Settings(codes=wanted, fixable=wanted, sieve=sieve, target_torch=target))
+        assert result.errors == ()
+        return list(result.findings)
+
+
+def page_of(rule: Rule) -> str:
+    page = CASES / f"{rule.name.replace('-', '_')}.md"
+    return page.read_text() if page.exists() else ""
+
+
+def cases() -> list[ParameterSet]:
+    found = []
+    for rule in RULES:
+        for where, text in (("doc", rule.doc), ("case", page_of(rule))):
+            for number, match in enumerate(FENCE.finditer(text)):
+                prelude = "" if match["whole"] else PRELUDE
+                target = (match["target"] or "").strip().removeprefix("torch")
+                case = Case(rule, match["code"], match["output"], match["fixed"], prelude, target)
+                found.append(pytest.param(case, id=f"{rule.name}-{where}-{number}"))
+    return found
+
+
+@pytest.mark.parametrize("case", cases())
+def test_example(case: Case) -> None:
+    offset = case.prelude.count("\n")
+    source = (case.prelude + case.code).encode()
+    mark = re.compile(rf"#.*\b{case.rule.code}\b")
+    expected = [n for n, line in enumerate(case.code.splitlines(), 1) if mark.search(line)]
+
+    findings = case.lint(source)
+
+    assert expected == sorted({finding.line - offset for finding in findings})
+    assert findings == case.lint(source, sieve=False)
+    if case.output is not None:
+        told = [f"{f.line - offset}:{f.column} {f.severity} {f.message}" for f in findings]
+        assert case.output.splitlines() == told
+    repaired = repair(case, source, findings)
+    if case.fixed is not None:
+        assert case.fixed == repaired.decode().removeprefix(case.prelude)
+    if repaired != source:
+        ast.parse(repaired)
+        again = case.lint(repaired)
+        assert repaired == repair(case, repaired, again), "a second run changes nothing"
+        assert len(again) == len([f for f in findings if f.fix is None or f.fix.applicability == "suggestion"])
+
+
+def repair(case: Case, source: bytes, findings: list[Finding]) -> bytes:
+    fixes = [f.fix for f in findings if f.fix is not None and f.fix.applicability != "suggestion"]
+    data, _ = fix.apply(Source.of("example.py", source), fixes)
+    return data
+
+
+@pytest.mark.parametrize("rule", load().values(), ids=lambda rule: str(rule.name))
+def test_page_is_whole(rule: Rule) -> None:
+    headings = re.findall(r"^## (.*)$", rule.doc, re.MULTILINE)
+    wanted = ["What it does", "Why is this slow?", "When it does not matter", "Bad", "Good", "References"]
+    if rule.scope == "file":
+        wanted = ["What it does", "Why is this bad?"]
+    elif rule.fix in ("safe", "unsafe"):
+        wanted.insert(-1, "Fix safety")
+
+    assert wanted == [heading for heading in headings if heading in wanted]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.name))
+def test_more_cases_must_not_fire_than_must(rule: Rule) -> None:
+    text = rule.doc + page_of(rule)
+    fires = len(re.findall(rf"#.*\b{rule.code}\b", "\n".join(m["code"] for m in FENCE.finditer(text))))
+    quiet = len(re.findall(r"# ok\b", text))
+
+    assert fires >= 1
+    assert quiet >= fires
+    assert "```output" in page_of(rule)

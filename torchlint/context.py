@@ -1,0 +1,176 @@
+"""What surrounds a place beyond its loops: grad mode, accelerator, the role of its file, project-wide switches."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Literal
+
+from .facts import names
+from .facts.module import Function, Module
+from .project import Project
+
+Role = Literal["library", "script", "test", "benchmark"]
+
+ACCELERATOR = re.compile(
+    rb"cuda|\bxpu\b|\bmps\b|\bnpu\b|accelerat(?:e|or)|lightning|deepspeed|\bfabric\b|torch_xla|\bdevice\b|local_rank|colossalai"
+)
+_OFF = frozenset(("torch.no_grad", "torch.inference_mode", "torch.autograd.inference_mode", "torch.autograd.grad_mode.inference_mode"))
+_SET = frozenset(("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"))
+_ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
+_FRAMEWORK_EVAL = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step"))
+_TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+_BENCHMARK = re.compile(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
+
+
+class Context:
+    """Answers about places and files of one project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._off: dict[Function, bool] = {}
+        self._evidence: dict[str, bool] = {}
+        self._switches: dict[bytes, bool] = {}
+
+    # Grad mode
+
+    def grad_off(self, function: Function, node: ast.AST) -> bool:
+        """Whether autograd is proven off at the place: lexically, by a decorator, or at every call in the project."""
+        for context in function.flow.contexts(node):
+            mode = self._mode(function, context)
+            if mode is not None:
+                return not mode
+        if self._switched_off(function, node):
+            return True
+        return self.function_off(function)
+
+    def function_off(self, function: Function) -> bool:
+        """Whether the whole function runs with autograd off."""
+        if function not in self._off:
+            self._off[function] = False
+            self._off[function] = self._function_off(function)
+        return self._off[function]
+
+    def _function_off(self, function: Function) -> bool:
+        scope = function.parent or function.module.body
+        for decorator in function.decorators:
+            mode = self._mode(scope, decorator)
+            if mode is not None:
+                return not mode
+        if function.name in _FRAMEWORK_EVAL:
+            return True
+        if function.parent is not None and function.parent is not function.module.body and function.cls is None:
+            # A nested function runs where it is called from; mostly that is where it is defined.
+            if function.parent.decorators and self.function_off(function.parent):
+                return True
+        sites = self.project.call_sites(function)
+        return bool(sites) and all(self.grad_off(site.function, site.call) for site in sites or ())
+
+    def _mode(self, function: Function, node: ast.expr) -> bool | None:
+        """True or False where a decorator or context manager turns grad on or off; None where it does neither."""
+        target = node.func if isinstance(node, ast.Call) else node
+        name = self.project.resolve(function, target)
+        if name in _OFF:
+            # `inference_mode(mode=False)` turns it back on.
+            given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+            return isinstance(given, ast.Constant) and given.value is False and name != "torch.no_grad"
+        if name in _ON:
+            return True
+        if name in _SET and isinstance(node, ast.Call) and node.args:
+            given = node.args[0]
+            if isinstance(given, ast.Constant):
+                return bool(given.value)
+            return None if not isinstance(given, ast.expr) else True if _phase(given) else None
+        if name is not None:
+            definition = self.project.definition(name, function.module)
+            if isinstance(definition, Function) and _mentions_off(definition):
+                return False
+        elif isinstance(target, ast.Name) and target.id in function.module.top_functions:
+            if _mentions_off(function.module.top_functions[target.id]):
+                return False
+        if isinstance(target, ast.Attribute) and target.attr in ("no_grad", "inference_mode"):
+            return False
+        # `ctx = torch.no_grad()` entered by name, `torch.no_grad() if frozen else nullcontext()`
+        if isinstance(node, ast.Name) and _named_off(function, node):
+            return False
+        if isinstance(node, ast.IfExp):
+            modes = [self._mode(function, node.body), self._mode(function, node.orelse)]
+            return False if False in modes else None
+        return None
+
+    def _switched_off(self, function: Function, node: ast.AST) -> bool:
+        """`torch.set_grad_enabled(False)` as a statement before the place, in the function or at the module's top."""
+        for scope in {function, function.module.body}:
+            if b"set_grad_enabled" not in scope.module.source.data:
+                return False
+            for call in scope.flow.calls:
+                if (
+                    isinstance(scope.flow.parents.get(call), ast.Expr)
+                    and self.project.resolve(scope, call.func) in _SET
+                    and call.args
+                    and isinstance(call.args[0], ast.Constant)
+                    and call.args[0].value is False
+                    and (scope is not function or call.lineno < getattr(node, "lineno", 0))
+                ):
+                    return True
+        return False
+
+    # Files
+
+    def accelerator(self, module: Module) -> bool:
+        """Whether the file, or a file of the project that imports it, deals with an accelerator."""
+        if module.path not in self._evidence:
+            found = ACCELERATOR.search(module.source.data) is not None
+            if not found:
+                for path in self.project.importers(module):
+                    source = self.project.source(path)
+                    if source is not None and ACCELERATOR.search(source.data):
+                        found = True
+                        break
+            self._evidence[module.path] = found
+        return self._evidence[module.path]
+
+    def switched_on(self, pattern: bytes) -> bool:
+        """Whether any file of the project holds the pattern (a regular expression): a project-wide switch."""
+        if pattern not in self._switches:
+            regex = re.compile(pattern)
+            self._switches[pattern] = any(
+                source is not None and regex.search(source.data) is not None
+                for source in map(self.project.source, self.project.paths)
+            )
+        return self._switches[pattern]
+
+    @staticmethod
+    def role(module: Module) -> Role:
+        """What the file is for, by its path and its top-level code."""
+        if _TEST.search(module.path):
+            return "test"
+        if _BENCHMARK.search(module.path) or b"torch.utils.benchmark" in module.source.data:
+            return "benchmark"
+        return "script" if b"__main__" in module.source.data else "library"
+
+
+def _phase(node: ast.expr) -> bool:
+    """`set_grad_enabled(phase == "train")`: on where it trains, off where it does not."""
+    return isinstance(node, ast.Compare)
+
+
+def _mentions_off(function: Function) -> bool:
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in ("no_grad", "inference_mode"))
+        for node in ast.walk(function.node)
+    )
+
+
+def _named_off(function: Function, node: ast.Name) -> bool:
+    stores = function.flow.stores.get(node.id, ())
+    if not stores and function.parent is not None:
+        return _named_off(function.parent, node)
+    for store in stores:
+        parent = function.flow.parents.get(store)
+        if isinstance(parent, ast.Assign):
+            for part in ast.walk(parent.value):
+                parts = names.chain(part) if isinstance(part, ast.Attribute) else None
+                if parts is not None and parts[-1] in ("no_grad", "inference_mode"):
+                    return True
+    return False

@@ -1,0 +1,1 @@
+"""What source code says about itself, asked for piece by piece: names, flow, values, guards, grad mode."""

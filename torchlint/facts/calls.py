@@ -1,0 +1,390 @@
+"""What a call gives, from the torch tables and the values of its arguments."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from . import torch_table as table
+from .values import (
+    BOOL,
+    CONTEXT,
+    CPU,
+    CUDA,
+    DEVICE,
+    INTEGER,
+    LIKELY_TENSOR,
+    NDARRAY,
+    NONE,
+    NUMBER,
+    SIZE,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Device,
+    Value,
+    device_of_string,
+    join,
+    sequence,
+    tensor,
+)
+
+PARAMETERS = sequence(Value("tensor", 2, parameter=True))
+NAMED_PARAMETERS = sequence(Value("tuple", 2, items=(STR, Value("tensor", 2, parameter=True))))
+STATE_DICT = Value("dict", 2, elem=TENSOR)
+
+# Names that people give to models and losses; what calling one gives is likely a tensor.
+MODEL_NAME = re.compile(
+    r"(?:^|_)(?:model|net|network|criterion|loss_?fn|loss_?func|loss_?function|generator|discriminator|backbone|unet|vae"
+    r"|transformer|critic|actor|policy|teacher|student|q_network|qf\d|classifier|encoder|decoder|ddp|lm|gpt|llm"
+    r"|net[GD]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
+    re.IGNORECASE,
+)
+LOADER_NAME = re.compile(r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$", re.I)
+OPTIMIZER_NAME = re.compile(r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$", re.I)
+DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The values of a call's arguments. `open` tells that `*` or `**` may bring more."""
+
+    positional: Sequence[Value]
+    keywords: Mapping[str, Value]
+    open: bool = False
+
+    def get(self, position: int, keyword: str) -> Value | None:
+        if keyword in self.keywords:
+            return self.keywords[keyword]
+        return self.positional[position] if 0 <= position < len(self.positional) else None
+
+    @property
+    def first(self) -> Value:
+        if self.positional:
+            return self.positional[0]
+        return next(iter(self.keywords.values()), UNKNOWN)
+
+    def __len__(self) -> int:
+        return len(self.positional) + len(self.keywords)
+
+
+def device_of(value: Value | None) -> Device:
+    """The place that a device argument names; "" where it is unknown."""
+    if value is None:
+        return ""
+    if value.kind in ("device", "tensor", "module"):
+        return value.device
+    if value.kind == "str" and isinstance(value.const, str):
+        return device_of_string(value.const)
+    if value.kind == "str" and value.device:
+        return value.device
+    if value.kind == "number" and value.integer and value.cls != "bool":
+        return "accelerator"  # a device index or a rank
+    return ""
+
+
+def is_device(value: Value | None) -> bool:
+    """Whether an argument names a device, not a dtype or a shape."""
+    if value is None:
+        return False
+    if value.kind == "device":
+        return True
+    if value.kind == "str":
+        return value.const is None or bool(device_of_string(str(value.const)))
+    return value.kind == "number" and value.integer and value.cls != "bool"
+
+
+def mixed(*values: Value) -> Device:
+    """Where an operation on these values runs."""
+    devices = {v.device for v in values if v.kind in ("tensor", "module", "batch")}
+    if "accelerator" in devices:
+        return "accelerator"
+    return "cpu" if devices == {"cpu"} else ""
+
+
+def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
+    """What a call of `torch....` gives."""
+    parts = name.split(".")
+    last = parts[-1]
+    second = parts[1] if len(parts) > 1 else ""
+    if second == "nn":
+        return _nn_call(parts, last, node, args)
+    if second == "optim":
+        if "lr_scheduler" in parts or last.endswith("LR"):
+            return Value("scheduler", 2, cls=name, origin=node)
+        return Value("optimizer", 2, cls=name, origin=node) if last[:1].isupper() else UNKNOWN
+    if name == "torch.utils.data.DataLoader":
+        return loader(node, args)
+    if second == "utils":
+        if last.endswith(("Dataset", "Subset")):
+            return Value("dataset", 2, cls=name, origin=node)
+        if last == "checkpoint":
+            return TENSOR
+        return UNKNOWN
+    if second == "distributions":
+        if last in table.DISTRIBUTIONS:
+            return Value("distribution", 2, cls=name, origin=node, device=mixed(*args.positional, *args.keywords.values()))
+        return tensor() if last == "kl_divergence" else UNKNOWN
+    if last == "GradScaler":
+        return Value("scaler", 2, cls=name, origin=node)
+    if second in ("cuda", "xpu", "mps", "accelerator", "npu"):
+        return _device_module(last, args)
+    if second in ("cpu", "amp", "autograd", "profiler", "jit", "distributed", "backends", "compiler", "onnx", "export", "_dynamo", "_inductor", "library", "multiprocessing", "hub", "ao", "quantization", "func", "fx", "overrides", "testing", "version", "nested", "masked", "package", "futures"):
+        return _service(second, last, name)
+    if last == "device":
+        value = args.first
+        return {"cpu": CPU, "accelerator": CUDA}.get(device_of(value), DEVICE)
+    if last in table.NOT_TENSOR:
+        return _plain(table.NOT_TENSOR[last])
+    if last in table.FACTORIES:
+        return _factory(last, node, args)
+    if last in table.LIKE:
+        given = device_of(args.keywords.get("device"))
+        return tensor(given or ("" if "device" in args.keywords else args.first.device))
+    if last in table.FROM_HOST:
+        return Value("tensor", 2, device=device_of(args.keywords.get("device")) or "cpu", origin=node)
+    return operation(last, node, list(args.positional) + list(args.keywords.values()), args)
+
+
+def _factory(last: str, node: ast.Call, args: Arguments) -> Value:
+    given = args.keywords.get("device")
+    device = device_of(given) if given is not None else ("" if args.open else "cpu")
+    value = args.first
+    if last in ("tensor", "as_tensor") and value.kind == "tensor" and given is None:
+        device = value.device
+    scalar = last in ("tensor", "as_tensor", "scalar_tensor") and value.kind == "number"
+    return Value("tensor", 2, device=device, scalar=scalar, origin=node, integer=last in table.INTEGER)
+
+
+def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Value:
+    name = ".".join(parts)
+    if "functional" in parts:
+        return operation(last, node, [*args.positional, *args.keywords.values()], args)
+    if "init" in parts:
+        return args.first if args.first.kind == "tensor" else TENSOR
+    if "utils" in parts:
+        if last in ("clip_grad_norm_", "clip_grad_norm", "get_total_norm"):
+            return Value("tensor", 2, scalar=True, device="", origin=node)
+        if last in ("pad_sequence", "parameters_to_vector", "unpad_sequence"):
+            return tensor(args.first.device)
+        return UNKNOWN
+    if last in ("Parameter", "Buffer"):
+        return replace(args.first, parameter=True, grad=False, device="") if args.first.kind == "tensor" else Value("tensor", 2, parameter=True)
+    if last in ("parallel", "data_parallel"):
+        return tensor("accelerator", grad=True)
+    if last in ("ModuleList", "ModuleDict", "Sequential"):
+        elems = args.positional[0].elem if args.positional and args.positional[0].kind == "list" else None
+        if elems is None and args.positional:
+            given = args.positional[0].items or tuple(args.positional)
+            elems = given[0]
+            for other in given[1:]:
+                elems = join(elems, other)
+        return Value("module", 2, cls=name, origin=node, elem=elems)
+    if last[:1].isupper():
+        device = device_of(args.keywords.get("device"))
+        return Value("module", 2, cls=name, origin=node, device=device)
+    return UNKNOWN
+
+
+def _plain(kind: str) -> Value:
+    return {"number": NUMBER, "dtype": Value("dtype", 2), "device": DEVICE, "size": SIZE, "context": CONTEXT, "none": NONE, "str": STR}.get(
+        kind, UNKNOWN
+    )
+
+
+def _device_module(last: str, args: Arguments) -> Value:
+    if last in ("is_available", "is_bf16_supported", "is_initialized"):
+        return BOOL
+    if last in ("device_count", "current_device", "memory_allocated", "max_memory_allocated", "memory_reserved"):
+        return INTEGER
+    if last in ("Stream", "Event", "CUDAGraph", "current_stream", "default_stream"):
+        return Value("instance", 2, cls=f"torch.cuda.{last}")
+    if last in ("FloatTensor", "LongTensor", "HalfTensor", "IntTensor", "ByteTensor", "BoolTensor", "DoubleTensor"):
+        return tensor("accelerator")
+    if last == "current_accelerator":
+        return CUDA
+    if last in ("device", "stream", "graph", "autocast"):
+        return CONTEXT
+    return UNKNOWN
+
+
+def _service(second: str, last: str, name: str) -> Value:
+    if last in ("autocast", "detect_anomaly", "profile", "record_function", "no_grad", "set_grad_enabled", "inference_mode"):
+        return CONTEXT
+    if second == "distributed":
+        if last in ("get_rank", "get_world_size", "get_local_rank", "get_node_local_rank"):
+            return INTEGER
+        if last.startswith("is_"):
+            return BOOL
+    if second == "autograd" and last == "grad":
+        return sequence(TENSOR)
+    if name.startswith("torch.compiler.is_") or name.endswith((".is_compiling", ".is_scripting", ".is_tracing")):
+        return BOOL
+    return UNKNOWN
+
+
+def operation(last: str, node: ast.Call, values: Sequence[Value], args: Arguments) -> Value:
+    """What a function or method of torch named `last` gives for these inputs."""
+    device = mixed(*values)
+    grad = any(v.grad for v in values)
+    sure = 2
+    if last in table.TUPLES:
+        return Value("tuple", 2, items=(tensor(device),) * table.TUPLES[last])
+    if last in table.SEQUENCES:
+        return sequence(tensor(device, grad=grad))
+    dims = len(args.positional) > 1 or "dim" in args.keywords or "axis" in args.keywords
+    if last in table.REDUCE_PAIRS and dims:
+        other = args.positional[1] if len(args.positional) > 1 else args.keywords.get("other", INTEGER)
+        if other.kind == "tensor":
+            return tensor(device, grad=grad)
+        return Value("tuple", 2, items=(tensor(device, grad=grad), replace(tensor(device), integer=True)))
+    if last == "where" and len(args) == 1:
+        return sequence(replace(tensor(device), integer=True))
+    if last in table.NOT_TENSOR:
+        return _plain(table.NOT_TENSOR[last])
+    scalar = last in table.REDUCTIONS and not dims
+    reduced = args.keywords.get("reduction")
+    if last.endswith("_loss") or last in ("cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"):
+        scalar = reduced is None or reduced.const != "none"
+        grad = grad or True
+    return Value(
+        "tensor",
+        sure,
+        device=device,
+        scalar=scalar,
+        boolean=last in table.BOOLEAN,
+        grad=grad and last not in table.BOOLEAN and last not in table.INTEGER,
+        integer=last in table.INTEGER,
+        origin=node,
+    )
+
+
+def loader(node: ast.Call, args: Arguments) -> Value:
+    """A DataLoader; `pinned` is True or False where the source proves it."""
+    given = args.keywords.get("pin_memory")
+    if given is None and len(args.positional) > 7:
+        given = args.positional[7]
+    if given is not None:
+        pinned = given.const if isinstance(given.const, bool) else None
+    else:
+        pinned = None if args.open else False
+    dataset = args.first
+    return Value("loader", 2, cls="torch.utils.data.DataLoader", origin=node, pinned=pinned, elem=Value("batch", 2, device="cpu", batch=True, pinned=pinned), klass=dataset.klass)
+
+
+def batch_tensor(batch: Value) -> Value:
+    """One tensor of a batch."""
+    return Value("tensor", 2 if batch.sure >= 2 else 1, device=batch.device, batch=batch.batch, pinned=batch.pinned, managed=batch.managed)
+
+
+def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Value:
+    """What a method of a tensor gives."""
+    if attr in table.METHODS_NOT_TENSOR:
+        kind = table.METHODS_NOT_TENSOR[attr]
+        if kind == "list":
+            return sequence(NUMBER)
+        if kind == "ndarray":
+            return NDARRAY
+        if attr == "size" and args.positional:
+            return INTEGER
+        return INTEGER if attr in ("dim", "numel", "nelement", "size") and kind == "number" else _plain(kind)
+    if attr in ("to", "cuda", "cpu", "xpu", "npu"):
+        return move(base, attr, args)
+    if attr == "pin_memory":
+        return replace(base, pinned=True)
+    if attr in ("detach", "detach_"):
+        return replace(base, grad=False)
+    if attr in ("type", "type_as") and attr == "type_as":
+        other = args.first
+        return replace(base, device=other.device, boolean=False)
+    if attr == "type" and not args.positional:
+        return STR
+    if attr in ("new_zeros", "new_ones", "new_full", "new_tensor", "new_empty"):
+        given = args.keywords.get("device")
+        return tensor(device_of(given) if given is not None else base.device)
+    if attr in ("float", "double", "half", "bfloat16", "long", "int", "clone", "contiguous", "requires_grad_", "short"):
+        return replace(base, boolean=False, integer=attr in ("long", "int", "short") or (base.integer and attr in ("clone", "contiguous")), origin=node, batch=base.batch)
+    return operation(attr, node, [base, *args.positional, *args.keywords.values()], Arguments([base, *args.positional], args.keywords, args.open))
+
+
+def move(base: Value, attr: str, args: Arguments) -> Value:
+    """A tensor, module or batch after `.to(...)`, `.cuda()`, `.cpu()`."""
+    if attr == "cpu":
+        return replace(base, device="cpu")
+    if attr in ("cuda", "xpu", "npu"):
+        return replace(base, device="accelerator", batch=False)
+    target = args.get(0, "device")
+    if target is None:
+        target = args.get(0, "other")
+    if target is None or target.kind == "dtype":
+        return base
+    device = device_of(target)
+    if device == "cpu":
+        return replace(base, device="cpu")
+    if device == "accelerator":
+        return replace(base, device="accelerator", batch=False)
+    if is_device(target) or target.kind == "tensor" or not target:
+        return replace(base, device="", batch=False)
+    return base
+
+
+def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Value | None:
+    """What the methods that every nn.Module has give; None for others."""
+    if attr in ("to", "cuda", "cpu", "xpu", "npu"):
+        return move(base, attr, args)
+    if attr in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty", "type"):
+        return base
+    if attr == "parameters":
+        return sequence(Value("tensor", 2, parameter=True, device=base.device))
+    if attr == "buffers":
+        return sequence(Value("tensor", 2, device=base.device))
+    if attr == "named_parameters":
+        return NAMED_PARAMETERS
+    if attr == "named_buffers":
+        return sequence(Value("tuple", 2, items=(STR, TENSOR)))
+    if attr in ("modules", "children"):
+        return sequence(Value("module", 1))
+    if attr in ("named_modules", "named_children"):
+        return sequence(Value("tuple", 2, items=(STR, Value("module", 1))))
+    if attr == "state_dict":
+        return STATE_DICT
+    if attr in ("zero_grad", "load_state_dict", "register_buffer", "register_parameter", "add_module", "compile"):
+        return NONE
+    if attr == "get_parameter":
+        return Value("tensor", 2, parameter=True)
+    return None
+
+
+def module_result(base: Value) -> Value:
+    """What calling a module of torch, or one we can't see into, gives."""
+    kind = table.MODULE_TUPLES.get(base.cls)
+    out = Value("tensor", 2 if base.sure >= 2 else 1, device=base.device, grad=True)
+    if kind == "rnn":
+        return Value("tuple", 2, items=(out, Value("unknown")))
+    if kind == "pair":
+        return Value("tuple", 2, items=(out, out))
+    if base.cls.endswith("Loss") and base.cls.startswith("torch.nn."):
+        reduction = None
+        if isinstance(base.origin, ast.Call):
+            reduction = next((k.value for k in base.origin.keywords if k.arg == "reduction"), None)
+        none = isinstance(reduction, ast.Constant) and reduction.value == "none"
+        return replace(out, scalar=not none, device="")
+    return out
+
+
+def likely_module_result() -> Value:
+    return replace(LIKELY_TENSOR, grad=True)
+
+
+_NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
+
+
+def numpy_call(name: str, args: Arguments) -> Value:
+    last = name.rpartition(".")[2]
+    if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
+        return NUMBER
+    if last in ("load", "savez", "save", "savez_compressed"):
+        return UNKNOWN
+    return NDARRAY

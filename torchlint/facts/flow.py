@@ -1,0 +1,243 @@
+"""What encloses what in one function: parents, loops, guards. Nested functions are other functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .module import Function
+
+Loop = ast.For | ast.AsyncFor | ast.While
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+_SKIPPED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_EXITS = frozenset(("exit", "_exit", "abort", "skip", "fail"))
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition that decides whether a place is reached: `test` was true (or false) on the way there.
+
+    `block` is the list of statements it opens, None where an earlier `if ...: continue` gives the condition.
+    """
+
+    test: ast.expr
+    true: bool
+    block: tuple[ast.stmt, ...] | None
+    node: ast.AST
+
+
+class Flow:
+    """The nodes of one function in source order, and each one's parent."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.nodes: list[ast.AST] = []
+        self.parents: dict[ast.AST, ast.AST] = {}
+        node = function.node
+        if isinstance(node, ast.Module):
+            roots: list[ast.AST] = list(node.body)
+        else:
+            roots = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None), *node.body]
+        for root in roots:
+            self.parents[root] = node
+        self._walk(roots)
+
+    def _walk(self, roots: list[ast.AST]) -> None:
+        parents = self.parents
+        append = self.nodes.append
+        stack = list(reversed(roots))
+        while stack:
+            node = stack.pop()
+            append(node)
+            kind = node.__class__
+            if kind is ast.Name or kind is ast.Constant:
+                continue
+            children: list[ast.AST]
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                children = list(node.decorator_list)
+            elif isinstance(node, ast.ClassDef):
+                # Statements of a class body run where the class statement stands; its methods do not.
+                children = [*node.decorator_list, *node.bases, *(k.value for k in node.keywords), *node.body]
+            else:
+                children = []
+                for field in node._fields:
+                    value = getattr(node, field, None)
+                    if value.__class__ is list:
+                        children.extend(child for child in value if isinstance(child, ast.AST))
+                    elif isinstance(value, ast.AST) and not isinstance(value, _SKIPPED):
+                        children.append(value)
+            for child in children:
+                parents[child] = node
+            stack.extend(reversed(children))
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Every node around `node`, innermost first, up to the function (left out)."""
+        parents = self.parents
+        top = self.function.node
+        current = parents.get(node)
+        while current is not None and current is not top:
+            yield current
+            current = parents.get(current)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement around the node, itself if it is one."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+    def chain(self, node: ast.AST) -> list[ast.stmt]:
+        """The statements around the node, innermost first."""
+        found = [node] if isinstance(node, ast.stmt) else []
+        found += [a for a in self.ancestors(node) if isinstance(a, ast.stmt)]
+        return found
+
+    def loops(self, node: ast.AST) -> list[Loop]:
+        """The loops whose body runs the node again and again, innermost first; comprehensions are not loops here."""
+        found: list[Loop] = []
+        child = node
+        for parent in self.ancestors(node):
+            if isinstance(parent, ast.Lambda):
+                break
+            if (
+                isinstance(parent, _LOOPS)
+                and (child in parent.body or (isinstance(parent, ast.While) and child is parent.test))
+            ):
+                found.append(parent)
+            child = parent
+        return found
+
+    def comprehension(self, node: ast.AST) -> Comprehension | None:
+        """The innermost comprehension that evaluates the node once an element."""
+        child = node
+        for parent in self.ancestors(node):
+            if isinstance(parent, ast.comprehension):
+                owner = self.parents[parent]
+                assert isinstance(owner, _COMPREHENSIONS)
+                # The first iterable of a comprehension is evaluated once: leave the comprehension too.
+                return self.comprehension(owner) if owner.generators[0] is parent and child is parent.iter else owner
+            if isinstance(parent, _COMPREHENSIONS):
+                return parent
+            if isinstance(parent, ast.stmt | ast.Lambda):
+                return None
+            child = parent
+        return None
+
+    def guards(self, node: ast.AST, within: ast.AST | None = None) -> Iterator[Guard]:
+        """The conditions that dominate the node, innermost first, as far out as `within` (left out)."""
+        child = node
+        for parent in [*self.ancestors(node), self.function.node]:
+            block = _block_of(parent, child)
+            if block is not None:
+                yield from _earlier(block, child)
+            if parent is within:
+                return
+            if isinstance(parent, ast.If):
+                if child in parent.body:
+                    yield Guard(parent.test, True, tuple(parent.body), parent)
+                elif child in parent.orelse:
+                    yield Guard(parent.test, False, tuple(parent.orelse), parent)
+            elif isinstance(parent, ast.IfExp):
+                if child is parent.body:
+                    yield Guard(parent.test, True, None, parent)
+                elif child is parent.orelse:
+                    yield Guard(parent.test, False, None, parent)
+            elif isinstance(parent, ast.BoolOp) and child in parent.values:
+                true = isinstance(parent.op, ast.And)
+                for value in parent.values[: parent.values.index(child)]:  # type: ignore[arg-type]
+                    yield Guard(value, true, None, parent)
+            child = parent
+
+    def in_handler(self, node: ast.AST, within: ast.AST | None = None) -> bool:
+        """Whether the node only runs after an exception (before `within`, seen from inside)."""
+        for parent in self.ancestors(node):
+            if parent is within:
+                return False
+            if isinstance(parent, ast.ExceptHandler):
+                return True
+        return False
+
+    def contexts(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The context managers entered around the node, innermost first."""
+        child = node
+        for parent in self.ancestors(node):
+            if isinstance(parent, ast.With | ast.AsyncWith) and child in parent.body:
+                yield from (item.context_expr for item in reversed(parent.items))
+            child = parent
+
+    def ends_in_exit(self, block: tuple[ast.stmt, ...], *, leaves_function: bool) -> bool:
+        """Whether a block ends by leaving: `raise`, `sys.exit()`, `break`, and `return` where that ends the loop too."""
+        last = block[-1]
+        if isinstance(last, ast.Raise | ast.Break):
+            return True
+        if isinstance(last, ast.Return):
+            return leaves_function
+        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+            called = last.value.func
+            name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+            return name in _EXITS
+        return False
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    @cached_property
+    def stores(self) -> dict[str, list[ast.Name]]:
+        """Where each local name is bound by assignment, loop or `with`."""
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(node)
+        return found
+
+    @cached_property
+    def loads(self) -> dict[str, list[ast.Name]]:
+        """Where each name is read in this function (nested functions not counted)."""
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(node)
+        return found
+
+    @cached_property
+    def globals(self) -> frozenset[str]:
+        """Names declared `global` or `nonlocal`."""
+        return frozenset(name for node in self.nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names)
+
+
+def contains(outer: ast.AST, inner: ast.AST) -> bool:
+    """Whether the lines and columns of `inner` lie within `outer` (both of one file)."""
+    start = (outer.lineno, outer.col_offset)  # type: ignore[attr-defined]
+    end = (outer.end_lineno, outer.end_col_offset)  # type: ignore[attr-defined]
+    first = (inner.lineno, inner.col_offset)  # type: ignore[attr-defined]
+    last = (inner.end_lineno, inner.end_col_offset)  # type: ignore[attr-defined]
+    return start <= first and last <= end
+
+
+def _block_of(parent: ast.AST, child: ast.AST) -> list[ast.stmt] | None:
+    if not isinstance(child, ast.stmt):
+        return None
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(parent, field, None)
+        if block.__class__ is list and child in block:
+            return block  # type: ignore[no-any-return]
+    return None
+
+
+def _earlier(block: list[ast.stmt], child: ast.AST) -> Iterator[Guard]:
+    """Conditions of earlier statements of the block that leave it: after `if c: continue`, `c` is false."""
+    for statement in reversed(block[: block.index(child)]):  # type: ignore[arg-type]
+        if isinstance(statement, ast.If):
+            if statement.body and isinstance(statement.body[-1], _ENDS) and not statement.orelse:
+                yield Guard(statement.test, False, None, statement)
+            elif statement.orelse and isinstance(statement.orelse[-1], _ENDS) and not isinstance(statement.body[-1], _ENDS):
+                yield Guard(statement.test, True, None, statement)

@@ -1,0 +1,178 @@
+"""What a condition means for how often the code behind it runs: a throttle, a weak throttle, a cold path, a rank."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Literal
+
+from . import names
+from .flow import Flow, Guard
+from .values import Value
+
+Meaning = Literal["throttled", "weak", "cold", ""]
+ValueOf = Callable[[ast.expr], Value]
+
+# Every how many steps a condition may hold and still count as every step.
+EVERY = 4
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_THROTTLES = frozenset(
+    """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
+    verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
+    profile profiling validate validation summary tensorboard wandb disp monitor snapshot steps sample sampling""".split()
+)
+# Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
+_NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
+_RANKS = frozenset(("rank", "local_rank", "global_rank", "is_main_process", "is_local_main_process", "is_master", "master_process", "is_global_zero", "main_process", "is_main", "is_rank_zero", "gpu", "local_process_index", "process_index", "ngpus_per_node", "world_size"))
+_WEAK = frozenset(("sync_gradients",))
+_CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "datetime.datetime.now"))
+_LASTS = frozenset(("is_last", "last_batch", "is_last_step", "last_step", "is_first", "first_step", "done", "finished", "should_log", "should_print", "should_save", "should_eval"))
+
+
+def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
+    """What one guard on the way to a place says; "" for an ordinary condition."""
+    return _test(guard.test, guard.true, flow, value_of)
+
+
+def _test(test: ast.expr, true: bool, flow: Flow, value_of: ValueOf) -> Meaning:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _modulo(test.operand, not true, value_of) or _test(test.operand, not true, flow, value_of)
+    if isinstance(test, ast.BoolOp):
+        return _bool_op(test, true, flow, value_of)
+    if isinstance(test, ast.NamedExpr):
+        return _test(test.value, true, flow, value_of)
+    if isinstance(test, ast.Compare):
+        return _compare(test, true, value_of)
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+        return _modulo(test, true, value_of)
+    if isinstance(test, ast.Name):
+        defined = _definition(test, flow)
+        if defined is not None:
+            found = _test(defined, true, flow, value_of)
+            if found:
+                return found
+    return _named(test, true)
+
+
+def _bool_op(test: ast.BoolOp, true: bool, flow: Flow, value_of: ValueOf) -> Meaning:
+    found = [_test(value, true, flow, value_of) for value in test.values]
+    # `a and b` true means both hold; `a or b` true means one of them may be the ordinary one.
+    every = isinstance(test.op, ast.And) == true
+    if every:
+        return "throttled" if "throttled" in found else "cold" if "cold" in found else "weak" if "weak" in found else ""
+    # `step % 10 == 0 or step == last`: both are rare; with an ordinary condition beside it, it may hold on each step.
+    if all(found):
+        return "weak" if "weak" in found else "throttled"
+    return ""
+
+
+def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
+    """`step % n` by itself: false once in n steps."""
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and not true:
+        return "" if _small(test.right, value_of) else "throttled"
+    return ""
+
+
+def _small(node: ast.expr, value_of: ValueOf) -> bool:
+    value = value_of(node).const
+    return isinstance(value, int) and not isinstance(value, bool) and value <= EVERY
+
+
+def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
+    if len(test.ops) != 1:
+        return ""
+    left, op, right = test.left, test.ops[0], test.comparators[0]
+    equal = isinstance(op, ast.Eq) if true else isinstance(op, ast.NotEq)
+    for a, b in ((left, right), (right, left)):
+        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mod) and value_of(a.left).kind != "str":
+            if equal and not _small(a.right, value_of):
+                return "throttled"
+            # `step % n < k`, `step % n > n - k`: some of n.
+            if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and true and not _small(a.right, value_of):
+                return "throttled"
+            return ""
+    if any(_is_clock(side) for side in (left, right)):
+        return "throttled"
+    if equal and (_is_counter(left, right, value_of) or _is_counter(right, left, value_of)):
+        return "throttled"
+    if isinstance(op, ast.In) and true and isinstance(right, ast.Tuple | ast.List | ast.Set) and _is_index(left, value_of):
+        return "throttled"
+    if isinstance(op, ast.In) and true and _throttle_word(right):
+        return "throttled"
+    if isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        return ""
+    # `if args.log_level > 1`, `if verbose >= 2`
+    if isinstance(op, ast.Gt | ast.GtE) and true and isinstance(right, ast.Constant) and _throttle_word(left):
+        return "throttled"
+    # `if time_since_log > n`: a name for a delta
+    if isinstance(op, ast.Gt | ast.GtE) and true and _throttle_word(right) and not _throttle_word(left):
+        return "throttled"
+    return ""
+
+
+def _is_clock(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and any(
+        isinstance(part, ast.Call) and ".".join(names.chain(part.func) or ["?"]) in _CLOCKS | {"time", "perf_counter", "timer"}
+        for part in (node.left, node.right)
+    )
+
+
+_COUNTER = re.compile(r"(?:^|_)(?:i|j|k|n|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$", re.I)
+
+
+def _is_index(node: ast.expr, value_of: ValueOf) -> bool:
+    parts = names.chain(node)
+    return parts is not None and bool(_COUNTER.search(parts[-1])) and value_of(node).kind in ("number", "unknown")
+
+
+def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
+    """`i == 0`, `step == warmup_steps`, `batch_idx == len(loader) - 1`: once in a loop."""
+    parts = names.chain(node)
+    if parts is None or parts[-1] in _RANKS or not _COUNTER.search(parts[-1]):
+        return False
+    if value_of(node).kind not in ("number", "unknown"):
+        return False
+    return not isinstance(other, ast.Constant) or isinstance(other.value, int)
+
+
+def _throttle_word(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        node = node.func
+    parts = names.chain(node)
+    if parts is None:
+        return False
+    last = parts[-1]
+    if last in _RANKS:
+        return False
+    if last.lower() in _LASTS:
+        return True
+    words = {w.lower() for w in _WORDS.findall(last)}
+    hits = words & _THROTTLES
+    return bool(hits - _NOT_ALONE) or (bool(hits) and len(words) > 1)
+
+
+def _named(test: ast.expr, true: bool) -> Meaning:
+    if isinstance(test, ast.Call):
+        if isinstance(test.func, ast.Attribute) and test.func.attr in ("is_compiling", "is_scripting", "is_tracing"):
+            return ""
+        return "throttled" if true and _throttle_word(test) else ""
+    parts = names.chain(test)
+    if parts is None:
+        return ""
+    if parts[-1] in _WEAK:
+        return "weak" if true else ""
+    return "throttled" if true and _throttle_word(test) else ""
+
+
+def _definition(name: ast.Name, flow: Flow) -> ast.expr | None:
+    """The expression that a flag was assigned from, where there is one assignment only."""
+    stores = flow.stores.get(name.id, ())
+    if len(stores) != 1:
+        return None
+    parent = flow.parents.get(stores[0])
+    if isinstance(parent, ast.Assign) and parent.targets == [stores[0]]:
+        value = parent.value
+        return value if isinstance(value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp) else None
+    return None

@@ -1,0 +1,241 @@
+"""One file's skeleton: its imports, functions and classes, from one pass over the statements of its `ast`."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..source import Source
+    from .flow import Flow
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
+
+
+class Function:
+    """A function, a method, or the body of a module (its node is then the `ast.Module`)."""
+
+    __slots__ = ("__dict__", "cls", "imports", "module", "name", "node", "parent", "qualname")
+
+    def __init__(
+        self,
+        module: Module,
+        node: FunctionNode | ast.Module,
+        qualname: str,
+        parent: Function | None,
+        cls: Class | None,
+    ) -> None:
+        self.module = module
+        self.node = node
+        self.qualname = qualname
+        self.name = qualname.rpartition(".")[2]
+        self.parent = parent
+        self.cls = cls
+        self.imports: dict[str, str] = {}
+        """Names bound by imports in this function itself; the module's own are `module.body.imports`."""
+
+    def __repr__(self) -> str:
+        return f"<{self.module.path}:{self.qualname}>"
+
+    @cached_property
+    def nested(self) -> dict[str, Function]:
+        """The functions defined directly inside, by name (the last definition wins)."""
+        return {f.name: f for f in self.module.functions if f.parent is self and f.cls is None}
+
+    @cached_property
+    def flow(self) -> Flow:
+        from .flow import Flow
+
+        return Flow(self)
+
+    @cached_property
+    def parameters(self) -> tuple[ast.arg, ...]:
+        """Positional and keyword-only parameters, `self` included, `*args` and `**kwargs` left out."""
+        if isinstance(self.node, ast.Module):
+            return ()
+        arguments = self.node.args
+        return (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+
+    @property
+    def decorators(self) -> list[ast.expr]:
+        return [] if isinstance(self.node, ast.Module) else self.node.decorator_list
+
+    @property
+    def is_method(self) -> bool:
+        return self.cls is not None and "staticmethod" not in self.decorator_names
+
+    @cached_property
+    def decorator_names(self) -> frozenset[str]:
+        """Last components of the decorators' names: `staticmethod`, `no_grad`, `compile`."""
+        names = set()
+        for decorator in self.decorators:
+            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if isinstance(target, ast.Attribute):
+                names.add(target.attr)
+            elif isinstance(target, ast.Name):
+                names.add(target.id)
+        return frozenset(names)
+
+    @property
+    def first_line(self) -> int:
+        return 1 if isinstance(self.node, ast.Module) else self.node.lineno
+
+    def is_generator(self) -> bool:
+        return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in self.flow.nodes)
+
+
+class Class:
+    """A class statement and the functions in it."""
+
+    __slots__ = ("__dict__", "methods", "module", "name", "node", "parent", "qualname")
+
+    def __init__(self, module: Module, node: ast.ClassDef, qualname: str, parent: Function) -> None:
+        self.module = module
+        self.node = node
+        self.qualname = qualname
+        self.name = node.name
+        self.parent = parent
+        self.methods: dict[str, Function] = {}
+
+    def __repr__(self) -> str:
+        return f"<class {self.module.path}:{self.qualname}>"
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.module.name}.{self.qualname}"
+
+
+class Module:
+    """A parsed file. Raises SourceError where the file does not parse."""
+
+    def __init__(self, source: Source, name: str, is_package: bool) -> None:
+        self.source = source
+        self.path = source.path
+        self.name = name
+        """Dotted name of the module, as an import inside its project would write it."""
+        self.is_package = is_package
+        self.tree = source.parse()
+        self.body = Function(self, self.tree, "<module>", None, None)
+        self.functions: list[Function] = [self.body]
+        self.classes: list[Class] = []
+        self.stars: list[str] = []
+        """Modules whose public names a star import brings in."""
+        self._statements(self.tree.body, self.body, None, "")
+
+    def _statements(self, body: list[ast.stmt], function: Function, cls: Class | None, prefix: str) -> None:
+        for statement in body:
+            kind = statement.__class__
+            if kind in _LEAVES:
+                continue
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                inner = Function(self, statement, prefix + statement.name, function, cls)
+                self.functions.append(inner)
+                if cls is not None:
+                    # A property's setter must not hide its getter.
+                    cls.methods.setdefault(statement.name, inner)
+                self._statements(statement.body, inner, None, f"{prefix}{statement.name}.")
+            elif isinstance(statement, ast.ClassDef):
+                klass = Class(self, statement, prefix + statement.name, function)
+                self.classes.append(klass)
+                self._statements(statement.body, function, klass, f"{prefix}{statement.name}.")
+            elif isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    if alias.asname:
+                        function.imports[alias.asname] = alias.name
+                    else:
+                        root = alias.name.partition(".")[0]
+                        function.imports.setdefault(root, root)
+            elif isinstance(statement, ast.ImportFrom):
+                origin = self._origin(statement)
+                for alias in statement.names:
+                    if alias.name == "*":
+                        self.stars.append(origin)
+                    else:
+                        function.imports[alias.asname or alias.name] = f"{origin}.{alias.name}" if origin else alias.name
+            else:
+                for field in BODIES:
+                    for inner_body in _bodies(statement, field):
+                        self._statements(inner_body, function, cls, prefix)
+
+    def _origin(self, statement: ast.ImportFrom) -> str:
+        if not statement.level:
+            return statement.module or ""
+        package = self.name.split(".")
+        drop = statement.level - (1 if self.is_package else 0)
+        package = package[: len(package) - drop] if drop else package
+        return ".".join([*package, *([statement.module] if statement.module else [])])
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """What the module's own imports bind: local name to dotted name."""
+        return self.body.imports
+
+    @cached_property
+    def top_functions(self) -> dict[str, Function]:
+        return {f.name: f for f in self.functions if f.parent is self.body and f.cls is None}
+
+    @cached_property
+    def top_classes(self) -> dict[str, Class]:
+        return {c.name: c for c in self.classes if c.parent is self.body and "." not in c.qualname}
+
+    @cached_property
+    def by_qualname(self) -> dict[str, Function]:
+        return {f.qualname: f for f in self.functions}
+
+    @cached_property
+    def _starts(self) -> list[tuple[int, int, Function]]:
+        spans = []
+        for function in self.functions[1:]:
+            node = function.node
+            assert not isinstance(node, ast.Module)
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            spans.append((start, node.end_lineno or node.lineno, function))
+        return sorted(spans, key=lambda span: (span[0], -span[1]))
+
+    def function_at(self, line: int) -> Function:
+        """The innermost function whose lines hold `line`; the module's body where there is none."""
+        spans = self._starts
+        index = bisect_right(spans, line, key=lambda span: span[0]) - 1
+        while index >= 0:
+            start, end, function = spans[index]
+            if start <= line <= end:
+                return function
+            # An earlier function may still enclose the line, unless it is a top-level one that ended before.
+            if function.parent is self.body and function.cls is None and start <= line:
+                break
+            index -= 1
+        return self.body
+
+
+_LEAVES = frozenset(
+    (
+        ast.Expr,
+        ast.Assign,
+        ast.AugAssign,
+        ast.AnnAssign,
+        ast.Return,
+        ast.Raise,
+        ast.Assert,
+        ast.Pass,
+        ast.Break,
+        ast.Continue,
+        ast.Delete,
+        ast.Global,
+        ast.Nonlocal,
+    )
+)
+
+
+def _bodies(statement: ast.AST, field: str) -> Iterator[list[ast.stmt]]:
+    value = getattr(statement, field, None)
+    if not value:
+        return
+    if field in ("handlers", "cases"):
+        for part in value:
+            yield part.body
+    else:
+        yield value

@@ -1,0 +1,103 @@
+"""Dotted names: what an expression is called where it was defined."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .module import Function
+
+BUILTINS = frozenset(dir(builtins))
+
+# Modules of torch under a second name, and members that moved; the rules know the first.
+ALIASES = {
+    "torch.nn.parallel.data_parallel.DataParallel": "torch.nn.DataParallel",
+    "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
+    "torch.nn.parallel.data_parallel.data_parallel": "torch.nn.parallel.data_parallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
+    "torch.utils.data.dataloader.DataLoader": "torch.utils.data.DataLoader",
+    "torch.utils.data.dataset.Dataset": "torch.utils.data.Dataset",
+    "torch.nn.modules.Module": "torch.nn.Module",
+    "torch.nn.modules.module.Module": "torch.nn.Module",
+    "torch.nn.modules.activation.MultiheadAttention": "torch.nn.MultiheadAttention",
+    "torch.cuda.amp.autocast_mode.autocast": "torch.cuda.amp.autocast",
+    "torch.cuda.amp.grad_scaler.GradScaler": "torch.cuda.amp.GradScaler",
+    "torch.amp.autocast_mode.autocast": "torch.amp.autocast",
+    "torch.amp.grad_scaler.GradScaler": "torch.amp.GradScaler",
+    "torch.autograd.grad_mode.no_grad": "torch.no_grad",
+    "torch.autograd.no_grad": "torch.no_grad",
+    "torch.nn.functional": "torch.nn.functional",
+}
+
+
+def chain(node: ast.expr) -> list[str] | None:
+    """`a.b.c` as ["a", "b", "c"]; None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+        return parts[::-1]
+    return None
+
+
+def imported(function: Function, name: str) -> str | None:
+    """The dotted name that an import binds to `name` where `function` stands."""
+    scope: Function | None = function
+    while scope is not None:
+        if name in scope.imports:
+            return scope.imports[name]
+        # A local binding or parameter of that name hides an import of the module.
+        if scope is not scope.module.body and _binds(scope, name):
+            return None
+        scope = scope.parent
+    return None
+
+
+def _binds(function: Function, name: str) -> bool:
+    return any(parameter.arg == name for parameter in function.parameters)
+
+
+def resolve(function: Function, node: ast.expr) -> str | None:
+    """The dotted name of an expression that starts at an import or a builtin, or None.
+
+    `nn.Linear` after `import torch.nn as nn` is `torch.nn.Linear`; `print` is `print`; a method of an object is None.
+    """
+    parts = chain(node)
+    if parts is None:
+        return None
+    root = imported(function, parts[0])
+    if root is None:
+        if len(parts) == 1 and parts[0] in BUILTINS and not _shadowed(function, parts[0]):
+            return parts[0]
+        if function.module.stars and len(parts) == 1:
+            return _starred(function, parts[0])
+        return None
+    name = ".".join([root, *parts[1:]])
+    return ALIASES.get(name, name)
+
+
+def _shadowed(function: Function, name: str) -> bool:
+    module = function.module
+    return name in module.top_functions or name in module.top_classes or _binds(function, name)
+
+
+# What people mean by a star import of torch's modules, for the names that rules ask about.
+_STARRED = {
+    "torch.nn": frozenset(
+        "Module Linear Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d Sequential DataParallel MultiheadAttention".split()
+    ),
+    "torch.utils.data": frozenset(("DataLoader", "Dataset")),
+    "torch.cuda.amp": frozenset(("autocast", "GradScaler")),
+    "torch": frozenset(("no_grad", "compile", "inference_mode")),
+}
+
+
+def _starred(function: Function, name: str) -> str | None:
+    for origin in function.module.stars:
+        if name in _STARRED.get(origin, ()):
+            return f"{origin}.{name}"
+    return None

@@ -1,0 +1,256 @@
+"""What torch's own callables give, as data: the names that do not follow the rule "a function of torch gives a tensor"."""
+
+from __future__ import annotations
+
+# Functions directly under torch (or torch.special, torch.linalg, ...) that give no tensor.
+NOT_TENSOR = {
+    "is_tensor": "number",
+    "is_storage": "number",
+    "is_complex": "number",
+    "is_floating_point": "number",
+    "is_nonzero": "number",
+    "is_grad_enabled": "number",
+    "is_inference_mode_enabled": "number",
+    "is_autocast_enabled": "number",
+    "is_deterministic_algorithms_enabled": "number",
+    "are_deterministic_algorithms_enabled": "number",
+    "equal": "number",
+    "allclose": "number",
+    "numel": "number",
+    "get_num_threads": "number",
+    "initial_seed": "number",
+    "seed": "number",
+    "get_default_dtype": "dtype",
+    "promote_types": "dtype",
+    "result_type": "dtype",
+    "get_default_device": "device",
+    "device": "device",
+    "broadcast_shapes": "size",
+    "Size": "size",
+    "Generator": "instance",
+    "finfo": "instance",
+    "iinfo": "instance",
+    "no_grad": "context",
+    "enable_grad": "context",
+    "inference_mode": "context",
+    "set_grad_enabled": "context",
+    "autocast": "context",
+    "manual_seed": "instance",
+    "set_default_dtype": "none",
+    "set_default_device": "none",
+    "set_default_tensor_type": "none",
+    "set_float32_matmul_precision": "none",
+    "set_num_threads": "none",
+    "set_printoptions": "none",
+    "set_rng_state": "none",
+    "use_deterministic_algorithms": "none",
+    "save": "none",
+    "_assert": "none",
+    "_check": "none",
+    "load": "unknown",
+    "typename": "str",
+    "compile": "unknown",
+    "jit": "unknown",
+    "vmap": "unknown",
+    "func": "unknown",
+    "get_autocast_gpu_dtype": "dtype",
+    "get_autocast_dtype": "dtype",
+}
+
+# Functions that give several tensors.
+TUPLES = {
+    "sort": 2,
+    "topk": 2,
+    "kthvalue": 2,
+    "mode": 2,
+    "cummax": 2,
+    "cummin": 2,
+    "std_mean": 2,
+    "var_mean": 2,
+    "frexp": 2,
+    "aminmax": 2,
+    "slogdet": 2,
+    "svd": 3,
+    "svd_lowrank": 3,
+    "pca_lowrank": 3,
+    "qr": 2,
+    "eig": 2,
+    "eigh": 2,
+    "lu": 3,
+    "lu_factor": 2,
+    "multi_head_attention_forward": 2,
+    "scaled_dot_product_attention_with_weights": 2,
+}
+# Functions (and methods) that give a sequence of tensors.
+SEQUENCES = frozenset(
+    """split chunk tensor_split unbind meshgrid broadcast_tensors unsafe_chunk unsafe_split hsplit vsplit dsplit
+    atleast_1d_many split_with_sizes align_tensors unflatten_dense_tensors gradient""".split()
+)
+# One tensor without dim, (values, indices) with it.
+REDUCE_PAIRS = frozenset(("max", "min", "median", "nanmedian"))
+# A tensor without dimensions when called without `dim`.
+REDUCTIONS = frozenset(
+    """sum mean prod std var norm max min median any all argmax argmin amax amin nansum nanmean logsumexp count_nonzero
+    dist dot trace det item numel nanmedian vdot""".split()
+)
+BOOLEAN = frozenset(
+    """eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isclose logical_and logical_or logical_not logical_xor
+    any all is_same_size isin signbit isreal bool greater greater_equal less less_equal not_equal""".split()
+)
+INTEGER = frozenset("argmax argmin argsort nonzero argwhere bincount searchsorted bucketize randint randperm long int count_nonzero multinomial".split())
+
+# Factories: the tensor lives where `device=` says, on the CPU by default.
+FACTORIES = frozenset(
+    """zeros ones empty full eye arange range linspace logspace rand randn randint randperm tensor as_tensor
+    scalar_tensor from_file complex normal hann_window hamming_window blackman_window kaiser_window bartlett_window
+    tril_indices triu_indices Tensor FloatTensor LongTensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor
+    BFloat16Tensor ShortTensor CharTensor""".split()
+)
+# Factories that take the device of their first argument.
+LIKE = frozenset("zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split())
+FROM_HOST = frozenset("from_numpy frombuffer from_dlpack asarray".split())
+
+# Methods of a tensor that give no tensor.
+METHODS_NOT_TENSOR = {
+    "item": "number",
+    "tolist": "list",
+    "numpy": "ndarray",
+    "__array__": "ndarray",
+    "size": "size",
+    "dim": "number",
+    "ndimension": "number",
+    "numel": "number",
+    "nelement": "number",
+    "element_size": "number",
+    "stride": "size",
+    "storage_offset": "number",
+    "data_ptr": "number",
+    "get_device": "number",
+    "is_contiguous": "number",
+    "is_floating_point": "number",
+    "is_complex": "number",
+    "is_pinned": "number",
+    "is_shared": "number",
+    "is_nonzero": "number",
+    "is_set_to": "number",
+    "is_same_size": "number",
+    "equal": "number",
+    "allclose": "number",
+    "backward": "none",
+    "register_hook": "instance",
+    "register_post_accumulate_grad_hook": "instance",
+    "retain_grad": "none",
+    "storage": "instance",
+    "untyped_storage": "instance",
+    "has_names": "number",
+    "nbytes": "number",
+    "__len__": "number",
+}
+ATTRIBUTES_NOT_TENSOR = {
+    "shape": "size",
+    "dtype": "dtype",
+    "device": "device",
+    "layout": "instance",
+    "ndim": "number",
+    "is_cuda": "number",
+    "is_cpu": "number",
+    "is_leaf": "number",
+    "is_sparse": "number",
+    "is_quantized": "number",
+    "is_meta": "number",
+    "is_nested": "number",
+    "requires_grad": "number",
+    "grad_fn": "instance",
+    "names": "tuple",
+    "name": "str",
+    "nbytes": "number",
+    "itemsize": "number",
+    "output_nr": "number",
+    "_version": "number",
+}
+TENSOR_ATTRIBUTES = frozenset("data grad T mT H mH real imag".split())
+
+# Methods and attributes that only tensors have (not arrays, not modules): an unknown value used so is a tensor.
+# The list holds what torch.Tensor has and numpy.ndarray, nn.Module, str, list, dict, pandas do not.
+TENSOR_ONLY = frozenset(
+    """backward detach detach_ requires_grad_ retain_grad unsqueeze unsqueeze_ permute contiguous masked_fill
+    masked_fill_ masked_select softmax log_softmax expand_as view_as scatter scatter_ scatter_add_ index_select
+    new_zeros new_ones new_full new_tensor new_empty type_as is_cuda clamp clamp_ clamp_min clamp_max bmm mm
+    addmm addcmul_ addcdiv_ mul_ add_ sub_ div_ zero_ fill_ copy_ normal_ uniform_ sigmoid sigmoid_ relu relu_ exp_
+    logsumexp topk chunk unbind narrow cumsum_ log1p rsqrt bernoulli_ bfloat16 numel nelement
+    index_copy_ index_fill_ index_add_ grad_fn unfold movedim swapaxes_ tril triu
+    mean_ sqrt_ pow_ abs_ matmul argsort_ isnan isinf""".split()
+)
+
+# What `self.x(...)` of these modules gives.
+MODULE_TUPLES = {
+    "torch.nn.LSTM": "rnn",
+    "torch.nn.GRU": "rnn",
+    "torch.nn.RNN": "rnn",
+    "torch.nn.MultiheadAttention": "pair",
+    "torch.nn.LSTMCell": "pair",
+}
+
+# Calls that give back what they were given, with a moved or wrapped meaning.
+PASS_THROUGH = frozenset(
+    (
+        "torch.compile",
+        "torch.jit.script",
+        "torch.jit.trace",
+        "torch.jit.freeze",
+        "torch.jit.optimize_for_inference",
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+        "torch.distributed.fsdp.FullyShardedDataParallel",
+        "torch.distributed.fsdp.fully_shard",
+        "torch.distributed._composable.fsdp.fully_shard",
+        "torch.distributed._composable.replicate",
+        "copy.deepcopy",
+        "copy.copy",
+        "deepspeed.initialize",
+        "torch.nn.utils.weight_norm",
+        "torch.nn.utils.spectral_norm",
+        "torch.nn.utils.parametrizations.weight_norm",
+        "torch.nn.utils.parametrizations.spectral_norm",
+        "torch.quantization.convert",
+        "torch.ao.quantization.convert",
+        "peft.get_peft_model",
+    )
+)
+# Wrappers around an iterable that leave its elements alone.
+ITERATION_WRAPPERS = frozenset(
+    "tqdm tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm trange iter reversed sorted list tuple cycle islice "
+    "itertools.cycle itertools.islice rich.progress.track track prange tqdm.rich.tqdm alive_it progressbar "
+    "more_itertools.peekable".split()
+)
+
+DISTRIBUTIONS = frozenset(
+    """Bernoulli Beta Binomial Categorical Cauchy Chi2 ContinuousBernoulli Dirichlet Exponential FisherSnedecor Gamma
+    GeneralizedPareto Geometric Gumbel HalfCauchy HalfNormal Independent InverseGamma Kumaraswamy LKJCholesky Laplace
+    LogNormal LogisticNormal LowRankMultivariateNormal MixtureSameFamily Multinomial MultivariateNormal NegativeBinomial
+    Normal OneHotCategorical OneHotCategoricalStraightThrough Pareto Poisson RelaxedBernoulli RelaxedOneHotCategorical
+    StudentT TransformedDistribution Uniform VonMises Weibull Wishart""".split()
+)
+DISTRIBUTION_TENSORS = frozenset(
+    "sample rsample sample_n log_prob entropy cdf icdf perplexity mean mode stddev variance probs logits loc scale enumerate_support".split()
+)
+
+# Bases outside a project that are modules of torch.
+MODULE_BASES = frozenset(
+    """LightningModule PreTrainedModel ModelMixin PyTorchModelHubMixin GenerationMixin GradientCheckpointingLayer
+    MessagePassing FairseqModel BaseFairseqModel FairseqEncoder FairseqDecoder TorchModelV2 ScriptModule""".split()
+)
+# Classes of these libraries made by `from_pretrained` that are no modules.
+NO_MODULE_SUFFIXES = (
+    "Tokenizer",
+    "TokenizerFast",
+    "Processor",
+    "Scheduler",
+    "Config",
+    "FeatureExtractor",
+    "Pipeline",
+    "ImageProcessor",
+    "Adapter",
+)

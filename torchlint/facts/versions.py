@@ -1,0 +1,122 @@
+"""Which torch a branch of the code is for: tests of `torch.__version__`, `is_torch_version`, `hasattr(torch, ...)`."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..version import Range
+from . import names
+from .flow import Flow
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+_NAMED = re.compile(r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:GE|VERSION_AT_LEAST)_(\d+)_(\d+)$", re.I)
+
+
+def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
+    """The versions of torch in `target` under which the place is reached; None where there are none."""
+    found: Range | None = target
+    for guard in flow.guards(node):
+        condition = _condition(guard.test, guard.true)
+        if condition is not None and found is not None:
+            found = found.intersection(condition)
+    return found
+
+
+def behind_probe(flow: Flow, node: ast.AST) -> bool:
+    """Whether the place belongs to a compatibility shim: `hasattr(torch, ...)`, `try: import ... except ImportError`."""
+    for guard in flow.guards(node):
+        for part in ast.walk(guard.test):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "hasattr" and part.args:
+                parts = names.chain(part.args[0])
+                if parts is not None and parts[0] == "torch":
+                    return True
+    child = node
+    for parent in flow.ancestors(node):
+        if isinstance(parent, ast.ExceptHandler) and _missing(parent.type):
+            return True
+        if isinstance(parent, ast.Try) and child in parent.body and any(_missing(h.type) for h in parent.handlers):
+            return True
+        child = parent
+    return False
+
+
+def _missing(kind: ast.expr | None) -> bool:
+    parts = [kind] if not isinstance(kind, ast.Tuple) else list(kind.elts)
+    return any(isinstance(p, ast.Name) and p.id in ("ImportError", "ModuleNotFoundError", "AttributeError") for p in parts)
+
+
+def _condition(test: ast.expr, true: bool) -> Range | None:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _condition(test.operand, not true)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
+        for value in test.values:
+            found = _condition(value, true)
+            if found is not None:
+                return found
+        return None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compared(test, true)
+    if isinstance(test, ast.Call):
+        return _called(test, true)
+    parts = names.chain(test)
+    if parts is not None and (match := _NAMED.search(parts[-1])):
+        digits = [d for d in match.groups() if d]
+        if len(digits) == 2:
+            return _range(">=", ".".join(digits), true)
+    return None
+
+
+def _compared(test: ast.Compare, true: bool) -> Range | None:
+    left, right = test.left, test.comparators[0]
+    operator = _OPERATORS.get(type(test.ops[0]))
+    if operator is None:
+        return None
+    if _is_torch_version(right) and not _is_torch_version(left):
+        left, right, operator = right, left, _MIRRORED[operator]
+    version = _literal(right)
+    return _range(operator, version, true) if _is_torch_version(left) and version else None
+
+
+def _called(test: ast.Call, true: bool) -> Range | None:
+    """`is_torch_version(">=", "2.4")` (accelerate, diffusers), `is_torch_greater_or_equal("2.5")` (transformers)."""
+    last = (names.chain(test.func) or [""])[-1]
+    literals = [a.value for a in test.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    if last == "is_torch_version" and len(literals) == 2 and literals[0] in _OPPOSITE:
+        return _range(literals[0], literals[1], true)
+    if _NAMED.search(last) and len(literals) == 1:
+        return _range(">=", literals[0], true)
+    return None
+
+
+def _is_torch_version(node: ast.expr) -> bool:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and part.attr == "__version__" and (names.chain(part) or [""])[0] == "torch":
+            return True
+        if isinstance(part, ast.Name) and re.search(r"(?:^|_)(?:py)?torch_version", part.id, re.I):
+            return True
+    return False
+
+
+def _literal(node: ast.expr) -> str:
+    if isinstance(node, ast.Tuple):
+        digits = [str(e.value) for e in node.elts if isinstance(e, ast.Constant)]
+        return ".".join(digits[:2])
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and (match := _NUMBER.match(part.value)):
+            return match.group()
+    return ""
+
+
+def _range(operator: str, version: str, true: bool) -> Range | None:
+    operator = operator if true else _OPPOSITE[operator]
+    if operator == "!=":
+        return None
+    major_minor = ".".join(version.split(".")[:2])
+    try:
+        return Range.parse(f"{operator}{major_minor}")
+    except ValueError:
+        return None

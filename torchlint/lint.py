@@ -1,0 +1,342 @@
+"""The one path from files to findings; the command line, the editor and the review bot all call it."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .config import Settings
+from .context import ACCELERATOR
+from .facts import names
+from .facts.module import Function, Module
+from .finding import Finding
+from .project import Project, normal, read
+from .rule import Rule, fixer, load
+from .sieve import Sieve
+from .site import Analysis, FileSite, Site
+from .source import Source, SourceError
+from .suppress import Suppressions
+
+Triggers = Mapping[str, Sequence[tuple[str, Rule]]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileError:
+    """A file that could not be linted, or a rule that failed on it; the rest of the run went on."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """The findings of a run in order, and what else is to be said of it."""
+
+    findings: tuple[Finding, ...] = ()
+    suppressed: int = 0
+    files: int = 0
+    errors: tuple[FileError, ...] = ()
+    sources: Mapping[str, Source] | None = None
+
+    def source(self, path: str) -> Source | None:
+        """The file that a finding is about."""
+        return (self.sources or {}).get(path)
+
+    def line(self, path: str, line: int) -> str:
+        """The text of a line, "" where there is none."""
+        source = self.source(path)
+        return source.line_text(line) if source is not None and 1 <= line <= len(source.lines) else ""
+
+
+def lint(
+    files: Sequence[Path] | Mapping[str, bytes], settings: Settings, *, context: Sequence[Path] = ()
+) -> Result:
+    """Lint files together, so that a call in one can be hot, compiled or under no_grad because of another.
+
+    A mapping gives the bytes of files that are not read from disk (stdin, unsaved buffers).
+    `context` are further files of the project: read where they matter, never reported on.
+    """
+    readers: dict[str, Callable[[], bytes]] = {}
+    if isinstance(files, Mapping):
+        for path, data in files.items():
+            readers[normal(path)] = _given(data)
+        targets = [normal(path) for path in files]
+    else:
+        targets = [normal(str(path)) for path in files]
+        readers.update({path: read(path) for path in targets})
+    run = _Run(targets, settings, readers)
+    if run.mentions_torch():
+        for path in context:
+            readers.setdefault(normal(str(path)), read(normal(str(path))))
+        run.project.refresh()
+    with _paused_collector(), _deep_stack():
+        return run.result()
+
+
+def _given(data: bytes) -> Callable[[], bytes]:
+    return lambda: data
+
+
+_WARM = re.compile(rb"no_grad|inference_mode|\.eval\(|[Ll]oader")
+
+
+class _Run:
+    def __init__(self, targets: list[str], settings: Settings, readers: dict[str, Callable[[], bytes]]) -> None:
+        self.targets = list(dict.fromkeys(targets))
+        self.settings = settings
+        self.project = Project(readers)
+        self.analysis = Analysis(self.project, settings)
+        self.rules = [rule for code, rule in load().items() if code in settings.codes]
+        self.errors: list[FileError] = []
+        self.suppressed = 0
+        self.file_rules = [rule for rule in self.rules if rule.scope == "file"]
+
+    def mentions_torch(self) -> bool:
+        return any(b"torch" in source.data or b"accelerate" in source.data for source in map(self.project.source, self.targets) if source is not None)
+
+    def result(self) -> Result:
+        found = self._found()
+        findings: list[Finding] = []
+        sources: dict[str, Source] = {}
+        for path in self.targets:
+            kept = list(self._kept(path, found.get(path, [])))
+            findings += kept
+            source = self.project.source(path)
+            if kept and source is not None:
+                sources[path] = source
+        findings.sort(key=lambda finding: finding.sort_key)
+        return Result(tuple(findings), self.suppressed, len(self.targets), tuple(self.errors), sources)
+
+    # Which functions are shown to which rules
+
+    def _found(self) -> dict[str, list[Finding]]:
+        found: dict[str, list[Finding]] = {}
+        for path, function, triggers in self._tasks():
+            for finding in self._show(function, triggers):
+                found.setdefault(path, []).append(finding)
+        return found
+
+    def _tasks(self) -> Iterator[tuple[str, Function, Triggers]]:
+        by_scope = {scope: [r for r in self.rules if r.scope == scope] for scope in ("any", "hot", "compiled")}
+        anywhere = _triggers(by_scope["any"])
+        hot = _triggers(by_scope["hot"])
+        hot_calls = _triggers(by_scope["hot"], calls_only=True)
+        compiled = _triggers(by_scope["compiled"])
+        torch_files = [path for path in self.targets if self._is_torch(path)]
+        wanted = set(torch_files)
+        if anywhere:
+            for path, function in self._sifted(torch_files, by_scope["any"]):
+                yield path, function, anywhere
+        if hot:
+            seen = set()
+            steps = self.analysis.steps
+            for function in [*steps.loops.values(), *steps.functions]:
+                if function.module.path in wanted and function not in seen:
+                    seen.add(function)
+                    yield function.module.path, function, hot
+            for path, function in self._sifted(torch_files, by_scope["hot"]):
+                if function not in seen and _WARM.search(function.module.source.data) and _has_loop(function):
+                    yield path, function, hot_calls
+        if compiled:
+            for function in self.analysis.regions.functions:
+                if function.module.path in wanted:
+                    yield function.module.path, function, compiled
+
+    def _is_torch(self, path: str) -> bool:
+        source = self.project.source(path)
+        return source is not None and (b"torch" in source.data or ACCELERATOR.search(source.data) is not None)
+
+    def _sifted(self, paths: Iterable[str], rules: Sequence[Rule]) -> Iterator[tuple[str, Function]]:
+        """The functions that hold a word of the rules; all of them with --no-sieve."""
+        paths = list(paths)
+        sieve = Sieve(trigger for rule in rules for trigger in rule.on if _searchable(trigger))
+        if self.settings.sieve:
+            for path in self.project.paths:
+                source = self.project.source(path)
+                if source is not None:
+                    sieve.learn(source.data)
+        for path in paths:
+            source = self.project.source(path)
+            if source is None or (self.settings.sieve and not sieve.hit(source.data)):
+                continue
+            module = self.project.module(path)
+            if module is not None:
+                for function in sieve.functions(module) if self.settings.sieve else module.functions:
+                    yield path, function
+
+    # One function
+
+    def _show(self, function: Function, triggers: Triggers) -> Iterator[Finding]:
+        try:
+            for node in function.flow.nodes:
+                for name, rule in self._asked(function, node, triggers):
+                    yield from self._check(Site(self.analysis, function, node, rule, name))
+        except RecursionError:
+            self.errors.append(FileError(function.module.path, f"`{function.qualname}` is nested too deeply to be analysed"))
+
+    def _asked(self, function: Function, node: ast.AST, triggers: Triggers) -> list[tuple[str, Rule]]:
+        kind = _KINDS.get(node.__class__)
+        asked = list(triggers.get(kind, ())) if kind is not None else []
+        if isinstance(node, ast.Call):
+            asked += self._called(function, node, triggers)
+        elif isinstance(node, ast.Attribute):
+            asked += [pair for pair in triggers.get(node.attr, ()) if pair[0] == f".{node.attr}"]
+        if isinstance(node, ast.Attribute | ast.Name):
+            parent = function.flow.parents.get(node)
+            word = node.attr if isinstance(node, ast.Attribute) else node.id
+            pairs = [p for p in triggers.get(word, ()) if not p[0].endswith("()") and not p[0].startswith(".")]
+            if isinstance(node, ast.Name) and (origin := names.imported(function, word)) is not None:
+                pairs += [p for p in triggers.get(origin.rpartition(".")[2], ()) if "." in p[0][1:] and not p[0].endswith("()")]
+            if pairs and not isinstance(parent, ast.Attribute):
+                name = self.project.resolve(function, node)
+                asked += [pair for pair in pairs if pair[0] == name]
+        return asked
+
+    def _called(self, function: Function, node: ast.Call, triggers: Triggers) -> list[tuple[str, Rule]]:
+        func = node.func
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        pairs = [*triggers.get(last, ()), *triggers.get("*", ())]
+        if isinstance(func, ast.Name) and names.imported(function, last) is not None:
+            pairs += triggers.get(names.imported(function, last).rpartition(".")[2], ())  # type: ignore[union-attr]
+        if not pairs:
+            return []
+        name = self.project.resolve(function, func)
+        if name is None:
+            return [pair for pair in pairs if pair[0] == f".{last}()" and isinstance(func, ast.Attribute)]
+        wanted = {f"{name}()", f"{name.rpartition('.')[0]}.*()"}
+        return list(dict.fromkeys(pair for pair in pairs if pair[0] in wanted))
+
+    def _check(self, site: Site) -> Iterator[Finding]:
+        rule: Rule = site.rule  # type: ignore[assignment]
+        if not rule.torch.intersects(self.analysis.torch(site.module)) or site.torch is None or not rule.torch.intersects(site.torch):
+            return
+        try:
+            for finding in rule.check(site):
+                yield self._with_fix(site, finding)
+        except RecursionError:
+            raise
+        except Exception as error:  # a rule's fault costs its finding, never the run
+            line = getattr(site.target, "lineno", 0)
+            self.errors.append(FileError(site.module.path, f"{rule.code} failed at line {line}: {type(error).__name__}: {error}"))
+
+    def _with_fix(self, site: Site, finding: Finding) -> Finding:
+        repair = fixer(finding.name)
+        if repair is None or finding.fix is not None:
+            return finding
+        try:
+            return replace(finding, fix=repair(site, finding))
+        except LookupError:
+            # Positions inside f-strings are not to be had before Python 3.12.
+            return finding
+
+    # One file
+
+    def _kept(self, path: str, findings: list[Finding]) -> Iterator[Finding]:
+        """The findings of a file that are enabled there and not suppressed, and what its comments deserve themselves."""
+        enabled = self.settings.enabled(path)
+        error = self.project.errors.get(path)
+        if isinstance(error, OSError):
+            self.errors.append(FileError(path, error.strerror or str(error)))
+            return
+        source = self.project.source(path)
+        known = {code: rule.name for code, rule in load().items()}
+        if error is None and path not in self.project.parsed and source is not None and any(r.code == "TL001" for r in self.file_rules):
+            # Nobody asked for the file's facts: it must parse all the same.
+            try:
+                if not _obviously_fine(source):
+                    source.parse()
+            except SourceError as found:
+                error = found
+        suppressions = Suppressions.of(source) if source is not None and not self.settings.ignore_noqa else None
+        shown: list[Finding] = []
+        for finding in sorted(set(findings), key=lambda f: f.sort_key):
+            if finding.code not in enabled:
+                continue
+            if suppressions is not None and suppressions.silences(finding):
+                self.suppressed += 1
+            else:
+                shown.append(finding)
+        for rule in self.file_rules:
+            if rule.code in enabled:
+                site = FileSite(path, rule, source=source, error=error, suppressions=suppressions, known=known, enabled=enabled)
+                shown += rule.check(site)
+        yield from shown
+
+
+def _obviously_fine(source: Source) -> bool:
+    return not source.data.strip()
+
+
+def _triggers(rules: Iterable[Rule], *, calls_only: bool = False) -> dict[str, list[tuple[str, Rule]]]:
+    """What the rules ask for, by the last word or the kind of node."""
+    found: dict[str, list[tuple[str, Rule]]] = {}
+    for rule in rules:
+        for trigger in sorted(rule.on):
+            if calls_only and not trigger.endswith("()"):
+                continue
+            word = trigger if trigger in _KIND_NAMES else trigger.removesuffix("()").rpartition(".")[2]
+            found.setdefault(word, []).append((trigger, rule))
+    return found
+
+
+def _searchable(trigger: str) -> bool:
+    """Whether the sieve can look for the trigger: no kinds of nodes, no builtins, which are everywhere."""
+    return trigger not in _KIND_NAMES and not (trigger.endswith("()") and "." not in trigger)
+
+
+_KINDS: dict[type[ast.AST], str] = {
+    ast.If: "if",
+    ast.While: "while",
+    ast.Assert: "assert",
+    ast.For: "for",
+    ast.AsyncFor: "for",
+    ast.With: "with",
+    ast.AsyncWith: "with",
+    ast.AugAssign: "augassign",
+    ast.Assign: "assign",
+    ast.AnnAssign: "assign",
+    ast.Subscript: "subscript",
+    ast.IfExp: "ternary",
+    ast.BoolOp: "boolop",
+    ast.ListComp: "comprehension",
+    ast.SetComp: "comprehension",
+    ast.DictComp: "comprehension",
+    ast.GeneratorExp: "comprehension",
+    ast.FunctionDef: "function",
+    ast.AsyncFunctionDef: "function",
+    ast.Call: "call",
+}
+_KIND_NAMES = frozenset(_KINDS.values())
+
+
+def _has_loop(function: Function) -> bool:
+    return any(isinstance(node, ast.For | ast.AsyncFor | ast.While) for node in function.flow.nodes)
+
+
+@contextmanager
+def _paused_collector() -> Iterator[None]:
+    """No garbage collection while trees are built: they live to the end of the run, and collecting doubles its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
+def _deep_stack(limit: int = 4000) -> Iterator[None]:
+    """Room for deeply nested expressions."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, limit))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

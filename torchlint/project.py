@@ -1,0 +1,633 @@
+"""The whole project, read as far as somebody asks: names across files, callers, what functions take and give."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from .facts import names
+from .facts import torch_table as table
+from .facts.evaluate import Evaluation, evaluate
+from .facts.module import Class, Function, Module
+from .facts.values import UNKNOWN, Value, join
+from .source import Source, SourceError
+
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
+_SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
+# Too common to find callers by name.
+GENERIC = frozenset("forward __call__ __init__ main run step get update call apply __getitem__ __len__ __iter__ __next__ to".split())
+MAX_DEPTH = 14
+"""How many questions may hang on one another before the answer is "unknown"."""
+MAX_FILES = 40
+"""In how many other files the callers of one function are looked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallSite:
+    """A call of a function, and the function it stands in."""
+
+    function: Function
+    call: ast.Call
+
+
+T = TypeVar("T")
+
+
+class _Memo:
+    """Answers to questions that ask one another, in a way that does not depend on which was asked first.
+
+    An answer that met a circle or the depth limit holds for the question it was worked out for and is forgotten
+    for all others; an answer that met neither is kept for good.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[object, object] = {}
+        self._asked: dict[object, object] = {}
+        self._passing: dict[object, object] = {}
+        self._busy: set[object] = set()
+        self._cuts = 0
+
+    def get(self, key: object, compute: Callable[[], T], default: T) -> T:
+        if key in self._kept:
+            return self._kept[key]  # type: ignore[return-value]
+        outermost = not self._busy
+        if outermost and key in self._asked:
+            return self._asked[key]  # type: ignore[return-value]
+        if key in self._busy or len(self._busy) >= MAX_DEPTH:
+            self._cuts += 1
+            return default
+        if key in self._passing:
+            self._cuts += 1
+            return self._passing[key]  # type: ignore[return-value]
+        before = self._cuts
+        self._busy.add(key)
+        try:
+            answer = compute()
+        finally:
+            self._busy.discard(key)
+        if self._cuts == before:
+            self._kept[key] = answer
+        elif outermost:
+            self._asked[key] = answer
+        else:
+            self._passing[key] = answer
+        if outermost:
+            self._passing.clear()
+        return answer
+
+
+class Project:
+    """The files of a project by path; each is read, parsed and evaluated at most once, when first asked for."""
+
+    def __init__(self, files: Mapping[str, Callable[[], bytes]]) -> None:
+        self._files = files
+        self.paths = sorted(files)
+        self.errors: dict[str, SourceError | OSError] = {}
+        self._sources: dict[str, Source | None] = {}
+        self._modules: dict[str, Module | None] = {}
+        self._memo = _Memo()
+        self._sites: dict[Function, list[CallSite] | None] = {}
+        self._found: dict[tuple[str, str], str | None] = {}
+        self._definitions: dict[tuple[str, str], Function | Class | Module | None] = {}
+        self._canonical: dict[tuple[str, str], str] = {}
+        self._is_module: dict[Class, bool] = {}
+        self._resolved: dict[ast.Call, list[Function]] = {}
+
+    # Files
+
+    def refresh(self) -> None:
+        """Take in files that were added to the mapping."""
+        self.paths = sorted(self._files)
+
+    @property
+    def parsed(self) -> Mapping[str, Module | None]:
+        return self._modules
+
+    def source(self, path: str) -> Source | None:
+        """The file, decoded; None where it can't be (the reason is in `errors`)."""
+        if path not in self._sources:
+            try:
+                self._sources[path] = Source.of(path, self._files[path]())
+            except (SourceError, OSError) as error:
+                self.errors[path] = error
+                self._sources[path] = None
+        return self._sources[path]
+
+    def module(self, path: str) -> Module | None:
+        """The file, parsed; None where it can't be."""
+        if path not in self._modules:
+            source = self.source(path)
+            self._modules[path] = None
+            if source is not None:
+                try:
+                    self._modules[path] = Module(source, *self._name(path))
+                except SourceError as error:
+                    self.errors[path] = error
+        return self._modules[path]
+
+    def _name(self, path: str) -> tuple[str, bool]:
+        folder, _, file = path.rpartition("/")
+        stem = file.removesuffix(".pyi").removesuffix(".py")
+        is_package = stem == "__init__"
+        parts = [] if is_package else [stem]
+        while folder and f"{folder}/__init__.py" in self._files:
+            folder, _, last = folder.rpartition("/")
+            parts.append(last)
+        return ".".join(reversed(parts)) or stem, is_package
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            folder, _, file = path.rpartition("/")
+            stem = file.rpartition(".")[0]
+            if stem == "__init__":
+                stem = folder.rpartition("/")[2]
+            found.setdefault(stem, []).append(path)
+        return found
+
+    def find(self, dotted: str, near: Module) -> str | None:
+        """The path of the file that `import dotted` in `near` reads, if the project has it."""
+        folder = near.path.rpartition("/")[0]
+        key = (dotted, folder)
+        if key not in self._found:
+            self._found[key] = self._find(dotted, folder)
+        return self._found[key]
+
+    def _find(self, dotted: str, folder: str) -> str | None:
+        parts = dotted.split(".")
+        if parts[0] in _OUTSIDE:
+            return None
+        tail = "/".join(parts)
+        best: tuple[int, str] | None = None
+        for path in self._by_stem.get(parts[-1], ()):
+            for ending in (f"{tail}.py", f"{tail}/__init__.py", f"{tail}.pyi"):
+                if path != ending and not path.endswith(f"/{ending}"):
+                    continue
+                base = path[: len(path) - len(ending)].rstrip("/")
+                if path.startswith("/") and not base:
+                    base = "/"
+                # What is on sys.path: the script's own folder, one above it, or a source folder beside those.
+                anchor = base.rpartition("/")[0] if base.rpartition("/")[2] in _SOURCE_FOLDERS else base
+                if _above(anchor, folder) and (best is None or len(base) > best[0]):
+                    best = (len(base), path)
+        return best[1] if best else None
+
+    # Names
+
+    def definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        """What the project defines under a dotted name that `near` may import."""
+        key = (name, near.path)
+        if key not in self._definitions:
+            self._definitions[key] = None  # what asks for itself (a circular re-export) finds nothing
+            self._definitions[key] = self._definition(name, near)
+        return self._definitions[key]
+
+    def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        parts = name.split(".")
+        if parts[0] in _OUTSIDE:
+            return None
+        if name.startswith(f"{near.name}."):
+            found = self._member(near, name[len(near.name) + 1 :].split("."))
+            if found is not None:
+                return found
+        for length in range(len(parts), 0, -1):
+            path = self.find(".".join(parts[:length]), near)
+            if path is None:
+                continue
+            module = self.module(path)
+            if module is None:
+                return None
+            return self._member(module, parts[length:]) if length < len(parts) else module
+        return None
+
+    def _member(self, module: Module, rest: list[str]) -> Function | Class | Module | None:
+        first = rest[0]
+        if first in module.top_functions:
+            return module.top_functions[first] if len(rest) == 1 else None
+        if first in module.top_classes:
+            klass = module.top_classes[first]
+            return klass if len(rest) == 1 else self.method(klass, rest[1]) if len(rest) == 2 else None
+        if first in module.imports:
+            return self.definition(".".join([module.imports[first], *rest[1:]]), module)
+        for origin in module.stars:
+            found = self.definition(".".join([origin, *rest]), module)
+            if found is not None:
+                return found
+        return None
+
+    def canonical(self, name: str, near: Module) -> str:
+        """A dotted name as `near` imports it, with the project's re-exports followed: `.ops.compile` is `torch.compile`."""
+        root = name.partition(".")[0]
+        if root == "torch":
+            return names.ALIASES.get(name, name)
+        if root in _OUTSIDE:
+            return name
+        key = (name, near.path)
+        if key not in self._canonical:
+            self._canonical[key] = name
+            self._canonical[key] = self._follow(name, near)
+        return self._canonical[key]
+
+    def _follow(self, name: str, near: Module) -> str:
+        parts = name.split(".")
+        for length in range(len(parts) - 1, 0, -1):
+            path = self.find(".".join(parts[:length]), near)
+            if path is None:
+                continue
+            module = self.module(path)
+            if module is not None and parts[length] in module.imports and parts[length] not in module.top_functions:
+                return self.canonical(".".join([module.imports[parts[length]], *parts[length + 1 :]]), module)
+            return name
+        return names.ALIASES.get(name, name)
+
+    def resolve(self, function: Function, node: ast.expr) -> str | None:
+        """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
+        name = names.resolve(function, node)
+        return self.canonical(name, function.module) if name is not None else None
+
+    # Values
+
+    def evaluation(self, function: Function) -> Evaluation | None:
+        """The values of a function; None while they are being worked out, or too deep to be worth it."""
+        return self._memo.get(("evaluation", function), lambda: self._evaluate(function), None)
+
+    def _evaluate(self, function: Function) -> Evaluation | None:
+        try:
+            return evaluate(function, self)
+        except RecursionError:
+            return None  # nested deeper than the interpreter's stack: nothing is known of its values
+
+    def value(self, function: Function, node: ast.expr) -> Value:
+        evaluation = self.evaluation(function)
+        return evaluation.value(node) if evaluation is not None else UNKNOWN
+
+    def returns(self, function: Function) -> Value:
+        """What a call of the function gives: its annotation where that is telling, else what it returns on all paths."""
+        return self._memo.get(("returns", function), lambda: self._return_value(function), UNKNOWN)
+
+    def _return_value(self, function: Function) -> Value:
+        if isinstance(function.node, ast.AsyncFunctionDef) or isinstance(function.node, ast.Module):
+            return UNKNOWN
+        evaluation = self.evaluation(function)
+        if evaluation is None:
+            return UNKNOWN
+        if evaluation.yielded:
+            return Value("list", 2, elem=_joined(evaluation.yielded))
+        if not evaluation.returned:
+            return UNKNOWN
+        value = _joined(evaluation.returned)
+        # What it gave here belongs to its own names.
+        return replace(value, parameter=False) if value.kind == "tensor" else value
+
+    def parameter(self, function: Function, name: str) -> Value:
+        """What the callers in the project pass for a parameter, where they agree."""
+        if function.name in GENERIC:
+            return UNKNOWN
+        return self._memo.get(("parameter", function, name), lambda: self._parameter(function, name), UNKNOWN)
+
+    def _parameter(self, function: Function, name: str) -> Value:
+        passed = [self._passed(site, function, name) for site in self.call_sites(function) or ()]
+        given = [value for value in passed if value is not None]
+        return _joined(given) if given else UNKNOWN
+
+    def _passed(self, site: CallSite, function: Function, name: str) -> Value | None:
+        node = argument(site.call, function, name)
+        if node is None:
+            return None
+        evaluation = self.evaluation(site.function)
+        return evaluation.value(node) if evaluation is not None else UNKNOWN
+
+    # Classes
+
+    def bases(self, klass: Class) -> list[Class]:
+        """The project's classes among the bases."""
+        found = []
+        for base in klass.node.bases:
+            name = self.base_name(klass, base)
+            definition = self.definition(name, klass.module) if name else None
+            if isinstance(definition, Class) and definition is not klass:
+                found.append(definition)
+        return found
+
+    def base_name(self, klass: Class, base: ast.expr) -> str | None:
+        name = self.resolve(klass.parent, base)
+        parts = names.chain(base)
+        if name is None and parts is not None and parts[0] in klass.module.top_classes:
+            return ".".join([klass.module.name, *parts])
+        return name
+
+    def is_module(self, klass: Class) -> bool:
+        """Whether instances are nn.Modules: through a base of torch, of a library that makes models, or of the project."""
+        if klass not in self._is_module:
+            self._is_module[klass] = False
+            self._is_module[klass] = any(self._is_module_base(klass, base) for base in klass.node.bases)
+        return self._is_module[klass]
+
+    def _is_module_base(self, klass: Class, base: ast.expr) -> bool:
+        if isinstance(base, ast.Subscript):
+            base = base.value
+        name = self.base_name(klass, base)
+        if name is not None:
+            definition = self.definition(name, klass.module)
+            if isinstance(definition, Class):
+                return self.is_module(definition)
+            if name.startswith(("torch.nn.", "torch.jit.")):
+                return name != "torch.nn.Parameter"
+        last = (names.chain(base) or [""])[-1]
+        return last in table.MODULE_BASES or last == "Module"
+
+    def method(self, klass: Class, name: str) -> Function | None:
+        """A method of a class or of its bases in the project."""
+        seen: set[Class] = set()
+        todo = [klass]
+        while todo:
+            current = todo.pop(0)
+            if current in seen:
+                continue
+            seen.add(current)
+            if name in current.methods:
+                return current.methods[name]
+            todo += self.bases(current)
+        return None
+
+    def attribute(self, klass: Class, name: str) -> Value:
+        """What the methods of a class, or of its bases, assign to `self.name`."""
+        return self._memo.get(("attribute", klass, name), lambda: self._attribute(klass, name), UNKNOWN)
+
+    def _attribute(self, klass: Class, name: str) -> Value:
+        stores = self.attribute_stores(klass).get(name, ())
+        values = []
+        for method, target in stores:
+            evaluation = self.evaluation(method)
+            if evaluation is not None:
+                values.append(evaluation.value(target))
+        if values:
+            known = [v for v in values if v.kind not in ("unknown", "none")]
+            if known:
+                return _joined(known) if len(known) == len(values) else replace(_joined(known), others=frozenset(("none",)))
+            return values[0]
+        registered = self._registered(klass, name)
+        if registered is not None:
+            return registered
+        for statement in klass.node.body:
+            if isinstance(statement, ast.AnnAssign | ast.Assign):
+                targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
+                if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+                    return self._class_level(klass, statement)
+        for base in self.bases(klass):
+            value = self.attribute(base, name)
+            if value:
+                return value
+        return UNKNOWN
+
+    def _class_level(self, klass: Class, statement: ast.AnnAssign | ast.Assign) -> Value:
+        evaluation = self.evaluation(klass.parent)
+        if evaluation is None or statement.value is None:
+            return UNKNOWN
+        value = evaluation.value(statement.value)
+        # A field of a dataclass: the default of an option, good enough to fold `step % args.every`.
+        return value
+
+    def attribute_stores(self, klass: Class) -> dict[str, list[tuple[Function, ast.Attribute]]]:
+        """Where methods assign `self.x`, `__init__` first."""
+        cached: dict[str, list[tuple[Function, ast.Attribute]]] | None = klass.__dict__.get("stores")
+        if cached is not None:
+            return cached
+        found: dict[str, list[tuple[Function, ast.Attribute]]] = {}
+        methods = sorted(klass.methods.values(), key=lambda m: m.name != "__init__")
+        for method in methods:
+            if not method.parameters:
+                continue
+            first = method.parameters[0].arg
+            for target in _attribute_targets(method):
+                if isinstance(target.value, ast.Name) and target.value.id == first:
+                    found.setdefault(target.attr, []).append((method, target))
+        klass.__dict__["stores"] = found
+        return found
+
+    def _registered(self, klass: Class, name: str) -> Value | None:
+        """`self.register_buffer("name", tensor)` and `register_parameter`."""
+        init = klass.methods.get("__init__")
+        if init is None or name.encode() not in klass.module.source.data or b"register_" not in klass.module.source.data:
+            return None
+        for call in init.flow.calls:
+            if (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr in ("register_buffer", "register_parameter")
+                and call.args
+                and isinstance(call.args[0], ast.Constant)
+                and call.args[0].value == name
+            ):
+                return Value("tensor", 2, parameter=True)
+        return None
+
+    # Calls
+
+    def targets(self, function: Function, call: ast.Call) -> list[Function]:
+        """The project's functions that a call runs: a function, a method, a class's `__init__`, a module's `forward`."""
+        if call not in self._resolved:
+            self._resolved[call] = self._targets(function, call)
+        return self._resolved[call]
+
+    def _targets(self, function: Function, call: ast.Call) -> list[Function]:
+        func = call.func
+        if isinstance(func, ast.Name):
+            scope: Function | None = function
+            while scope is not None and scope is not scope.module.body:
+                if func.id in scope.nested:
+                    return [scope.nested[func.id]]
+                scope = scope.parent
+        name = self.resolve(function, func)
+        if name is None and isinstance(func, ast.Name):
+            module = function.module
+            if func.id in module.top_functions:
+                return [module.top_functions[func.id]]
+            if func.id in module.top_classes:
+                return self._constructor(module.top_classes[func.id])
+        if name is not None:
+            definition = self.definition(name, function.module)
+            if isinstance(definition, Function):
+                return [definition]
+            if isinstance(definition, Class):
+                return self._constructor(definition)
+            if name.partition(".")[0] in _OUTSIDE or "." not in name:
+                return []
+        return self._called_value(function, call)
+
+    def _constructor(self, klass: Class) -> list[Function]:
+        init = self.method(klass, "__init__")
+        return [init] if init is not None else []
+
+    def _called_value(self, function: Function, call: ast.Call) -> list[Function]:
+        func = call.func
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and function.cls is not None:
+            owner = function.parameters[0].arg if function.is_method and function.parameters else ""
+            if func.value.id == owner:
+                method = self.method(function.cls, func.attr)
+                if method is not None:
+                    return [method]
+        value = self.value(function, func)
+        if value.kind == "function" and value.function is not None:
+            return [value.function]
+        if value.kind == "class" and value.klass is not None:
+            return self._constructor(value.klass)
+        if value.kind in ("module", "instance") and value.klass is not None:
+            called = self.method(value.klass, "forward" if value.kind == "module" else "__call__")
+            return [called] if called is not None else []
+        return []
+
+    def call_sites(self, function: Function) -> list[CallSite] | None:
+        """Where the project calls the function, as far as names tell; None where that can't be said."""
+        if function not in self._sites:
+            self._sites[function] = None
+            self._sites[function] = self._call_sites(function)
+        return self._sites[function]
+
+    def _call_sites(self, function: Function) -> list[CallSite] | None:
+        if isinstance(function.node, ast.Module) or function.name in GENERIC:
+            return None
+        paths = self._callers(function)
+        if paths is None:
+            return None
+        found = []
+        for path in paths:
+            module = self.module(path)
+            if module is None:
+                continue
+            for caller, call in _calls_named(module, function.name):
+                if function in self.targets(caller, call):
+                    found.append(CallSite(caller, call))
+        return found
+
+    def _callers(self, function: Function) -> list[str] | None:
+        """The files that may call the function: its own, and those that import it, its class or its module."""
+        own = function.module.path
+        if function.parent is not function.module.body and function.cls is None:
+            return [own]
+        wanted = {function.name.encode(), function.module.name.rpartition(".")[2].encode()}
+        if function.cls is not None:
+            wanted = {function.cls.name.encode(), *wanted}
+        mark = function.name.encode() + b"("
+        paths = {path for word in wanted for path in self._importers.get(word, ())}
+        others = sorted(path for path in paths if path != own and mark in (self._raw(path)))
+        if len(others) > MAX_FILES:
+            return None
+        return [own, *others]
+
+    def _raw(self, path: str) -> bytes:
+        source = self.source(path)
+        return source.data if source is not None else b""
+
+    @cached_property
+    def _importers(self) -> dict[bytes, list[str]]:
+        """The files by the words of their import statements."""
+        found: dict[bytes, list[str]] = {}
+        for path in self.paths:
+            words = set(_WORD.findall(b" ".join(_IMPORT.findall(self._raw(path)))))
+            for word in words:
+                found.setdefault(word, []).append(path)
+        return found
+
+    def importers(self, module: Module) -> list[str]:
+        """The files whose imports name the module."""
+        word = module.name.rpartition(".")[2].encode()
+        return [path for path in self._importers.get(word, ()) if path != module.path]
+
+
+def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
+    """The expression that a call passes for a parameter of the function; None where it passes none."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    parameters = [p.arg for p in function.parameters]
+    if name not in parameters:
+        return None
+    position = parameters.index(name)
+    if function.is_method:
+        position -= 1
+    if any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
+        return None
+    return call.args[position] if 0 <= position < len(call.args) else None
+
+
+def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
+    """The calls of anything of that last name, without walking functions that do not mention it."""
+    data = module.source.data
+    mark = name.encode() + b"("
+    lines = module.source.lines
+    position = data.find(mark)
+    functions: list[Function] = []
+    while position >= 0:
+        function = module.function_at(bisect_right(lines, position))
+        if function not in functions:
+            functions.append(function)
+        position = data.find(mark, position + 1)
+    for function in functions:
+        for call in function.flow.calls:
+            last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+            if last == name:
+                yield function, call
+
+
+def _attribute_targets(method: Function) -> list[ast.Attribute]:
+    """The attributes that a method assigns, from its statements only."""
+    found: list[ast.Attribute] = []
+    stack: list[ast.AST] = [method.node]
+    while stack:
+        node = stack.pop()
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = list(node.targets)
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        elif isinstance(node, ast.For | ast.With | ast.If | ast.While | ast.Try | ast.FunctionDef | ast.AsyncFunctionDef) and (
+            node is method.node or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ):
+            for field in ("finalbody", "orelse", "handlers", "body"):
+                stack.extend(reversed(getattr(node, field, ())))
+        elif isinstance(node, ast.ExceptHandler):
+            stack.extend(reversed(node.body))
+        while targets:
+            target = targets.pop()
+            if isinstance(target, ast.Tuple | ast.List):
+                targets.extend(target.elts)
+            elif isinstance(target, ast.Attribute):
+                found.append(target)
+    return found
+
+
+def _joined(values: Sequence[Value]) -> Value:
+    value = values[0]
+    for other in values[1:]:
+        value = join(value, other)
+    return value
+
+
+def _above(folder: str, inner: str) -> bool:
+    """Whether `folder` is `inner` or one of the folders around it."""
+    return folder in ("", ".") or inner == folder or inner.startswith(f"{folder.rstrip('/')}/")
+
+
+def read(path: str) -> Callable[[], bytes]:
+    """A reader of one file's bytes."""
+
+    def reader() -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    return reader
+
+
+def normal(path: str) -> str:
+    """A path as the project knows it: forward slashes, no `./` in front."""
+    return os.path.normpath(path).replace(os.sep, "/")

@@ -1,0 +1,197 @@
+"""What torch.compile compiles: the roots, their options, and every function of the project traced from them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from .facts.flow import Flow
+from .facts.module import Function, Module
+from .facts.values import Value
+from .project import Project
+
+TRIGGER = re.compile(rb"\bcompile\b")
+STOPS = frozenset(
+    """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
+    substitute_in_graph disallow_in_graph jit_ignore""".split()
+)
+MAX_FUNCTIONS = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """One use of torch.compile: where it stands and with which options."""
+
+    module: Module
+    line: int
+    column: int
+    fullgraph: bool
+    dynamic: bool | None
+    mode: str
+    root: Function
+
+
+class Regions:
+    """The compiled functions of a project."""
+
+    def __init__(self, project: Project, patterns: Sequence[str] = ()) -> None:
+        self.project = project
+        self.patterns = patterns
+
+    @cached_property
+    def roots(self) -> list[Region]:
+        """What is compiled, in the order of the files."""
+        found: list[Region] = []
+        for path in self.project.paths:
+            source = self.project.source(path)
+            if source is None:
+                continue
+            if self.patterns or (b"torch" in source.data and TRIGGER.search(source.data)):
+                module = self.project.module(path)
+                if module is not None:
+                    found += self._in(module)
+        return found
+
+    def _in(self, module: Module) -> Iterator[Region]:
+        if self.patterns:
+            yield from self._configured(module)
+        for function in module.functions[1:]:
+            if function.decorators and "compile" in module.source.text:
+                for decorator in function.decorators:
+                    call = _compile_decorator(self.project, function, decorator)
+                    if call is not None:
+                        region = self._region(function.module, decorator, call.keywords, function)
+                        if region is not None:
+                            yield region
+        for function in _mentions(module):
+            for call in function.flow.calls:
+                yield from self._compiled_by(function, call)
+
+    def _configured(self, module: Module) -> Iterator[Region]:
+        for function in module.functions[1:]:
+            name = f"{module.name}:{function.qualname}"
+            if any(fnmatchcase(name, pattern) for pattern in self.patterns):
+                yield Region(module, function.first_line, 0, False, None, "", function)
+
+    def _compiled_by(self, function: Function, call: ast.Call) -> Iterator[Region]:
+        if self.project.resolve(function, call.func) == "torch.compile":
+            target = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "model"), None)
+            if target is None:
+                return
+            roots = self._functions(function, target)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "compile" and not call.args:
+            value = self.project.value(function, call.func.value)
+            if value.kind != "module":
+                return
+            roots = self._of_value(value)
+        else:
+            return
+        for root in roots:
+            region = self._region(function.module, call, call.keywords, root)
+            if region is not None:
+                yield region
+
+    def _functions(self, function: Function, target: ast.expr) -> list[Function]:
+        if isinstance(target, ast.Attribute) and target.attr == "forward":
+            value = self.project.value(function, target.value)
+            if value.kind == "module":
+                return self._of_value(value)
+        return self._of_value(self.project.value(function, target))
+
+    def _of_value(self, value: Value) -> list[Function]:
+        if value.kind == "function" and value.function is not None:
+            return [value.function]
+        if value.kind == "module" and value.klass is not None:
+            forward = self.project.method(value.klass, "forward")
+            return [forward] if forward is not None else []
+        return []
+
+    def _region(self, module: Module, node: ast.expr, keywords: list[ast.keyword], root: Function) -> Region | None:
+        options = {k.arg: k.value.value for k in keywords if k.arg and isinstance(k.value, ast.Constant)}
+        if options.get("disable") is True:
+            return None
+        dynamic = options.get("dynamic")
+        return Region(
+            module,
+            node.lineno,
+            node.col_offset,
+            options.get("fullgraph") is True,
+            dynamic if isinstance(dynamic, bool) else None,
+            str(options.get("mode") or ""),
+            root,
+        )
+
+    @cached_property
+    def functions(self) -> dict[Function, Region]:
+        """Every function that a compiled region traces; a fullgraph region wins over others."""
+        found: dict[Function, Region] = {}
+        todo = [(region.root, region) for region in sorted(self.roots, key=lambda r: not r.fullgraph)]
+        while todo and len(found) < MAX_FUNCTIONS:
+            function, region = todo.pop(0)
+            if function in found or function.decorator_names & STOPS or _is_autograd(function):
+                continue
+            found[function] = region
+            for call in function.flow.calls:
+                if self.reached(function, call):
+                    todo += [(target, region) for target in self.project.targets(function, call)]
+        return found
+
+    def reached(self, function: Function, node: ast.AST) -> bool:
+        """Whether a place of a compiled function is traced: not behind `if not torch.compiler.is_compiling()`."""
+        return not _skipped_when_compiling(function.flow, node)
+
+    def at(self, function: Function, node: ast.AST) -> Region | None:
+        """The compiled region that a place belongs to."""
+        region = self.functions.get(function)
+        return region if region is not None and self.reached(function, node) else None
+
+
+def _skipped_when_compiling(flow: Flow, node: ast.AST) -> bool:
+    for guard in flow.guards(node):
+        test, true = guard.test, guard.true
+        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or) else [test]
+        for part in parts:
+            holds = true
+            while isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+                part, holds = part.operand, not holds
+            if isinstance(part, ast.Call):
+                func = part.func
+                last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+                if last in ("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling") and not holds:
+                    return True
+                if last in ("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting") and holds:
+                    return True
+    return False
+
+
+def _is_autograd(function: Function) -> bool:
+    return function.cls is not None and any(
+        isinstance(base, ast.Attribute | ast.Name) and (base.attr if isinstance(base, ast.Attribute) else base.id) == "Function"
+        for base in function.cls.node.bases
+    )
+
+
+def _compile_decorator(project: Project, function: Function, decorator: ast.expr) -> ast.Call | None:
+    """The call whose keywords are the options, if the decorator is torch.compile in one of its forms."""
+    scope = function.parent or function.module.body
+    if isinstance(decorator, ast.Call):
+        name = project.resolve(scope, decorator.func)
+        if name == "torch.compile":
+            return decorator
+        if name == "functools.partial" and decorator.args and project.resolve(scope, decorator.args[0]) == "torch.compile":
+            return decorator
+        return None
+    if project.resolve(scope, decorator) == "torch.compile":
+        return ast.Call(func=decorator, args=[], keywords=[])
+    return None
+
+
+def _mentions(module: Module) -> list[Function]:
+    lines = module.source.lines
+    found = dict.fromkeys(module.function_at(bisect_right(lines, m.start())) for m in TRIGGER.finditer(module.source.data))
+    return list(found)

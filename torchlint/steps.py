@@ -1,0 +1,274 @@
+"""Where a program runs step by step: the nearest loops around backward and optimizer steps, and what they call."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from .facts import calls, guards, names
+from .facts.flow import Loop
+from .facts.module import Function, Module
+from .project import CallSite, Project
+
+TRIGGER = re.compile(rb"backward\(|\.step\(|def (?:training_step|compute_loss)\b")
+DEPTH = 3
+"""How many calls away from a step loop a function still counts as run by it."""
+
+_FRAMEWORK_STEPS = frozenset(("training_step", "compute_loss"))
+_BACKWARDS = frozenset(("backward", "manual_backward"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hot:
+    """Why a place runs on every training step: the loop, and the call that leads from it to the function."""
+
+    function: Function
+    loop: Loop | None
+    """None for a method that a framework calls on each step."""
+    weak: bool = False
+    """Behind a condition that thins out micro-steps only (`accelerator.sync_gradients`)."""
+    depth: int = 0
+    """How many calls lie between the loop and the place."""
+
+    @property
+    def line(self) -> int:
+        return self.loop.lineno if self.loop is not None else self.function.first_line
+
+
+class Steps:
+    """The step loops of a project, and the functions that run on each step."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._warm: dict[Loop, bool] = {}
+
+    # Step loops
+
+    @cached_property
+    def loops(self) -> dict[Loop, Function]:
+        """Every step loop and the function it stands in."""
+        found: dict[Loop, Function] = {}
+        self._framework: list[Function] = []
+        steppers: list[Function] = []
+        for path in self.project.paths:
+            source = self.project.source(path)
+            if source is None or TRIGGER.search(source.data) is None:
+                continue
+            module = self.project.module(path)
+            if module is None:
+                continue
+            for function in _mentions(module):
+                self._own(function, found, steppers)
+        seen = set(steppers)
+        depth = 0
+        while steppers and depth < DEPTH:
+            steppers = [f for f in self._callers(steppers, found) if f not in seen]
+            seen.update(steppers)
+            depth += 1
+        return found
+
+    def _own(self, function: Function, found: dict[Loop, Function], steppers: list[Function]) -> None:
+        flow = function.flow
+        if function.name in _FRAMEWORK_STEPS and function.cls is not None and self._is_framework(function):
+            self._framework.append(function)
+        steps = [call for call in flow.calls if self._is_step(function, call)]
+        if not steps:
+            return
+        outside = False
+        for call in steps:
+            loops = flow.loops(call)
+            while loops and _only_iterates(loops[0], call):
+                loops = loops[1:]
+            if loops:
+                found.setdefault(loops[0], function)
+            else:
+                outside = True
+        if outside:
+            steppers.append(function)
+
+    def _is_framework(self, function: Function) -> bool:
+        assert function.cls is not None
+        if function.name == "training_step":
+            return True
+        bases = " ".join(".".join(names.chain(b) or ["?"]) for b in function.cls.node.bases)
+        return "Trainer" in bases
+
+    def _is_step(self, function: Function, call: ast.Call) -> bool:
+        """`loss.backward()`, `accelerator.backward(loss)`, `optimizer.step()`, `scaler.step(optimizer)`."""
+        func = call.func
+        if not isinstance(func, ast.Attribute):
+            return False
+        if func.attr in _BACKWARDS:
+            name = self.project.resolve(function, func)
+            if name is not None and name != "torch.autograd.backward":
+                return False
+            receiver = (names.chain(func.value) or [""])[-1]
+            # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
+            return not (receiver in ("self", "cls", "super", "ctx") and func.attr == "backward" and self._own_backward(function))
+        if func.attr != "step":
+            return False
+        receiver = func.value
+        if isinstance(receiver, ast.Subscript):
+            receiver = receiver.value
+        parts = names.chain(receiver)
+        last = parts[-1] if parts else ""
+        if call.args:
+            # scaler.step(optimizer), optimizer.step(closure): never scheduler.step(noise, t, x) or env.step(action)
+            argument = (names.chain(call.args[0]) or [""])[-1]
+            if len(call.args) > 1 or call.keywords:
+                return False
+            return bool(calls.OPTIMIZER_NAME.search(argument)) or (argument == "closure" and bool(calls.OPTIMIZER_NAME.search(last)))
+        if calls.OPTIMIZER_NAME.search(last):
+            return True
+        if "sched" in last.lower() or "env" in last.lower() or last in ("prof", "profiler", "p", "pbar", "self"):
+            return False
+        return bool(self.project.value(function, func.value).kind == "optimizer")
+
+    def _own_backward(self, function: Function) -> bool:
+        return function.cls is not None and "backward" in function.cls.methods and "forward" in function.cls.methods
+
+    def _callers(self, functions: list[Function], found: dict[Loop, Function]) -> list[Function]:
+        """Step loops around the calls of functions that step; the callers that have none are the next to ask for."""
+        further: list[Function] = []
+        for function in functions:
+            for site in [*(self.project.call_sites(function) or ()), *self._passed_on(function)]:
+                loops = site.function.flow.loops(site.call)
+                if loops:
+                    found.setdefault(loops[0], site.function)
+                elif site.function not in further:
+                    further.append(site.function)
+        return further
+
+    def _passed_on(self, function: Function) -> Iterator[CallSite]:
+        """A nested function given to a call: `optimizer.step(closure)`, `Process(target=train)`."""
+        parent = function.parent
+        if parent is None or function.cls is not None:
+            return
+        for name in parent.flow.loads.get(function.name, ()):
+            call = parent.flow.parents.get(name)
+            if isinstance(call, ast.keyword):
+                call = parent.flow.parents.get(call)
+            if isinstance(call, ast.Call) and call.func is not name and parent is not parent.module.body:
+                yield CallSite(parent, call)
+
+    # Functions called from step loops
+
+    @cached_property
+    def functions(self) -> dict[Function, Hot]:
+        """The functions that run on every step because a step loop calls them, up to three calls away."""
+        found: dict[Function, Hot] = {}
+        todo: list[tuple[Function, Hot]] = []
+        for loop, function in self.loops.items():
+            for call in self._calls_in(function, loop):
+                todo += self._called(function, call, Hot(function, loop, depth=0))
+        for function in self._framework:
+            found[function] = Hot(function, None)
+            todo += [pair for call in function.flow.calls for pair in self._called(function, call, found[function])]
+        while todo:
+            callee, hot = todo.pop(0)
+            known = found.get(callee)
+            if known is not None and (known.depth <= hot.depth or not hot.weak):
+                continue
+            found[callee] = hot
+            if hot.depth >= DEPTH:
+                continue
+            for call in callee.flow.calls:
+                todo += self._called(callee, call, hot)
+        return found
+
+    def _calls_in(self, function: Function, loop: Loop) -> list[ast.Call]:
+        first, last = loop.lineno, loop.end_lineno or loop.lineno
+        return [c for c in function.flow.calls if first <= c.lineno <= last and loop in function.flow.loops(c)]
+
+    def _called(self, function: Function, call: ast.Call, hot: Hot) -> list[tuple[Function, Hot]]:
+        targets = self.project.targets(function, call)
+        if not targets:
+            return []
+        weight = self.guarded(function, call, hot.loop if hot.function is function else None)
+        if weight in ("throttled", "cold"):
+            return []
+        weak = hot.weak or weight == "weak"
+        return [(t, Hot(hot.function, hot.loop, weak, hot.depth + 1)) for t in targets if t is not function]
+
+    def guarded(self, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
+        """What the conditions between a place and its loop (or the start of its function) say."""
+        flow = function.flow
+        if flow.in_handler(node, loop):
+            return "cold"
+        found: guards.Meaning = ""
+        for guard in flow.guards(node, loop):
+            if guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None):
+                return "cold"
+            meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
+            if meaning in ("throttled", "cold"):
+                return meaning
+            found = meaning or found
+        return found
+
+    # Questions of rules
+
+    def hot(self, function: Function, node: ast.AST) -> Hot | None:
+        """Why the place runs on every training step, or None."""
+        for loop in function.flow.loops(node):
+            if loop in self.loops:
+                weight = self.guarded(function, node, loop)
+                if weight in ("throttled", "cold"):
+                    return None
+                return Hot(function, loop, weight == "weak")
+        reason = self.functions.get(function)
+        if reason is None:
+            return None
+        weight = self.guarded(function, node, None)
+        if weight in ("throttled", "cold"):
+            return None
+        return Hot(reason.function, reason.loop, reason.weak or weight == "weak", reason.depth)
+
+    def warm(self, function: Function, node: ast.AST) -> Loop | None:
+        """The evaluation or generation loop that runs the place on each of its iterations, or None."""
+        for loop in function.flow.loops(node):
+            if self.is_warm(function, loop):
+                return None if self.guarded(function, node, loop) in ("throttled", "cold") else loop
+        return None
+
+    def is_warm(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop calls a model on each iteration without training it."""
+        if loop not in self._warm:
+            self._warm[loop] = loop not in self.loops and self._calls_model(function, loop)
+        return self._warm[loop]
+
+    def _calls_model(self, function: Function, loop: Loop) -> bool:
+        for call in self._calls_in(function, loop):
+            if function.flow.loops(call)[0] is not loop:
+                continue
+            value = self.project.value(function, call.func)
+            if value.kind == "module":
+                return True
+            last = (names.chain(call.func) or [""])[-1]
+            if value.kind == "unknown" and calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")):
+                return True
+        return False
+
+
+def _mentions(module: Module) -> list[Function]:
+    """The functions whose lines hold a word of a step."""
+    lines = module.source.lines
+    return list(dict.fromkeys(module.function_at(bisect_right(lines, m.start())) for m in TRIGGER.finditer(module.source.data)))
+
+
+def _only_iterates(loop: Loop, call: ast.Call) -> bool:
+    """`for optimizer in optimizers: optimizer.step()`: a loop over optimizers or losses, not over steps."""
+    if not isinstance(loop, ast.For) or len(loop.body) > 2:
+        return False
+    func = call.func
+    assert isinstance(func, ast.Attribute)
+    root = func.value
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    if isinstance(root, ast.Name) and root.id in targets:
+        return True
+    return any(isinstance(a, ast.Name) and a.id in targets for a in call.args) and func.attr == "step"
