@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from torchlint.cli import main
 from torchlint.event import Event, read_events
+from torchlint.failure import Failure
 from torchlint.job import Job
 from torchlint.tracing import Child, Trace, trace
 
@@ -73,6 +75,46 @@ def test_bad_arguments_are_named(torchlint: Torchlint, args: list[str], reason: 
 
     assert done.returncode == 2
     assert reason in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--steps", "3", "train.py", "--", "--lr", "1", "--", "x"],
+        ["train.py", "--steps", "3", "--", "--lr", "1", "--", "x"],
+    ],
+)
+def test_options_stand_before_or_after_the_entry(
+    args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+
+    def record(job: Job) -> None:
+        jobs.append(job)
+        raise Failure("enough")
+
+    (tmp_path / "train.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torchlint.tracing.trace", record)
+    assert main(["trace", *args]) == 2
+    assert [(job.entry, job.args, job.steps) for job in jobs] == [("train.py", ("--lr", "1", "--", "x"), 3)]
+
+
+def test_all_that_follows_the_dashes_is_the_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[Job] = []
+    monkeypatch.setattr("torchlint.tracing.trace", lambda job: jobs.append(job) or Trace(job, (child(),)))
+    main(["trace", "pkg:make", "--", "--steps", "3"])
+
+    assert [(job.entry, job.args, job.steps) for job in jobs] == [("pkg:make", ("--steps", "3"), 8)]
+
+
+def test_a_file_that_can_not_be_written_is_known_before_the_run(torchlint: Torchlint, tmp_path: Path) -> None:
+    done = torchlint("trace", "a:b", "--events", "nowhere/events.jsonl")
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        "torchlint failed\n  Cause: nowhere/events.jsonl: No such file or directory\n",
+    )
 
 
 def test_a_child_that_leaves_no_event_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,11 +33,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "report what it did line by line. This executes the program: trace only what you would run.",
         usage="torchlint trace [options] SCRIPT.py|PKG.MODULE:FUNCTION [options] [-- argument ...]",
     )
-    parser.add_argument("entry", metavar="ENTRY", help="a script, or pkg.module:function; a function that returns a "
-                        "module and example inputs has forward and backward of that module traced")  # fmt: skip
-    parser.add_argument(
-        "rest", metavar="-- ARGUMENT", nargs=argparse.REMAINDER, help="what the program gets as its own"
-    )
+    parser.add_argument("entry", metavar="ENTRY", nargs=argparse.PARSER, help="a script, or pkg.module:function; a "
+                        "function that returns a module and example inputs has forward and backward of that module "
+                        "traced. What follows -- is the program's own")  # fmt: skip
     parser.set_defaults(run=run)
 
 
@@ -82,9 +80,9 @@ def _target(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Trace, print the report and return 0; Failure when nothing could be observed."""
-    options, program = _split(args)
+    entry, options, program = _split(args)
     job = Job(
-        _entry(options.entry),
+        entry,
         tuple(program),
         "eager",
         "",
@@ -101,41 +99,50 @@ def run(args: argparse.Namespace) -> int:
     findings = _lint(job.entry) if options.findings else []
     from torchlint import confirm, tracing
 
+    _write(options.events, "")  # what can't be written is better known before the run
     traced = tracing.trace(replace(job, watch=_watch(findings)))
     _complain(traced)
-    if options.events:
-        options.events.write_text("".join(event.to_json() + "\n" for event in traced.events), "utf-8")
+    _write(options.events, "".join(event.to_json() + "\n" for event in traced.events))
     judged = _judged(findings, traced)
-    entry = job.entry if Path(job.entry).is_file() else ""
     from torchlint.report import Look, trace
 
-    report = trace.Report(traced, tuple(judged), tuple(confirm.discover(traced.events, judged, entry)))
+    report = trace.Report(
+        traced, tuple(judged), tuple(confirm.discover(traced.events, judged, entry if Path(entry).is_file() else ""))
+    )
     look = Look(color=terminal.colored(options.color, sys.stdout))
     terminal.out(trace.text(report, look) if options.output_format == "text" else trace.as_json(report, look))
     return 0
 
 
-def _split(args: argparse.Namespace) -> tuple[argparse.Namespace, Sequence[str]]:
-    """The options, also those after the entry, and the program's own arguments."""
-    rest: list[str] = args.rest
+def _split(args: argparse.Namespace) -> tuple[str, argparse.Namespace, Sequence[str]]:
+    """The entry, the options (also those after it) and the program's own arguments."""
+    entry, *rest = args.entry
     end = rest.index("--") if "--" in rest else len(rest)
     options, unknown = _options().parse_known_args(rest[:end], args)
     if unknown:
         raise Failure(f"unknown option {unknown[0]}; the program's own arguments come after --: -- {' '.join(unknown)}")
-    return options, rest[end + 1 :]
-
-
-def _entry(entry: str) -> str:
     if ":" not in entry and not Path(entry).is_file():
         raise Failure(f"{entry}: no such script (a function is written pkg.module:function)")
-    return entry
+    return entry, options, rest[end + 1 :]
 
 
 def _folder(keep: Path | None) -> str | None:
     if keep is None:
         return None
-    keep.mkdir(parents=True, exist_ok=True)
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"{keep}: {error.strerror}") from error
     return str(keep.resolve())
+
+
+def _write(path: Path | None, text: str) -> None:
+    if path is None:
+        return
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
 
 
 def _complain(traced: Trace) -> None:

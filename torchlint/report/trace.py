@@ -20,6 +20,7 @@ from .paint import Paint, Style
 
 _WIDTH = 110
 _TAIL_LINES = 12
+_WORST = 12
 _DEVICE_KINDS = ("sync", "synchronize", "h2d", "d2h", "empty_cache")
 _CONFIRMED: dict[str, Style] = {"confirmed": "red", "refuted": "green", "not reached": "dim"}
 
@@ -250,17 +251,19 @@ def _recompiles(report: Report, look: Look, paint: Paint) -> str:
 
 
 def _graphs(report: Report, look: Look, paint: Paint) -> str:
+    runs = {(row.event.file, row.event.name): row.count for row in rows(report.trace.events, report.steady, ["graph"])}
     table: list[tuple[str, ...]] = []
     for event in _unique(event for event in report.trace.events if event.kind == "graph"):
         data = event.data or {}
-        counts = str(data.get("triton", 0)), str(data.get("extern", 0))
-        table.append((*counts, event.name, _place(event, look), event.function))
+        counts = str(data.get("triton", "?")), str(data.get("extern", "?"))
+        often = number(runs.get((event.file, event.name), 0.0))
+        table.append((*counts, often, event.name, _place(event, look), event.function))
     if not table:
         return ""
     start = report.start
     torch = f", torch {_short(start.detail)}" if start else ""
     predicted = f", predicted for {report.trace.job.target}{torch}" if report.virtual else ""
-    lines = _aligned([("Triton", "library", "graph", "where", ""), *table], right=2)
+    lines = _aligned([("Triton", "library", "runs", "graph", "where", ""), *table], right=3)
     return _section(f"Kernel launches of each graph{predicted}", [paint(lines[0], "dim"), *lines[1:]], paint)
 
 
@@ -284,13 +287,14 @@ def _verdicts(report: Report, look: Look, paint: Paint) -> str:
 
 
 def _discovered(report: Report, look: Look, paint: Paint) -> str:
-    lines = []
-    for finding in report.discovered:
-        lines.append(f"{look.place(finding)}: {paint.code(finding)} {_clip(finding.message, _WIDTH + 40)}")
-        source = source_lines(look.absolute(finding.path))
-        if 0 < finding.line <= len(source):
-            lines.append(paint(f"    {_clip(source[finding.line - 1], _WIDTH - 10)}", "dim"))
-    return _section("Found by the run, worst first", lines, paint)
+    shown = [
+        f"{look.place(finding)}: {paint.code(finding)} {_clip(finding.message, _WIDTH - 30)}"
+        for finding in report.discovered[:_WORST]
+    ]
+    if len(report.discovered) > _WORST:
+        rest = len(report.discovered) - _WORST
+        shown.append(paint(f"and {rest} more, which --output-format json has", "dim"))
+    return _section("Look at these first", shown, paint)
 
 
 # --- for machines ------------------------------------------------------------------------------------------------
