@@ -1,0 +1,428 @@
+"""torch's API on the virtual GPU: devices in arguments and answers, copies between host and device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from torchlint.trace import private
+from torchlint.trace.device import CPU, CUDA, VirtualGpu, size_in_bytes, transfer
+from torchlint.trace.operators import FILL
+from torchlint.trace.streams import VirtualGenerator
+
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+Handler = Callable[["DeviceFunctions", Any, Args, Kwargs], Any]
+
+_HANDLERS: dict[Any, Handler] = {}
+_SCALAR_READS = {
+    Tensor.item: "item",
+    Tensor.__bool__: "bool",
+    Tensor.__int__: "int",
+    Tensor.__float__: "float",
+    Tensor.__complex__: "complex",
+    Tensor.__index__: "index",
+    Tensor.__getitem__: "index",
+    torch.allclose: "allclose",
+    Tensor.allclose: "allclose",
+}
+_FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
+
+
+def _handles(*functions: Any) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        _HANDLERS.update(dict.fromkeys(functions, handler))
+        return handler
+
+    return register
+
+
+class DeviceFunctions(TorchFunctionMode):
+    """Sees every call of torch's API in a thread and makes it true of the virtual GPU."""
+
+    def __init__(self, gpu: VirtualGpu) -> None:
+        super().__init__()
+        self.gpu, self.thread = gpu, gpu.thread
+        self._factories = private.factories()
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: object, args: Args = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        handler = _HANDLERS.get(func)
+        if handler is not None:
+            return handler(self, func, args, dict(kwargs) if kwargs else {})
+        name = _SCALAR_READS.get(func)
+        if name is not None:
+            with self.thread.named(name):
+                return func(*args, **(kwargs or {}))
+        if func in self._factories:
+            return self._make(func, args, dict(kwargs) if kwargs else {})
+        if kwargs and ("device" in kwargs or kwargs.get("generator") is not None or kwargs.get("pin_memory")):
+            return self._placed(func, args, dict(kwargs))
+        for value in args:
+            if type(value) in (str, torch.device) and self.gpu.is_device(value):
+                return self._placed(func, args, dict(kwargs) if kwargs else {})
+        return func(*args, **(kwargs or {}))
+
+    # --- tensors that are made ---
+
+    def _make(self, func: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+        """Call a factory; where it is not told the device, the default one counts."""
+        default = private.default_device()
+        if default is not None and kwargs.get("device") is None:
+            kwargs["device"] = default
+        return self._placed(func, args, kwargs, made=True)
+
+    def _placed(self, func: Callable[..., Any], args: Args, kwargs: Kwargs, made: bool = False) -> Any:
+        """Call `func` with the CPU for its device, and mark what it returns as being where it was asked for."""
+        gpu = self.gpu
+        args, target = self._host_arguments(args, kwargs)
+        _check_generator(kwargs.get("generator"), target or (gpu.device_of(args[0]).type if _leads(args) else "cpu"))
+        pinned = kwargs.get("pin_memory", False)
+        if pinned:
+            kwargs["pin_memory"] = False
+        result = func(*args, **kwargs)
+        for tensor in _leaves(result):
+            if target == "cuda":
+                gpu.tags.mark_cuda(tensor)
+            elif target == "cpu" or (made and target is None):
+                gpu.tags.mark_host(tensor)
+            if pinned:
+                gpu.tags.mark_pinned(tensor)
+        return result
+
+    def _host_arguments(self, args: Args, kwargs: Kwargs) -> tuple[Args, str | None]:
+        """The arguments with `cuda` replaced by the CPU, and the type of device asked for."""
+        target = None
+        if kwargs.get("device") is not None:
+            target = self.gpu.device_type(kwargs["device"])
+            if target == "cuda":
+                kwargs["device"] = CPU
+        replaced = list(args)
+        for position, value in enumerate(args):
+            if self.gpu.is_device(value):
+                target = self.gpu.device_type(value)
+                if target == "cuda":
+                    replaced[position] = CPU
+        return tuple(replaced), target
+
+    def move(self, tensor: Tensor, name: str, target: str, **how: Any) -> Tensor:
+        """The tensor on `cuda` or `cpu`; a copy only if it is not there yet."""
+        if (target == "cuda") == self.gpu.tags.is_cuda(tensor):
+            return tensor
+        return transfer(self.gpu, tensor, name, to_device=target == "cuda", **how)
+
+
+def _leads(args: Args) -> bool:
+    return bool(args) and isinstance(args[0], Tensor)
+
+
+def _leaves(value: object) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+
+
+def _check_generator(generator: object, device: str) -> None:
+    if generator is None or device not in ("cpu", "cuda"):
+        return
+    found = "cuda" if isinstance(generator, VirtualGenerator) else "cpu"
+    if found != device:
+        raise RuntimeError(f"Expected a '{device}' device type for generator but found '{found}'")
+
+
+# --- where a tensor is --------------------------------------------------------------------------------------------
+
+
+def _get(attribute: str) -> Any:
+    return getattr(Tensor, attribute).__get__
+
+
+@_handles(_get("device"))
+def _device(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> torch.device:
+    if mode.gpu.tags.is_cuda(args[0]):
+        return CUDA
+    device: torch.device = func(*args)
+    return device
+
+
+@_handles(_get("is_cuda"))
+def _is_cuda(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> bool:
+    return mode.gpu.tags.is_cuda(args[0])
+
+
+@_handles(_get("is_cpu"))
+def _is_cpu(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> bool:
+    return bool(func(*args)) and not mode.gpu.tags.is_cuda(args[0])
+
+
+@_handles(Tensor.get_device)
+def _get_device(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> int:
+    return 0 if mode.gpu.tags.is_cuda(args[0]) else int(func(*args, **kwargs))
+
+
+@_handles(Tensor.is_pinned)
+def _is_pinned(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> bool:
+    return mode.gpu.tags.is_pinned(args[0])
+
+
+@_handles(Tensor.pin_memory)
+def _pin_memory(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    tensor: Tensor = args[0]
+    if mode.gpu.tags.is_cuda(tensor):
+        raise RuntimeError(f"cannot pin '{_type_name(tensor)}' only dense CPU tensors can be pinned")
+    if mode.gpu.tags.is_pinned(tensor):
+        return tensor
+    with mode.thread.pause():
+        pinned = tensor.clone(memory_format=torch.preserve_format)
+    mode.gpu.tags.mark_pinned(pinned)
+    return pinned
+
+
+@_handles(Tensor.record_stream)
+def _record_stream(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> None:
+    """Nothing runs late here, so no memory has to wait for a stream."""
+
+
+@_handles(torch.device)
+def _torch_device(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> torch.device:
+    index = args[0] if args else kwargs.get("device", kwargs.get("type"))
+    if len(args) + len(kwargs) == 1 and isinstance(index, int):
+        return torch.device("cuda", index)
+    device: torch.device = func(*args, **kwargs)
+    return device
+
+
+# --- moves --------------------------------------------------------------------------------------------------------
+
+
+def _named(names: tuple[str, ...], args: Args, kwargs: Kwargs) -> Kwargs:
+    """The call's arguments by name."""
+    return {**dict(zip(names, args, strict=False)), **kwargs}
+
+
+@_handles(Tensor.cuda)
+def _cuda(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    named = _named(("self", "device", "non_blocking"), args, kwargs)
+    target = mode.gpu.device_type(0 if named.get("device") is None else named["device"])
+    if target != "cuda":
+        raise RuntimeError(f"Invalid device, must be cuda device, but got {named['device']}")
+    how = {key: named[key] for key in ("memory_format",) if key in named}
+    return mode.move(named["self"], "cuda", "cuda", non_blocking=bool(named.get("non_blocking", False)), **how)
+
+
+@_handles(Tensor.cpu)
+def _cpu(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    return mode.move(args[0], "cpu", "cpu", **kwargs)
+
+
+@_handles(Tensor.to)
+def _to(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """`to(device, dtype, ...)`, `to(dtype, ...)`, `to(other, ...)`; each may end with non_blocking and copy."""
+    tensor: Tensor = args[0]
+    first = args[1] if len(args) > 1 else None
+    if isinstance(first, Tensor):
+        names: tuple[str, ...] = ("other", "non_blocking", "copy")
+    elif isinstance(first, torch.dtype):
+        names = ("dtype", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    named = _named(names, args[1:], kwargs)
+    other = named.pop("other", None)
+    device = named.pop("device", None)
+    if isinstance(other, Tensor):
+        device, named["dtype"] = mode.gpu.device_of(other), other.dtype
+    target = None if device is None else mode.gpu.device_type(device)
+    if target in (None, "cpu", "cuda") and not tensor.is_meta:
+        on_device = mode.gpu.tags.is_cuda(tensor)
+        if target is not None and (target == "cuda") != on_device:
+            named.pop("copy", None)
+            how = {key: value for key, value in named.items() if value is not None}
+            return mode.move(tensor, "to", target, **how)
+        device = None if target is None else CPU
+    elif target == "cuda":
+        device = CPU  # of a meta tensor: raises what torch raises
+    if device is not None:
+        named["device"] = device
+    named["dtype"] = named.get("dtype") or tensor.dtype
+    result: Tensor = func(tensor, **named)
+    return result
+
+
+@_handles(Tensor.type)
+def _type(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`type()` names it; `type("torch.cuda.HalfTensor")` moves and casts."""
+    named = _named(("self", "dtype", "non_blocking"), args, kwargs)
+    tensor, wanted = named["self"], named.get("dtype")
+    if wanted is None:
+        return _type_name(tensor) if mode.gpu.tags.is_cuda(tensor) else func(*args, **kwargs)
+    if isinstance(wanted, torch.dtype):
+        return func(*args, **kwargs)
+    name = wanted if isinstance(wanted, str) else f"{wanted.__module__}.{wanted.__name__}"
+    target = "cuda" if name.startswith("torch.cuda.") else "cpu"
+    cast = func(tensor, name.replace("torch.cuda.", "torch."))
+    return mode.move(cast, "type", target, non_blocking=bool(named.get("non_blocking", False)))
+
+
+def _type_name(tensor: Tensor) -> str:
+    with torch._C.DisableTorchFunction():
+        return str(tensor.type()).replace("torch.", "torch.cuda.", 1)
+
+
+@_handles(Tensor.copy_)
+def _copy(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    named = _named(("self", "src", "non_blocking"), args, kwargs)
+    source = _movable(mode, named["self"], named["src"], "copy_", bool(named.get("non_blocking", False)))
+    return func(named["self"], source, named.get("non_blocking", False))
+
+
+@_handles(Tensor.__setitem__)
+def _set_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    target, index, value = args
+    with mode.thread.named("setitem" if isinstance(value, Tensor) else FILL):
+        return func(target, index, _movable(mode, target, value, "setitem", False))
+
+
+def _movable(mode: DeviceFunctions, target: Tensor, source: Any, name: str, non_blocking: bool) -> Any:
+    """A source on the other side, moved so that its gradient moves back; the operator records any other copy."""
+    if isinstance(source, Tensor) and source.requires_grad and source.dim():
+        where = "cuda" if mode.gpu.tags.is_cuda(target) else "cpu"
+        return mode.move(source, name, where, non_blocking=non_blocking)
+    return source
+
+
+# --- data from Python and for Python ------------------------------------------------------------------------------
+
+
+@_handles(*_FROM_DATA, Tensor.new_tensor)
+def _from_data(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    gpu = mode.gpu
+    like = args[0] if func is Tensor.new_tensor else None
+    data = args[1] if like is not None and len(args) > 1 else args[0] if like is None and args else None
+    data = kwargs.get("data", kwargs.get("obj")) if data is None else data
+    if kwargs.get("device") is None and isinstance(like if like is not None else data, Tensor):
+        kwargs["device"] = gpu.device_of(like if like is not None else data)
+    elif kwargs.get("device") is None and (default := private.default_device()) is not None:
+        kwargs["device"] = default
+    args, target = mode._host_arguments(args, kwargs)
+    pinned = kwargs.pop("pin_memory", False)
+    name = func.__name__
+    if isinstance(data, Tensor) and target in ("cpu", "cuda") and (target == "cuda") != gpu.tags.is_cuda(data):
+        moved = mode.move(data.detach() if func is not torch.as_tensor else data, name, target)
+        return moved if kwargs.get("dtype") is None else moved.to(kwargs["dtype"])
+    reads = _device_scalars(gpu, data)
+    if reads:
+        gpu.sync("item", count=reads)
+    with mode.thread.pause():
+        result: Tensor = func(*args, **kwargs)
+        if target == "cuda" and not isinstance(data, Tensor):
+            result = _unshared(result) if func is not torch.tensor else result
+    if target == "cuda" and not isinstance(data, Tensor):
+        gpu.copied(name, size_in_bytes(result), to_device=True, pinned=False, blocking=True)
+    if target == "cuda":
+        gpu.tags.mark_cuda(result)
+    if pinned:
+        gpu.tags.mark_pinned(result)
+    return result
+
+
+def _unshared(tensor: Tensor) -> Tensor:
+    """Memory of its own: `as_tensor` of an array shares the array's on the CPU, but never on a GPU."""
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+
+def _device_scalars(gpu: VirtualGpu, data: object) -> int:
+    """How many device tensors a (nested) list holds; each is read by itself."""
+    if not isinstance(data, (list, tuple)):
+        return 0
+    return sum(
+        int(gpu.tags.is_cuda(item)) if isinstance(item, Tensor) else _device_scalars(gpu, item) for item in data
+    )
+
+
+@_handles(Tensor.tolist)
+def _tolist(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    if mode.gpu.tags.is_cuda(args[0]):
+        mode.gpu.sync("tolist")
+    with mode.thread.pause():
+        return func(*args, **kwargs)
+
+
+@_handles(Tensor.numpy, Tensor.__array__)
+def _numpy(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    if mode.gpu.tags.is_cuda(args[0]) and not kwargs.get("force"):
+        raise TypeError(
+            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+    tensor = mode.move(args[0], "numpy", "cpu")
+    return func(tensor, *args[1:], **kwargs)
+
+
+# --- functions whose CPU side differs from a GPU's ----------------------------------------------------------------
+
+
+@_handles(F.one_hot)
+def _one_hot(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """The CPU checks the classes' range; a GPU reads the greatest one, and only if it is not told their number."""
+    tensor = args[0] if args else kwargs["tensor" if "tensor" in kwargs else "input"]
+    classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+    on_device = mode.gpu.tags.is_cuda(tensor)
+    if on_device and classes == -1:
+        mode.gpu.sync("item")
+    with mode.thread.pause():
+        result: Tensor = func(*args, **kwargs)
+    if on_device:
+        mode.gpu.tags.mark_cuda(result)
+    return result
+
+
+@_handles(torch.ctc_loss)
+def _ctc_loss(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """Lengths given as device tensors are copied to the host."""
+    lengths = [value for value in args[2:4] if isinstance(value, Tensor)]
+    moved = [mode.move(value, "ctc_loss", "cpu") for value in lengths]
+    rest = (*moved, *args[4:]) if len(moved) == 2 else args[2:]
+    result: Tensor = func(*args[:2], *rest, **kwargs)
+    return result
+
+
+@_handles(F.scaled_dot_product_attention)
+def _attention(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    with private.math_attention_allowed():
+        result: Tensor = func(*args, **kwargs)
+        return result
+
+
+@_handles(torch._C._nn._parse_to)  # type: ignore[attr-defined]
+def _parse_to(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """What `Module.to` asks about its arguments; a bare index means a GPU."""
+
+    def device(value: Any) -> Any:
+        is_index = isinstance(value, int) and not isinstance(value, bool)
+        return torch.device("cuda", value) if is_index else value
+
+    if args:
+        args = (device(args[0]), *args[1:])
+    if "device" in kwargs:
+        kwargs["device"] = device(kwargs["device"])
+    return func(*args, **kwargs)
+
+
+@_handles(Tensor.grad.__set__)  # type: ignore[attr-defined]
+def _assign_gradient(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> None:
+    tensor, gradient = args
+    if isinstance(gradient, Tensor):
+        own, given = mode.gpu.device_of(tensor), mode.gpu.device_of(gradient)
+        if own != given and not mode.gpu.tags.is_undecided(gradient):
+            raise RuntimeError(
+                f"attempting to assign a gradient with device type '{given.type}' to a tensor with device type "
+                f"'{own.type}'. Please ensure that the gradient and the tensor are on the same device"
+            )
+    func(*args)

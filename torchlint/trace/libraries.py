@@ -1,0 +1,290 @@
+"""Parts of torch that need more than device answers: autocast, saving, threads, distributed, custom kernels."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchlint.trace.device import CUDA, VirtualGpu
+from torchlint.trace.device_api import Patch
+
+_LOW_PRECISION = (torch.bfloat16, torch.float16)
+
+
+def patches(gpu: VirtualGpu, modes: Callable[[], AbstractContextManager[object]]) -> Iterator[Patch]:
+    """`modes` puts the calling thread under the virtual GPU."""
+    yield from _autocast()
+    yield from _tensor_methods(gpu)
+    yield from _storages(gpu)
+    yield from _threads(modes)
+    yield from _parallel(gpu)
+    yield from _distributed(gpu)
+    yield from _custom_kernels(gpu)
+
+
+def _autocast() -> Iterator[Patch]:
+    """`autocast("cuda")` answers as such and casts the CPU's operators, which are the ones that run."""
+    kind: Any = torch.autocast
+    enter, leave = kind.__enter__, kind.__exit__
+
+    def enter_both(self: Any) -> Any:
+        entered = enter(self)
+        if self.device == "cuda":
+            enabled = self._enabled and self.fast_dtype in _LOW_PRECISION
+            dtype = self.fast_dtype if self.fast_dtype in _LOW_PRECISION else None
+            inner = torch.autocast("cpu", dtype=dtype, enabled=enabled, cache_enabled=self._cache_enabled)
+            inner.__enter__()
+            self.__dict__.setdefault("_torchlint_inner", []).append(inner)
+        return entered
+
+    def leave_both(self: Any, *exc: Any) -> Any:
+        if self.device == "cuda":
+            self._torchlint_inner.pop().__exit__(*exc)
+        return leave(self, *exc)
+
+    yield Patch(kind, "__enter__", enter_both)
+    yield Patch(kind, "__exit__", leave_both)
+
+
+def _tensor_methods(gpu: VirtualGpu) -> Iterator[Patch]:
+    """Methods of Tensor written in Python whose body runs under the modes, and must not be seen part by part."""
+    kind: Any = Tensor
+    show, write, copy = kind.__repr__, kind.__format__, kind.__deepcopy__
+
+    def shown(self: Tensor, *, tensor_contents: str | None = None) -> str:
+        if gpu.tags.is_cuda(self):
+            gpu.sync("format")
+        with gpu.thread.pause():
+            text: str = show(self, tensor_contents=tensor_contents)
+            return text
+
+    def written(self: Tensor, spec: str) -> str:
+        with gpu.thread.named("format"):
+            text: str = write(self, spec)
+            return text
+
+    def copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
+        clone: Tensor = copy(self, memo)
+        if gpu.tags.is_cuda(self):
+            gpu.tags.mark_cuda(clone)
+        return clone
+
+    def no_interface(self: Tensor) -> dict[str, Any]:
+        if gpu.tags.is_cuda(self):
+            gpu.unsupported("__cuda_array_interface__", "there is no device memory to share")
+        raise AttributeError("Can't get __cuda_array_interface__ of a tensor that is not on a real GPU")
+
+    yield Patch(kind, "__repr__", shown)
+    yield Patch(kind, "__format__", written)
+    yield Patch(kind, "__deepcopy__", copied)
+    yield Patch(kind, "__cuda_array_interface__", property(no_interface))
+    parameter_copy = torch.nn.Parameter.__deepcopy__
+
+    def copied_parameter(self: Any, memo: dict[int, Any]) -> Any:
+        clone = parameter_copy(self, memo)
+        if gpu.tags.is_cuda(self):
+            gpu.tags.mark_cuda(clone)
+        return clone
+
+    yield Patch(torch.nn.Parameter, "__deepcopy__", copied_parameter)
+
+
+def _bytes(storage: Any) -> Tensor:
+    """A tensor over a storage, typed or not."""
+    untyped = storage if isinstance(storage, torch.UntypedStorage) else storage._untyped_storage
+    with torch._C.DisableTorchFunction():
+        return torch.empty(0, dtype=torch.uint8).set_(untyped)
+
+
+def _storages(gpu: VirtualGpu) -> Iterator[Patch]:
+    kind: Any = torch.UntypedStorage
+    to = kind.to
+
+    def moved(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
+        if gpu.device_type(device) != "cuda":
+            return to(self, device=device, non_blocking=non_blocking)
+        copy = self.clone()
+        with gpu.thread.pause():
+            memory = _bytes(copy)
+        gpu.copied("storage", memory.numel(), to_device=True, pinned=False, blocking=not non_blocking)
+        gpu.tags.mark_cuda(memory)
+        return copy
+
+    def to_cuda(self: Any, device: object = None, non_blocking: bool = False) -> Any:
+        return self.to(device=CUDA, non_blocking=non_blocking)
+
+    yield Patch(kind, "to", moved)
+    yield Patch(kind, "cuda", to_cuda)
+
+
+class Locations:
+    """What torch.save writes as the place of a storage, and where torch.load puts one."""
+
+    def __init__(self, gpu: VirtualGpu) -> None:
+        self._gpu = gpu
+        self._saved: set[int] | None = None
+
+    def tag(self, storage: Any) -> str | None:
+        with self._gpu.thread.pause():
+            memory = _bytes(storage)
+        if not self._gpu.tags.is_cuda(memory):
+            return None
+        key = memory.untyped_storage()._cdata
+        if self._saved is not None and key not in self._saved:
+            self._saved.add(key)
+            self._gpu.copied("save", memory.numel(), to_device=False, pinned=False, blocking=True)
+        return "cuda:0"
+
+    def restore(self, storage: Any, location: str) -> Any | None:
+        if not location.startswith("cuda") or self._gpu.device_type(location) != "cuda":
+            return None
+        with self._gpu.thread.pause():
+            memory = _bytes(storage)
+        self._gpu.copied("load", memory.numel(), to_device=True, pinned=False, blocking=True)
+        self._gpu.tags.mark_cuda(memory)
+        return storage
+
+    def saving(self) -> Iterator[Patch]:
+        """A storage is copied to the host once for each torch.save, however many tensors share it."""
+        save = torch.save
+
+        def counted(*args: Any, **kwargs: Any) -> None:
+            self._saved = set()
+            try:
+                save(*args, **kwargs)
+            finally:
+                self._saved = None
+
+        yield Patch(torch, "save", counted)
+        yield Patch(torch.serialization, "save", counted)
+
+
+def _threads(modes: Callable[[], AbstractContextManager[object]]) -> Iterator[Patch]:
+    """Modes belong to a thread; every thread that the program starts gets its own."""
+    start = threading.Thread.start
+
+    def started(self: threading.Thread) -> None:
+        run = self.run
+
+        def run_on_device() -> None:
+            with modes():
+                run()
+
+        self.run = run_on_device  # type: ignore[method-assign]
+        start(self)
+
+    yield Patch(threading.Thread, "start", started)
+
+
+def _parallel(gpu: VirtualGpu) -> Iterator[Patch]:
+    """DataParallel on the one GPU."""
+    import torch.nn.parallel.comm as comm
+
+    def scatter(tensor: Tensor, devices: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        for device in devices or ():
+            gpu.device_type(device)
+        return (tensor.to(CUDA),)
+
+    yield Patch(comm, "scatter", scatter)
+
+
+def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
+    """One process, on gloo, whatever backend is asked for."""
+    import torch.distributed as dist
+
+    if not dist.is_available():
+        return
+    init, new_group, barrier, all_reduce = dist.init_process_group, dist.new_group, dist.barrier, dist.all_reduce
+
+    def init_gloo(backend: Any = None, init_method: Any = None, *args: Any, **kwargs: Any) -> None:
+        kwargs.pop("device_id", None)
+        kwargs.pop("pg_options", None)
+        size = _world_size(args, kwargs)
+        if size > 1:
+            gpu.unsupported("several processes", f"world size {size}; the run goes on as the only process")
+            args, kwargs = (), {"timeout": kwargs["timeout"]} if "timeout" in kwargs else {}
+            kwargs.update(store=dist.HashStore(), rank=0, world_size=1)
+            init_method = None
+        init("gloo", init_method, *args, **kwargs)
+
+    def new_gloo_group(ranks: Any = None, timeout: Any = None, backend: Any = None, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("device_id", None)
+        return new_group(ranks, timeout, "gloo", *args, **kwargs)
+
+    def barrier_anywhere(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
+        return barrier(group, async_op)
+
+    def all_reduce_any(tensor: Any, op: Any = dist.ReduceOp.SUM, *args: Any, **kwargs: Any) -> Any:
+        mean = op == dist.ReduceOp.AVG  # unknown to gloo, and of one process the same as the sum
+        return all_reduce(tensor, dist.ReduceOp.SUM if mean else op, *args, **kwargs)
+
+    functions = {
+        "init_process_group": init_gloo,
+        "new_group": new_gloo_group,
+        "barrier": barrier_anywhere,
+        "all_reduce": all_reduce_any,
+        "is_nccl_available": lambda: True,
+    }
+    for owner in (dist, dist.distributed_c10d):
+        for name, function in functions.items():
+            yield Patch(owner, name, function)
+
+
+def _world_size(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """As `init_process_group(backend, init_method, timeout, world_size, ...)` would see it."""
+    import os
+
+    given = kwargs.get("world_size", args[1] if len(args) > 1 else -1)
+    return int(given) if given and int(given) > 0 else int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def _custom_kernels(gpu: VirtualGpu) -> Iterator[Patch]:
+    """Kernels written in CUDA or Triton can't run: they are named, and a Triton launch leaves its outputs as they were."""
+    if importlib.util.find_spec("torch.utils.cpp_extension") is not None:
+        import torch.utils.cpp_extension as extension
+
+        def named(load: Callable[..., Any]) -> Callable[..., Any]:
+            def loading(name: str, *args: Any, **kwargs: Any) -> Any:
+                if _has_cuda_sources(args, kwargs):
+                    gpu.unsupported(f"CUDA extension {name}", "it can't run on the CPU")
+                return load(name, *args, **kwargs)
+
+            return loading
+
+        yield Patch(extension, "load", named(extension.load))
+        yield Patch(extension, "load_inline", named(extension.load_inline))
+    runtime = sys.modules.get("triton.runtime")
+    for name in ("JITFunction", "Autotuner", "Heuristics"):
+        kind = getattr(runtime, name, None)
+        if kind is not None:
+            yield Patch(kind, "run", _launch_reporter(gpu))
+
+
+def _has_cuda_sources(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    sources = kwargs.get("sources", args[0] if args else ())
+    listed = [sources] if isinstance(sources, str) else list(sources)
+    return bool(kwargs.get("cuda_sources") or kwargs.get("with_cuda")) or any(str(s).endswith(".cu") for s in listed)
+
+
+def _launch_reporter(gpu: VirtualGpu) -> Callable[..., None]:
+    def run(self: Any, *args: object, **kwargs: object) -> None:
+        function = self
+        while hasattr(function, "fn"):
+            function = function.fn
+        gpu.unsupported(f"Triton kernel {getattr(function, '__name__', '?')}", "not launched; its outputs stay as they are")
+
+    return run
+
+
+def entered(stack: ExitStack, locations: Locations) -> None:
+    """Have storages of the virtual GPU saved and loaded as `cuda:0`."""
+    from torchlint.trace import private
+
+    stack.enter_context(private.storage_package(locations.tag, locations.restore))

@@ -1,0 +1,319 @@
+"""The operators of the virtual GPU: where their results are, which of them make the host wait, what a GPU refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchlint.trace import private
+from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
+
+Tensors = list[torch.Tensor]
+
+
+def _operators(*names: str) -> list[Any]:
+    """Those of `name.overload` in aten that this torch has."""
+    found = []
+    for name in names:
+        packet, _, overload = name.partition(".")
+        operator = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
+        if operator is not None:
+            found.append(operator)
+    return found
+
+
+class Call(NamedTuple):
+    """One operator call with at least one device tensor."""
+
+    gpu: VirtualGpu
+    thread: Thread
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    host: Tensors
+
+    def argument(self, position: int, name: str, default: object = None) -> Any:
+        return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
+
+
+# --- operators that make the host wait ----------------------------------------------------------------------------
+# Sources: ATen/native/{Distributions,TensorAdvancedIndexing,BinaryOps,LinearAlgebra}.cpp and ATen/native/cuda: each
+# reads a value from the device (`item`, a size) before it returns.
+
+_ALWAYS = {
+    "nonzero": _operators("nonzero", "nonzero.out"),
+    "masked_select": _operators("masked_select", "masked_select.out"),
+    "unique": _operators("_unique", "_unique2", "unique_dim"),
+    "unique_consecutive": _operators("unique_consecutive", "unique_dim_consecutive"),
+    "bincount": _operators("bincount"),
+    "equal": _operators("equal"),
+    "normal": _operators("normal.Tensor_Tensor", "normal.float_Tensor"),  # checks that std >= 0
+    "linalg": _operators("_linalg_check_errors"),
+    "to_sparse": _operators("_to_sparse", "_to_sparse.sparse_dim", "_to_sparse_csr"),
+    "coalesce": _operators("_coalesce"),
+}
+
+
+def _read_scalar(call: Call) -> None:
+    call.gpu.sync(call.thread.api or "item")
+
+
+def _repeat_interleave(call: Call) -> None:
+    if call.kwargs.get("output_size") is None:
+        call.gpu.sync("repeat_interleave")
+
+
+def _multinomial(call: Call) -> None:
+    samples, replacement = call.argument(1, "num_samples"), call.argument(2, "replacement", False)
+    if samples == 1 or not replacement:  # two checks of the probabilities; the other path asserts on the device
+        call.gpu.sync("multinomial", count=2)
+
+
+def _histc(call: Call) -> None:
+    if call.argument(2, "min", 0) == call.argument(3, "max", 0):
+        call.gpu.sync("histc")
+
+
+def _is_mask(index: object) -> bool:
+    return isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8)
+
+
+def _index(call: Call) -> None:
+    source, indices = call.args[0], [index for index in call.args[1] if index is not None]
+    _check_indices(call, source, indices)
+    if any(_is_mask(index) and call.gpu.tags.is_cuda(index) for index in indices):
+        call.gpu.sync("mask")
+
+
+def _index_put(call: Call) -> None:
+    target, indices, values = call.args[0], [index for index in call.args[1] if index is not None], call.args[2]
+    _check_indices(call, target, indices)
+    scalar = values.numel() == 1 and not call.gpu.tags.is_cuda(values)  # then it is a masked_fill
+    if any(_is_mask(index) and call.gpu.tags.is_cuda(index) for index in indices) and not scalar:
+        call.gpu.sync("mask")
+    if values.dim() and not call.gpu.tags.is_cuda(values) and call.gpu.tags.is_cuda(target):
+        raise _refusal("index_put_")
+
+
+def _check_indices(call: Call, source: torch.Tensor, indices: Tensors) -> None:
+    on_device = call.gpu.tags.is_cuda
+    if not on_device(source):
+        if any(on_device(index) for index in indices):
+            raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
+        return
+    for index in indices:
+        if not on_device(index) and not call.gpu.tags.is_undecided(index):
+            call.gpu.copied("index", size_in_bytes(index), to_device=True, pinned=False, blocking=True)
+
+
+def _masked_fill(call: Call) -> None:
+    if call.gpu.tags.is_cuda(call.args[2]):
+        call.gpu.sync("masked_fill")
+
+
+def _fill(call: Call) -> None:
+    if not call.gpu.tags.is_cuda(call.args[0]):
+        call.gpu.sync("item")
+
+
+FILL = "fill"  # `x[i] = 1.0`: on a GPU the value is an argument of the kernel
+
+
+def _copy(call: Call) -> None:
+    if call.thread.api == FILL:
+        return
+    target, source = call.args[0], call.args[1]
+    to_device = call.gpu.tags.is_cuda(target)
+    tags = call.gpu.tags
+    if to_device == tags.is_cuda(source) or tags.is_undecided(target) or tags.is_undecided(source):
+        return
+    pinned = tags.is_pinned(source if to_device else target)
+    blocking = not call.argument(2, "non_blocking", False)
+    name = call.thread.api or "copy_"
+    call.gpu.copied(name, size_in_bytes(source), to_device=to_device, pinned=pinned, blocking=blocking)
+
+
+def _always(name: str) -> Callable[[Call], None]:
+    return lambda call: call.gpu.sync(name)
+
+
+_RULES: dict[Any, Callable[[Call], None]] = {
+    operator: _always(name) for name, operators in _ALWAYS.items() for operator in operators
+}
+for _rule, _names in (
+    (_read_scalar, ("_local_scalar_dense",)),
+    (_repeat_interleave, ("repeat_interleave.Tensor",)),
+    (_multinomial, ("multinomial",)),
+    (_histc, ("histc",)),
+    (_index, ("index.Tensor", "_unsafe_index.Tensor")),
+    (_index_put, ("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put")),
+    (_masked_fill, ("masked_fill.Tensor", "masked_fill_.Tensor")),
+    (_fill, ("fill_.Tensor",)),
+    (_copy, ("copy_",)),
+):
+    _RULES.update(dict.fromkeys(_operators(*_names), _rule))
+
+# --- operators that take tensors of both sides --------------------------------------------------------------------
+
+_MIXED = frozenset(
+    _operators(
+        "copy_", "_to_copy", "index.Tensor", "_unsafe_index.Tensor", "index_put", "index_put_", "_index_put_impl_",
+        "_unsafe_index_put", "fill_.Tensor", "set_.source_Tensor", "resize_as_", "_pack_padded_sequence",
+        "_pad_packed_sequence", "_ctc_loss", "_ctc_loss.Tensor", "_ctc_loss_backward", "_ctc_loss_backward.Tensor",
+        "tensor_split.tensor_indices_or_sections", "is_same_size", "_foreach_copy_", "_foreach_copy",
+        "_has_same_storage_numel", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
+    )  # fmt: skip
+)
+_HOST_RESULTS = dict.fromkeys(_operators("_pack_padded_sequence", "_pad_packed_sequence"), 1)
+
+
+def _refusal(name: str) -> RuntimeError:
+    return RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! "
+        f"(virtual GPU, in aten::{name})"
+    )
+
+
+def _check_same_device(func: Any, device: Tensors, host: Tensors, args: Sequence[Any]) -> None:
+    """Raise what a GPU raises; it takes a CPU tensor only if it is a scalar, and only to read from."""
+    if func.namespace != "aten" or func in _MIXED or func._schema.name.startswith("aten::_foreach"):
+        return
+    if any(tensor.dim() for tensor in host):
+        raise _refusal(func._schema.name.removeprefix("aten::"))
+    if func._schema.is_mutable:
+        for argument, value in zip(func._schema.arguments, args, strict=False):
+            if argument.alias_info is not None and argument.alias_info.is_write and any(value is one for one in host):
+                raise _refusal(func._schema.name.removeprefix("aten::"))
+
+
+# --- without computing --------------------------------------------------------------------------------------------
+
+_HEAVY = frozenset(
+    _operators(
+        "mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward", "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_flash_attention_for_cpu_backward", "linear", "linear_backward", "mkldnn_rnn_layer",
+        "mkldnn_rnn_layer_backward", "embedding_dense_backward", "_softmax", "_softmax_backward_data", "native_layer_norm",
+        "native_layer_norm_backward", "gelu", "gelu_backward", "_log_softmax", "_log_softmax_backward_data",
+    )  # fmt: skip
+)
+
+
+def _without_computing(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Zeros of the shape that the operator would return; computed after all where torch can't tell the shape."""
+
+    def to_meta(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+
+    def to_zeros(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype).zero_()
+
+    from torch.utils._pytree import tree_map
+
+    try:
+        shapes = func(*tree_map(to_meta, args), **tree_map(to_meta, kwargs))
+    except (NotImplementedError, RuntimeError):
+        return func(*args, **kwargs)
+    return tree_map(to_zeros, shapes)
+
+
+# --- the mode -----------------------------------------------------------------------------------------------------
+
+
+def _tensors(values: Iterable[object]) -> Tensors:
+    found = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(item for item in value if isinstance(item, torch.Tensor))
+    return found
+
+
+class DeviceOperators(TorchDispatchMode):
+    """Sees every operator of a thread, forward, backward and in the optimizer: it places the results and records."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, gpu: VirtualGpu) -> None:
+        super().__init__()
+        self._gpu, self._thread = gpu, gpu.thread
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:  # else Dynamo skips every frame (torch up to 2.9)
+        return True
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True
+
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if self._thread.paused or self._gpu.forked:
+            return func(*args, **kwargs)
+        with private.no_function_modes():
+            return self._run(func, args, kwargs)
+
+    def _run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        inputs = _tensors(args)
+        if kwargs:
+            inputs += _tensors(kwargs.values())
+        tags = self._gpu.tags
+        device, undecided, host = tags.survey(inputs)
+        if not device:
+            result = func(*args, **kwargs)
+            if undecided or not inputs:
+                for tensor in _tensors(result if isinstance(result, (list, tuple)) else (result,)):
+                    if not any(tags.same_storage(tensor, one) for one in host):
+                        tags.mark_undecided(tensor)
+            return result
+        for tensor in undecided:
+            tags.mark_cuda(tensor)
+        if isinstance(func, torch._ops.OpOverload):
+            if host:
+                _check_same_device(func, device, host, args)
+            rule = _RULES.get(func)
+            if rule is not None:
+                rule(Call(self._gpu, self._thread, args, kwargs, host))
+        result = self._compute(func, args, kwargs)
+        self._place(func, result, inputs, device)
+        return result
+
+    def _compute(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if not self._gpu.compute and func in _HEAVY:
+            return _without_computing(func, args, kwargs)
+        try:
+            return func(*args, **kwargs)
+        except NotImplementedError as error:
+            if "Could not run" in str(error):
+                self._gpu.unsupported(str(func), "no kernel for the CPU")
+            raise
+
+    def _place(self, func: Any, result: Any, inputs: Tensors, device: Tensors) -> None:
+        """Results are on the device, but for memory of an input, which stays where it is."""
+        tags = self._gpu.tags
+        if isinstance(result, torch.Tensor):
+            results = [result]
+        elif isinstance(result, (list, tuple)):
+            results = _tensors(result)
+        else:
+            return
+        pairwise = len(device) < len(inputs) and getattr(func, "_schema", None) is not None
+        if pairwise and func._schema.name.startswith("aten::_foreach") and len(results) == len(inputs[: len(results)]):
+            for tensor, source in zip(results, inputs, strict=False):
+                if tags.is_cuda(source):
+                    tags.mark_cuda(tensor)
+            return
+        host_result = _HOST_RESULTS.get(func, -1)
+        for position, tensor in enumerate(results):
+            if position == host_result or tags.is_cuda(tensor) or any(tensor is one for one in inputs):
+                continue
+            if not any(tags.same_storage(tensor, one) for one in inputs):
+                tags.mark_cuda(tensor)

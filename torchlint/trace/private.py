@@ -1,0 +1,335 @@
+"""All private torch API behind the virtual GPU: one name here for each use.
+
+`torchlint doctor` runs `PROBES`, each of which proves one capability on the installed torch and returns None, or says
+what is off and why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# --- function modes: see calls of torch's API ---------------------------------------------------------------------
+
+no_function_modes = torch._C.DisableTorchFunction
+
+
+def device_context_class() -> type[TorchFunctionMode]:
+    """The mode that `with torch.device(...)` and `torch.set_default_device` push."""
+    from torch.utils._device import DeviceContext
+
+    return DeviceContext
+
+
+def default_device() -> torch.device | None:
+    """What `torch.set_default_device` was given; the mode for it lies below all others and so acts last."""
+    import torch.utils._device as device
+
+    return getattr(device, "CURRENT_DEVICE", None)
+
+
+def factories() -> frozenset[Callable[..., Any]]:
+    """The functions that make a tensor from no tensor, on the device they are asked for or the default one."""
+    from torch.utils._device import _device_constructors
+
+    return frozenset(_device_constructors())
+
+
+def _stack_at(position: int) -> TorchFunctionMode:
+    mode: TorchFunctionMode = torch._C._get_function_stack_at(position)
+    return mode
+
+
+@contextlib.contextmanager
+def without_function_modes(hidden: Callable[[TorchFunctionMode], bool]) -> Iterator[None]:
+    """Take those function modes off this thread's stack, and the default device if its mode is one of them."""
+    import torch.utils._device as device
+    from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
+
+    before = _get_current_function_mode_stack()
+    kept = [mode for mode in before if not hidden(mode)]
+
+    def replace(old: Iterable[object], new: list[TorchFunctionMode]) -> None:
+        for _ in old:
+            _pop_mode()
+        for mode in new:
+            _push_mode(mode)
+
+    default = default_device()
+    with contextlib.ExitStack() as stack:
+        if default is not None and default.type == "cuda":
+            stack.enter_context(mock.patch.object(device, "CURRENT_DEVICE", None))
+        replace(before, kept)
+        try:
+            yield
+        finally:
+            replace(_get_current_function_mode_stack(), before)
+
+
+def probe_function_modes() -> str | None:
+    seen: list[object] = []
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Callable[..., Any], types: object, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    tensor = torch.zeros(1)
+    mode = Mode()
+    with mode:
+        _ = tensor.device
+        with without_function_modes(lambda other: other is mode):
+            _ = tensor.shape
+        with torch.device("cpu"):
+            torch.zeros(1)
+    if not seen or seen[0] != torch.Tensor.device.__get__:
+        return "virtual GPU: a function mode does not see Tensor.device"
+    if torch.Tensor.shape.__get__ in seen:  # type: ignore[attr-defined]
+        return "compiled regions: a function mode can't be taken off"
+    if torch.zeros not in factories():
+        return "virtual GPU: torch.zeros is no known factory"
+    return None
+
+
+# --- functions of torch written in Python -------------------------------------------------------------------------
+
+_GATES = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+_GATED_MODULES = ("_tensor", "autograd", "functional", "nn.functional", "overrides", "_lowrank", "_lobpcg")
+
+
+class Gates:
+    """Lets the body of torch's Python functions run *under* a function mode instead of being one opaque call of it.
+
+    `torch.nn.functional.multi_head_attention_forward` asks `has_torch_function` first, hands itself to the mode and then
+    runs with the mode off: whatever it asks of its tensors inside (their device) would be answered without the mode.
+    """
+
+    def __init__(self, mode: type[TorchFunctionMode]) -> None:
+        modes = (mode, device_context_class())
+        closed = {name: getattr(torch.overrides, name) for name in _GATES}
+        length = torch._C._len_torch_function_stack
+
+        def has_override(values: Iterable[object]) -> bool:
+            if all(isinstance(_stack_at(position), modes) for position in range(length())):
+                return any(_overrides(type(value)) for value in values)
+            return bool(closed["has_torch_function"](tuple(values)))
+
+        opened = {
+            "has_torch_function": has_override,
+            "has_torch_function_unary": lambda value: has_override((value,)),
+            "has_torch_function_variadic": lambda *values: has_override(values),
+        }
+        self._places = [
+            (module, name, opened[name], closed[name])
+            for module in map(_torch_module, _GATED_MODULES)
+            for name in _GATES
+            if getattr(module, name, None) is closed[name]
+        ]
+
+    def set(self, opened: bool) -> None:
+        for module, name, open_gate, closed_gate in self._places:
+            setattr(module, name, open_gate if opened else closed_gate)
+
+
+def _overrides(kind: type) -> bool:
+    """Whether a type handles torch's functions itself, as some subclasses of Tensor do."""
+    if kind in (torch.Tensor, torch.nn.Parameter):
+        return False
+    handler = getattr(kind, "__torch_function__", None)
+    return handler is not None and handler is not torch._C._disabled_torch_function_impl
+
+
+def _torch_module(name: str) -> Any:
+    module: Any = torch
+    for part in name.split("."):
+        module = getattr(module, part, None)
+    return module
+
+
+# --- dispatch modes: see operators --------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def without_dispatch_modes(hidden: Callable[[TorchDispatchMode], bool]) -> Iterator[None]:
+    """Take those dispatch modes off this thread's stack."""
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
+
+    before = _get_current_dispatch_mode_stack()
+    if not any(hidden(mode) for mode in before):
+        yield
+        return
+    for _ in before:
+        _pop_mode()
+    for mode in before:
+        if not hidden(mode):
+            _push_mode(mode)
+    try:
+        yield
+    finally:
+        for _ in range(len(_get_current_dispatch_mode_stack())):
+            _pop_mode()
+        for mode in before:
+            _push_mode(mode)
+
+
+def probe_dispatch_modes() -> str | None:
+    seen: list[str] = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func._schema.name)
+            return func(*args, **(kwargs or {}))
+
+    mode = Mode()
+    with mode:
+        tensor = torch.ones(2, requires_grad=True)
+        (tensor * 2).sum().backward()
+        with without_dispatch_modes(lambda other: other is mode):
+            torch.zeros(1)
+        tensor.detach().sum().item()
+    if "aten::_local_scalar_dense" not in seen:
+        return "syncs: a dispatch mode does not see Tensor.item"
+    if seen.count("aten::mul") < 2:
+        return "syncs: a dispatch mode does not see the backward pass"
+    if "aten::zeros" in seen:
+        return "compiled regions: a dispatch mode can't be taken off"
+    return None
+
+
+# --- storages -----------------------------------------------------------------------------------------------------
+
+
+def probe_storage_lifetime() -> str | None:
+    """A weak reference to a storage has to die with its memory, not with the Python object."""
+    import weakref
+
+    tensor = torch.zeros(8)
+    died: list[object] = []
+    reference = weakref.ref(tensor.untyped_storage(), died.append)
+    view = tensor[2:]
+    del tensor
+    if died or reference() is None:
+        return "virtual GPU: a weak reference to a storage dies before its memory"
+    del view
+    return None if died else "virtual memory: a weak reference to a storage outlives its memory"
+
+
+# --- optimizers ---------------------------------------------------------------------------------------------------
+
+Groups = dict[tuple[torch.device, torch.dtype], tuple[list[list[torch.Tensor | None]], list[int]]]
+
+
+@contextlib.contextmanager
+def grouped_by(device: Callable[[torch.Tensor], torch.device]) -> Iterator[None]:
+    """Foreach optimizers and `clip_grad_norm_` group their tensors in C++, by the real device; make that `device`."""
+    name = "_group_tensors_by_device_and_dtype"
+    group: Callable[..., Groups] = getattr(torch._C, name)
+
+    def regroup(lists: list[list[torch.Tensor | None]], with_indices: bool = False) -> Groups:
+        groups: Groups = {}
+        for (_, dtype), (tensors, indices) in group(lists, with_indices).items():
+            for position, first in enumerate(tensors[0]):
+                assert first is not None, "the first list decides about the device"
+                target, places = groups.setdefault((device(first), dtype), ([[] for _ in tensors], []))
+                for into, source in zip(target, tensors, strict=True):
+                    if source:
+                        into.append(source[position])
+                if indices:
+                    places.append(indices[position])
+        return groups
+
+    with mock.patch.object(torch._C, name, regroup):
+        yield
+
+
+def probe_grouping() -> str | None:
+    tensors: list[torch.Tensor | None] = [torch.zeros(1), torch.ones(1)]
+    with grouped_by(lambda tensor: torch.device("cuda", 0)):
+        groups: Groups = torch._C._group_tensors_by_device_and_dtype([tensors], True)  # type: ignore[attr-defined]
+    found = groups.get((torch.device("cuda", 0), torch.float32))
+    return None if found and found[1] == [0, 1] else "optimizers: tensors are grouped in an unknown way"
+
+
+# --- saving and loading -------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def storage_package(
+    tag: Callable[[Any], str | None], restore: Callable[[Any, str], Any | None]
+) -> Iterator[None]:
+    """Let `tag` name the location of a storage that is saved and `restore` place one that is loaded, before all others."""
+    import torch.serialization as serialization
+
+    serialization.register_package(-1, tag, restore)
+    try:
+        yield
+    finally:
+        registry: list[tuple[int, object, object]] = serialization._package_registry
+        registry.remove((-1, tag, restore))
+
+
+def probe_storage_package() -> str | None:
+    import io
+
+    buffer = io.BytesIO()
+    with storage_package(lambda storage: "cuda:0", lambda storage, location: storage):
+        torch.save(torch.ones(2), buffer)
+        buffer.seek(0)
+        loaded = torch.load(buffer)
+    return None if loaded.tolist() == [1.0, 1.0] else "torch.load: a storage can't be placed"
+
+
+# --- attention ----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def math_attention_allowed() -> Iterator[None]:
+    """Whatever kernels the program chose, let the CPU fall back on the plain one: it has no efficient attention."""
+    if torch._C._get_math_sdp_enabled():
+        yield
+        return
+    torch._C._set_sdp_use_math(True)
+    try:
+        yield
+    finally:
+        torch._C._set_sdp_use_math(False)
+
+
+def probe_attention() -> str | None:
+    query = torch.ones(1, 1, 2, 4)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION), math_attention_allowed():
+        torch.nn.functional.scaled_dot_product_attention(query, query, query)
+    return None
+
+
+# --- self-test ----------------------------------------------------------------------------------------------------
+
+PROBES: tuple[Callable[[], str | None], ...] = (
+    probe_function_modes,
+    probe_dispatch_modes,
+    probe_storage_lifetime,
+    probe_grouping,
+    probe_storage_package,
+    probe_attention,
+)
+
+
+def self_test() -> list[str]:
+    """What is off on the installed torch, one line each; empty when all is well."""
+    off = []
+    for probe in PROBES:
+        try:
+            found = probe()
+        except Exception as error:
+            found = f"{probe.__name__.removeprefix('probe_')}: {type(error).__name__}: {error}"
+        if found:
+            off.append(found)
+    return off

@@ -1,0 +1,158 @@
+"""Which CPU tensors count as being on the virtual GPU, or in pinned memory.
+
+A tag belongs to a storage, not to a tensor: views, `.data`, `.grad` and parameters follow by themselves, and the tag
+ends with the memory. Tensors without a storage (sparse, wrapper subclasses) carry it as an attribute.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+
+import torch
+
+_BLOCK = 512  # bytes; torch's caching allocator rounds every allocation up to it
+_ATTRIBUTE = "_torchlint_on_cuda"
+
+
+class _StorageTag(weakref.ref[torch.UntypedStorage]):
+    """A weak reference that knows what it refers to; torch keeps a storage's Python object as long as its memory."""
+
+    key: int
+    size: int
+    on_device: bool
+
+
+def _key(tensor: torch.Tensor) -> int:
+    """The identity of the tensor's storage; 0 where it has none."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except (RuntimeError, NotImplementedError):
+        return 0
+
+
+class DeviceTags:
+    """Tags of all storages, and the bytes that the tagged ones would take on the GPU: `allocated` now, `peak` so far.
+
+    Besides on and off the device there is *undecided*: memory that torch's own C++ code made without saying where
+    (zeros for an undefined gradient, the buckets of DistributedDataParallel). It joins the device of the first
+    operation that mixes it with device memory, silently.
+    """
+
+    def __init__(self) -> None:
+        self.allocated = 0
+        self.peak = 0
+        self.total = 0  # bytes ever allocated
+        self._tags: dict[int, _StorageTag] = {}
+        self._pinned: dict[int, _StorageTag] = {}
+        self._lock = threading.RLock()  # a weak reference may die inside any call below
+
+    def is_cuda(self, tensor: torch.Tensor) -> bool:
+        key = _key(tensor)
+        if not key:
+            return bool(getattr(tensor, _ATTRIBUTE, False))
+        tag = self._tags.get(key)
+        return tag is not None and tag.on_device
+
+    def is_undecided(self, tensor: torch.Tensor) -> bool:
+        tag = self._tags.get(_key(tensor))
+        return tag is not None and not tag.on_device
+
+    def is_pinned(self, tensor: torch.Tensor) -> bool:
+        return _key(tensor) in self._pinned
+
+    def mark_cuda(self, tensor: torch.Tensor) -> None:
+        """The tensor's memory is on the virtual GPU from now on."""
+        if tensor.device.type == "meta":
+            return
+        key = _key(tensor)
+        if not key:
+            setattr(tensor, _ATTRIBUTE, True)
+            return
+        with self._lock:
+            tag = self._tags.get(key)
+            if tag is None:
+                tag = self._tags[key] = self._tag(tensor, key, self._gone)
+            elif tag.on_device:
+                return
+            tag.on_device = True
+            tag.size = -(-tensor.untyped_storage().nbytes() // _BLOCK) * _BLOCK
+            self.allocated += tag.size
+            self.total += tag.size
+            self.peak = max(self.peak, self.allocated)
+
+    def mark_undecided(self, tensor: torch.Tensor) -> None:
+        key = _key(tensor)
+        if key:
+            with self._lock:
+                if key not in self._tags:
+                    self._tags[key] = self._tag(tensor, key, self._gone)
+
+    def mark_host(self, tensor: torch.Tensor) -> None:
+        """The tensor's memory is the host's from now on."""
+        key = _key(tensor)
+        if not key:
+            if hasattr(tensor, _ATTRIBUTE):
+                setattr(tensor, _ATTRIBUTE, False)
+            return
+        with self._lock:
+            tag = self._tags.pop(key, None)
+            if tag is not None and tag.on_device:
+                self.allocated -= tag.size
+
+    def mark_pinned(self, tensor: torch.Tensor) -> None:
+        key = _key(tensor)
+        if key:
+            with self._lock:
+                self._pinned[key] = self._tag(tensor, key, self._unpinned)
+
+    def survey(self, tensors: Iterable[torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
+        """The tensors on the device, those undecided, and those of the host."""
+        device: list[torch.Tensor] = []
+        undecided: list[torch.Tensor] = []
+        host: list[torch.Tensor] = []
+        tags = self._tags
+        for tensor in tensors:
+            key = _key(tensor)
+            if key:
+                tag = tags.get(key)
+                (host if tag is None else device if tag.on_device else undecided).append(tensor)
+            else:
+                (device if getattr(tensor, _ATTRIBUTE, False) else host).append(tensor)
+        return device, undecided, host
+
+    def same_storage(self, one: torch.Tensor, other: torch.Tensor) -> bool:
+        key = _key(one)
+        return key != 0 and key == _key(other)
+
+    def reset_peak(self) -> None:
+        self.peak = self.allocated
+
+    def clear(self) -> None:
+        """Forget everything; for a new virtual GPU in the same process."""
+        with self._lock:
+            self._tags.clear()
+            self._pinned.clear()
+            self.allocated = self.peak = self.total = 0
+
+    @staticmethod
+    def _tag(tensor: torch.Tensor, key: int, gone: object) -> _StorageTag:
+        tag = _StorageTag(tensor.untyped_storage(), gone)  # type: ignore[arg-type]
+        tag.key, tag.size, tag.on_device = key, 0, False
+        return tag
+
+    def _gone(self, tag: _StorageTag) -> None:
+        with self._lock:
+            if self._tags.get(tag.key) is tag:
+                del self._tags[tag.key]
+                if tag.on_device:
+                    self.allocated -= tag.size
+
+    def _unpinned(self, tag: _StorageTag) -> None:
+        with self._lock:
+            if self._pinned.get(tag.key) is tag:
+                del self._pinned[tag.key]
+
+
+tags = DeviceTags()

@@ -1,0 +1,84 @@
+"""A virtual `cuda:0` for machines without a GPU: programs that ask for CUDA run, and tell what a GPU would wait for.
+
+Tensors stay plain CPU tensors with real values, real autograd and real control flow; `tags` knows which of them are
+*on the device*. A function mode answers and rewrites devices in torch's API, a dispatch mode follows the tags from
+operator to operator and records synchronizations and copies, and patches let `torch.cuda` and its relatives answer.
+
+For the compile half: `tags.is_cuda(tensor)` asks, `tags.mark_cuda(tensor)` says that its memory is on the device, and
+inside `with plain():` this thread's modes are off, so that Dynamo sees plain CPU tensors and nothing is recorded;
+results of what ran in there have to be marked by whoever ran it. `torch.cuda` keeps answering in there, and
+`torch._C._has_cuda` says whether the build is one for CUDA (`torch.backends.cuda.is_built()` answers True).
+
+What differs from a GPU: autocast uses the CPU's list of operators; random numbers are the CPU's, so that values equal
+those of a plain CPU run; nothing is asynchronous; kernels that exist for CUDA only are reported as `unsupported`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from torchlint.trace import device_api, libraries, private, streams
+from torchlint.trace.device import Sink, VirtualGpu
+from torchlint.trace.functions import DeviceFunctions
+from torchlint.trace.operators import DeviceOperators
+from torchlint.trace.real import real_gpu
+from torchlint.trace.tags import tags
+from torchlint.trace.targets import properties
+
+__all__ = ["plain", "real_gpu", "tags", "virtual_gpu"]
+
+_gates: private.Gates | None = None
+
+
+@contextlib.contextmanager
+def virtual_gpu(recorder: Sink, *, compute: bool = True, target: str = "sm_90") -> Iterator[None]:
+    """Let the program in the block see one GPU, a `target` (`sm_80`, `sm_90`, ...), and record what it does to it.
+
+    Without `compute`, matrix products and their like return zeros: control flow, shapes and events stay, values don't.
+    Raises ValueError for an unknown target.
+    """
+    import torch._dynamo  # the first operator under a dispatch mode would, and keep what it found patched
+
+    global _gates
+    gpu = VirtualGpu(recorder, properties(target), compute)
+    tags.clear()
+
+    @contextlib.contextmanager
+    def modes() -> Iterator[None]:
+        with DeviceOperators(gpu), DeviceFunctions(gpu):
+            yield
+
+    locations = libraries.Locations(gpu)
+    _gates = private.Gates(DeviceFunctions)
+    with contextlib.ExitStack() as stack:
+        stack.callback(streams.use, None)
+        streams.use(gpu)
+        stack.enter_context(device_api.patched(device_api.patches(gpu)))
+        stack.enter_context(device_api.patched(libraries.patches(gpu, modes)))
+        stack.enter_context(device_api.patched(locations.saving()))
+        stack.enter_context(private.grouped_by(gpu.device_of))
+        libraries.entered(stack, locations)
+        stack.callback(_gates.set, False)
+        _gates.set(True)
+        stack.enter_context(modes())
+        yield
+
+
+@contextlib.contextmanager
+def plain() -> Iterator[None]:
+    """This thread's modes off: tensors are what they are, on the CPU."""
+
+    def is_ours(mode: object) -> bool:
+        device = getattr(mode, "device", None)
+        return isinstance(mode, DeviceFunctions) or (isinstance(device, torch.device) and device.type == "cuda")
+
+    with contextlib.ExitStack() as stack:
+        if _gates is not None:
+            stack.callback(_gates.set, True)
+            _gates.set(False)
+        stack.enter_context(private.without_function_modes(is_ours))
+        stack.enter_context(private.without_dispatch_modes(lambda mode: isinstance(mode, DeviceOperators)))
+        yield
