@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torchlint.event import Event
-from torchlint.trace import breaks, private_inductor
+from torchlint.trace import breaks, explain, private_inductor
 from torchlint.trace.compiled import compile_recording
 
 pytestmark = pytest.mark.torch
@@ -487,3 +487,60 @@ def test_the_old_wording_is_read() -> None:
 
     assert found.type == "builtin: print [<class 'ConstantVariable'>] False"
     assert found.frames[0].line == 7
+
+
+# --- torch._dynamo.explain ---------------------------------------------------------------------------------------
+
+
+def test_explain_is_shown_with_what_it_lost(run: Run) -> None:
+    sink = run("""
+        def f(x):
+            print(end='')
+            y = x + 1
+            y.sum().item()
+            for _ in range(2):
+                y = y * 2
+            return y
+        compile(f)(torch.ones(3))
+    """)
+    explained = explain.explain(sink.events)
+
+    assert [(event.line - 3, event.name) for event in explained.lost] == [(2, "GB0059")]
+    assert [(event.line - 3, event.name) for event in explained.listed] == [(4, "GB0124")]
+    assert explain.text(explained).splitlines()[:4] == [
+        "torch._dynamo.explain",
+        "  Graph Count: 2",
+        "  Graph Break Count: 1",
+        "  Break Reasons: 1",
+    ]
+    assert "  not in explain: 1" in explain.text(explained)
+
+
+def test_explain_says_what_torch_says() -> None:
+    def f(x: Any) -> Any:
+        print(end="")
+        y = x + 1
+        y.sum().item()
+        y = y * 2
+        y.mean().item()
+        return y - 1
+
+    theirs = torch._dynamo.explain(f)(torch.ones(3))
+    sink = Sink()
+    with compile_recording(sink, virtual=False):
+        torch.compile(f, backend="eager")(torch.ones(3))
+    ours = explain.explain(sink.events)
+
+    assert (ours.graphs, ours.explain_breaks) == (theirs.graph_count, theirs.graph_break_count)
+    assert [event.line for event in ours.listed] == [reason.user_stack[-1].lineno for reason in theirs.break_reasons]
+    assert ours.breaks == 3
+
+
+def test_explain_of_a_program_without_breaks_lost_none(run: Run) -> None:
+    sink = run("""
+        def f(x):
+            return x + 1
+        compile(f)(torch.ones(3))
+    """)
+
+    assert explain.text(explain.explain(sink.events)).endswith("  graph breaks: 0\n  explain lost none\n")

@@ -63,6 +63,7 @@ class GraphBreak:
     in_loop: bool
     via: str  # the library frame that broke, where the user's line only called it
     skipped: str = ""  # the frame that is skipped, which may be a caller of the line
+    explained: bool = False  # whether torch._dynamo.explain lists it, too
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -76,6 +77,7 @@ class GraphBreak:
             "type": self.type,
             "frame_skipped": self.frame_skipped,
             "in_loop": self.in_loop,
+            "explained": self.explained,
             "url": self.url,
         }
         data |= {key: text for key, text in (("via", self.via), ("skipped", self.skipped)) if text}
@@ -232,6 +234,7 @@ class TraceLog:
     frames: dict[object, Frame] = field(default_factory=dict)
     guards: dict[object, list[str]] = field(default_factory=dict)
     of_compile: dict[tuple[object, object], list[GraphBreak]] = field(default_factory=dict)
+    explained: set[Frame] = field(default_factory=set)
 
     def handle(self, metadata: Mapping[str, object], payload: str | None) -> None:
         """Read one record."""
@@ -248,9 +251,15 @@ class TraceLog:
         elif isinstance(metrics, dict):
             self._compiled(metrics, compile_id)
 
+    def graph_made(self, graph: object) -> None:
+        """A backend got `graph`: torch._dynamo.explain knows only the breaks that ended such a graph."""
+        frames = [Frame(real_path(file), line, _function(name)) for file, line, name in private.break_after(graph)]
+        self.explained.update(user_frames(frames)[:1])
+
     def flush(self) -> None:
         """Emit the breaks seen since the last flush; one that was emitted before only if its frame is now skipped."""
         for found in self.pending.values():
+            found.explained = found.frames[:1] != () and found.frames[0] in self.explained
             if (*found.key, True) in self.emitted or (*found.key, found.frame_skipped) in self.emitted:
                 continue
             self.emitted.add((*found.key, found.frame_skipped))

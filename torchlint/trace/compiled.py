@@ -170,6 +170,7 @@ class _Regions:
     ) -> Call:
         """What runs instead of Inductor's code for `graph`."""
         place, name = self._name()
+        self._log.graph_made(graph)
         generated = self._generator.generate(graph, inputs, settings)
         codes = {code.backward: code for code in generated if isinstance(code, GeneratedGraph)}
         for failure in generated:
@@ -182,6 +183,7 @@ class _Regions:
     def other_backend(self, graph: Any, inputs: Sequence[Any], backend: str, original: private.Backend) -> Call:
         """A backend that the user chose runs as it is; its kernels are its own affair."""
         place, name = self._name()
+        self._log.graph_made(graph)
         forward = self._graph(name, place, None, count_operators(graph), backend)
         return self._counted(original(graph, inputs), forward, None)
 

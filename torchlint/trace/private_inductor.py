@@ -141,6 +141,17 @@ def compile_backends(
         yield
 
 
+def break_after(graph: object) -> list[tuple[str, int, str]]:
+    """The frames (file, line, function; outermost first) of the break that ended a captured graph; empty if none did.
+
+    It is all that `torch._dynamo.explain` makes its `break_reasons` of.
+    """
+    reason = getattr(graph, "compile_subgraph_reason", None)
+    if reason is None or not reason.graph_break:
+        return []
+    return [(frame.filename, frame.lineno or 0, frame.name) for frame in reason.user_stack]
+
+
 def is_restart(error: BaseException) -> bool:
     """Does Dynamo raise it through a backend to trace the frame again? It must pass."""
     return any("RestartAnalysis" in kind.__name__ for kind in type(error).__mro__)
