@@ -88,8 +88,8 @@ class Selector:
             for _, ignores, selector in sorted(steps):
                 codes = self.codes(selector) if ignores else self.selected(selector)
                 changes.update(dict.fromkeys(codes, not ignores))
-            kept = on - changes.keys() if layer.select is None else frozenset()
-            on = kept | {code for code, enabled in changes.items() if enabled}
+            kept = on.difference(changes) if layer.select is None else frozenset()
+            on = kept.union(code for code, enabled in changes.items() if enabled)
         return on
 
     def warnings(self, layers: Iterable[Layer]) -> tuple[str, ...]:

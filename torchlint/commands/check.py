@@ -18,6 +18,7 @@ from torchlint.failure import Failure
 from . import terminal
 
 if TYPE_CHECKING:
+    from torchlint.finding import Finding
     from torchlint.lint import FixResult, Result
     from torchlint.report import Look
 
@@ -48,6 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         parser = commands.add_parser(
             name,
             help=summary,
+            usage=f"torchlint {name} [OPTIONS] [PATH ...]",
             description=_DESCRIPTION,
             epilog=_EXAMPLES if name == "check" else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -113,6 +115,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "-o", "--output-file", metavar="PATH", help="write the report there [env: TORCHLINT_OUTPUT_FILE]"
+    )
+    output.add_argument(
+        "--evidence", metavar="FILE", help="judge the findings by what `torchlint trace --events FILE` saw"
     )
     output.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
     output.add_argument("--show-files", action="store_true", help="list the files that would be looked at")
@@ -240,8 +245,23 @@ def _check(args: argparse.Namespace, settings: Settings, work: _Work) -> int:
     from torchlint import lint
 
     result = lint.lint(work.files, settings, context=work.context)
+    if "evidence" in args:
+        result = replace(result, findings=tuple(_judged(result, args.evidence)))
     _report(args, settings, result, _look(args, settings))
     return _exit(result, found=bool(result.findings) and not args.exit_zero)
+
+
+def _judged(result: Result, path: str) -> list[Finding]:
+    """The findings with the verdicts of a traced run."""
+    from torchlint import confirm, event, rule
+
+    try:
+        events = event.read_events(path)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise Failure(str(error)) from None
+    return confirm.confirm(result.findings, events, {code: found.confirmed_by for code, found in rule.load().items()})
 
 
 def _fix(args: argparse.Namespace, settings: Settings, work: _Work) -> int:

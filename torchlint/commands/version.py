@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-from importlib import metadata
 
 from . import terminal
 
@@ -17,8 +15,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from importlib import metadata
+
     version = metadata.version("torchlint")
     if args.output_format == "json":
+        import platform
+
         text = json.dumps({"version": version, "python": platform.python_version(), "torch": _torch()}, indent=2)
     else:
         text = f"torchlint {version}"
@@ -28,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _torch() -> str | None:
     """The version of the installed torch, which is not imported for it."""
+    from importlib import metadata
+
     try:
         return metadata.version("torch")
     except metadata.PackageNotFoundError:
