@@ -21,6 +21,7 @@ from .job import Job, Pass
 _TAIL = 64 * 1024  # bytes kept of each of stdout and stderr
 _GRACE = 30.0  # seconds for importing torch and for cleaning up, on top of the job's own
 _COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit", "graph", "kernel"})
+_NOT_RUN = frozenset({"no torch", "no entry", "unable"})
 _BOTH_KINDS = frozenset({"unsupported", "error"})
 
 
@@ -77,7 +78,7 @@ class Trace:
     @property
     def observed(self) -> bool:
         """Whether the program ran at all."""
-        return any(child.start is not None and child.end.name != "no entry" for child in self.children)
+        return any(child.start is not None and child.end.name not in _NOT_RUN for child in self.children)
 
 
 def trace(job: Job, runs: tuple[Pass, ...] = ("eager", "compile")) -> Trace:
@@ -86,7 +87,7 @@ def trace(job: Job, runs: tuple[Pass, ...] = ("eager", "compile")) -> Trace:
     for run in runs:
         child = _spawn(replace(job, run=run))
         children.append(child)
-        if child.end.name in {"no torch", "no entry"} or child.start is None:
+        if child.end.name in _NOT_RUN - {"unable"} or child.start is None:
             break
     return Trace(job, tuple(children))
 

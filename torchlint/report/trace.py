@@ -42,8 +42,9 @@ class Report:
         return next((child.start for child in self.trace.children if child.start), None)
 
     @property
-    def virtual(self) -> bool:
-        return self.start is not None and self.start.name == "virtual"
+    def predicted(self) -> bool:
+        """Whether no GPU was used: kernels were generated for the target and counted, not launched on it."""
+        return self.start is not None and self.start.name in {"virtual", "cpu"}
 
 
 def text(report: Report, look: Look) -> str:
@@ -114,8 +115,9 @@ def _header(report: Report, paint: Paint) -> str:
         data = start.data or {}
         triton = f", triton {data['triton']}" if data.get("triton") else ""
         lines.append(paint(f"torch {start.detail}, Python {data.get('python', '')}{triton}", "dim"))
-        if report.virtual:
-            note = f"device: virtual {job.target}; predicted for {job.target}, torch {_short(start.detail)}: no GPU was used"
+        if report.predicted:
+            where = f"a virtual {job.target}" if start.name == "virtual" else "the CPU"
+            note = f"device: {where}; predicted for {job.target}, torch {_short(start.detail)}: no GPU was used"
         else:
             note = f"device: {start.name}"
         lines.append(paint(note, "dim"))
@@ -138,6 +140,7 @@ def _trouble(child: Child, paint: Paint) -> str:
         "killed": end.detail,
         "no torch": f"torch can't be imported: {end.detail}",
         "no entry": end.detail,
+        "unable": f"did not start: {end.detail}",
     }
     seen = (
         f"after {plural(child.steps, 'step')}; what was seen until then is below" if child.steps else "before any step"
@@ -262,7 +265,7 @@ def _graphs(report: Report, look: Look, paint: Paint) -> str:
         return ""
     start = report.start
     torch = f", torch {_short(start.detail)}" if start else ""
-    predicted = f", predicted for {report.trace.job.target}{torch}" if report.virtual else ""
+    predicted = f", predicted for {report.trace.job.target}{torch}" if report.predicted else ""
     lines = _aligned([("Triton", "library", "runs", "graph", "where", ""), *table], right=3)
     return _section(f"Kernel launches of each graph{predicted}", [paint(lines[0], "dim"), *lines[1:]], paint)
 
@@ -311,7 +314,7 @@ def as_json(report: Report, look: Look) -> str:
         "python": (start.data or {}).get("python") if start else None,
         "device": start.name if start else None,
         "target": report.trace.job.target,
-        "predicted": report.virtual,
+        "predicted": report.predicted,
         "passes": [_pass(child) for child in report.trace.children],
         "steady": {"first": steady.first, "last": steady.last, "whole": steady.whole},
         "device_events": [_row(row) for row in rows(events, steady, _DEVICE_KINDS)],

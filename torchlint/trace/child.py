@@ -64,12 +64,17 @@ def _observe(
         observe.record_memory(recorder)
         budget.check()
 
+    # First, for the step to be counted before another hook of the observation does something after it.
+    observation.enter_context(count_steps(after_step))
     try:
         _enter(observation, job, recorder, version)
     except ValueError as error:
         return _NOT_RUN, "no entry", str(error)
+    except Exception as error:  # noqa: BLE001 - an unknown torch: the other pass may still work
+        traceback.print_exc()
+        return _NOT_RUN, "unable", f"this torch can't be observed: {type(error).__name__}: {error}"
     try:
-        with count_steps(after_step), budget:
+        with budget:
             entry.run(job.entry, job.args, job.steps, after_step, lambda: recorder.step)
     except Stop as stop:
         return 0, "stopped", str(stop)
@@ -96,10 +101,13 @@ def _enter(observation: contextlib.ExitStack, job: Job, recorder: Recorder, vers
         raise ValueError("--device cuda: torch sees no GPU here; --device virtual needs none")
     device = "cpu" if job.device == "cpu" else "virtual" if virtual else torch.cuda.get_device_name()
     recorder.emit(Event("start", name=device, detail=version, data=_environment(job)))
+    if job.run == "compile":
+        torch._dynamo.reset()  # imports Inductor, which must not meet a GPU that this build of torch has no code for
     if job.device != "cpu":
         from torchlint.trace.virtual import real_gpu, virtual_gpu
 
-        observation.enter_context(virtual_gpu(recorder, compute=job.compute) if virtual else real_gpu(recorder))
+        gpu = virtual_gpu(recorder, compute=job.compute, target=job.target) if virtual else real_gpu(recorder)
+        observation.enter_context(gpu)
     if job.run == "eager":
         observation.enter_context(torch.compiler.set_stance("force_eager"))
         observation.enter_context(reached(recorder, job.watch))
