@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -97,16 +99,17 @@ class _Walk:
     def add(self, path: str) -> None:
         if self.settings.force_exclude and self.excluded_above(path):
             return
+        absolute = os.path.abspath(path)
         if os.path.isdir(path):
-            self.directory(path, _inherited(path) if self.settings.respect_gitignore else [])
+            self.directory(path, absolute, _inherited(absolute) if self.settings.respect_gitignore else [])
         elif os.path.exists(path):
-            self.files.setdefault(os.path.abspath(path), path)
+            self.files.setdefault(absolute, path)
         elif os.path.islink(path):
             raise Failure(f"{path}: the link leads nowhere")
         else:
             raise Failure(f"{path}: No such file or directory")
 
-    def directory(self, path: str, ignores: list[_Ignore]) -> None:
+    def directory(self, path: str, absolute: str, ignores: list[_Patterns]) -> None:
         try:
             with os.scandir(path) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
@@ -115,27 +118,26 @@ class _Walk:
             return
         if self.settings.respect_gitignore:
             names = {entry.name for entry in entries}
-            base = os.path.abspath(path)
             if ".git" in names:
-                ignores = _ignore_files(base, os.path.join(".git", "info", "exclude"))
-            if ".gitignore" in names and (ignores or _repository(base)):
-                ignores = [*ignores, *_ignore_files(base, ".gitignore")]
+                ignores = _ignore_file(absolute, os.path.join(".git", "info", "exclude"))
+            if ".gitignore" in names and (ignores or _repository(absolute)):
+                ignores = [*ignores, *_ignore_file(absolute, ".gitignore")]
         for entry in entries:
-            self.entry(path, entry, ignores)
+            self.entry(path, absolute, entry, ignores)
 
-    def entry(self, parent: str, entry: os.DirEntry[str], ignores: list[_Ignore]) -> None:
+    def entry(self, parent: str, above: str, entry: os.DirEntry[str], ignores: list[_Patterns]) -> None:
+        name = entry.name
         is_directory = entry.is_dir(follow_symlinks=False)
-        if not is_directory and not entry.name.endswith(SUFFIXES):
+        if not (is_directory or name.endswith(SUFFIXES)) or name in self.names:
             return
-        path = entry.name if parent == "." else os.path.join(parent, entry.name)
-        if entry.name in self.names or (self.patterns and self.excluded(path, is_directory)):
+        absolute = f"{above.rstrip(os.sep)}{os.sep}{name}"
+        if self.patterns.verdict(absolute, name, is_directory) or _ignored(absolute, name, is_directory, ignores):
             return
-        if ignores and _ignored(os.path.abspath(path), is_directory, ignores):
-            return
+        path = name if parent == "." else os.path.join(parent, name)
         if is_directory:
-            self.directory(path, ignores)
+            self.directory(path, absolute, ignores)
         elif not entry.is_symlink():
-            self.files.setdefault(os.path.abspath(path), path)
+            self.files.setdefault(absolute, path)
         elif entry.is_file():
             self.links.append(path)
 
@@ -153,59 +155,71 @@ class _Walk:
         return frozenset(pattern for pattern in self.settings.exclude if not _GLOB.intersection(pattern))
 
     @cached_property
-    def patterns(self) -> GitIgnoreSpec | None:
+    def patterns(self) -> _Patterns:
         """The other exclude patterns."""
-        patterns = [pattern for pattern in self.settings.exclude if _GLOB.intersection(pattern)]
-        return _spec(patterns) if patterns else None
-
-    def excluded(self, path: str, is_directory: bool) -> bool:
-        assert self.patterns is not None
-        return bool(self.patterns.check_file(_below(os.path.abspath(path), self.settings.root, is_directory)).include)
+        return _Patterns(str(self.settings.root), [p for p in self.settings.exclude if _GLOB.intersection(p)])
 
     def excluded_above(self, path: str) -> bool:
         """Whether a path that was named, or a directory it lies in, is excluded."""
-        below = _below(os.path.abspath(path), self.settings.root, os.path.isdir(path))
+        below = self.patterns.below(os.path.abspath(path), os.path.isdir(path))
         if self.names.intersection(below.split("/")):
             return True
-        return bool(self.patterns and self.patterns.check_file(below).include)
+        return bool(self.patterns.lines and self.patterns.spec.check_file(below).include)
 
 
-@dataclass(frozen=True)
-class _Ignore:
-    """One file of ignore patterns and the directory they are relative to."""
+@dataclass
+class _Patterns:
+    """The lines of a gitignore file, or what is written like one, and the directory they are relative to."""
 
     base: str
-    spec: GitIgnoreSpec
+    lines: list[str]
+
+    def verdict(self, path: str, name: str, is_directory: bool) -> bool | None:
+        """Whether they match the absolute path; None where no line speaks of it.
+
+        Directories that match are not walked, so a line can only speak of an entry whose name its last part matches.
+        That is asked first, for thousands of entries; pathspec, slow to import and to ask, then decides.
+        """
+        if self.last_parts is None or not self.last_parts.fullmatch(name):
+            return None
+        return self.spec.check_file(self.below(path, is_directory)).include
+
+    @cached_property
+    def last_parts(self) -> re.Pattern[str] | None:
+        parts = {line.rstrip().rstrip("/").rpartition("/")[2] for line in self.lines}
+        if any("\\" in part or part == "**" for part in parts):
+            return re.compile(".*", re.DOTALL)
+        return re.compile("|".join(fnmatch.translate(part.removeprefix("!")) for part in parts)) if parts else None
+
+    @cached_property
+    def spec(self) -> GitIgnoreSpec:
+        from pathspec import GitIgnoreSpec
+
+        return GitIgnoreSpec.from_lines(self.lines)
+
+    def below(self, path: str, is_directory: bool) -> str:
+        """The path relative to the base, as git writes it."""
+        base = os.path.join(self.base, "")
+        inside = path[len(base) :] if path.startswith(base) else path.lstrip(os.sep)
+        return inside.replace(os.sep, "/") + ("/" if is_directory else "")
 
 
-def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(lines)
-
-
-def _below(path: str, root: Path | str, is_directory: bool) -> str:
-    base = os.path.join(str(root), "")
-    below = path[len(base) :] if path.startswith(base) else path.lstrip(os.sep)
-    return below.replace(os.sep, "/") + ("/" if is_directory else "")
-
-
-def _ignored(path: str, is_directory: bool, ignores: list[_Ignore]) -> bool:
+def _ignored(path: str, name: str, is_directory: bool, ignores: list[_Patterns]) -> bool:
     """Whether git would ignore the path: the deepest file with something to say decides."""
-    for ignore in reversed(ignores):
-        verdict = ignore.spec.check_file(_below(path, ignore.base, is_directory)).include
+    for patterns in reversed(ignores):
+        verdict = patterns.verdict(path, name, is_directory)
         if verdict is not None:
             return verdict
     return False
 
 
-def _ignore_files(base: str, name: str) -> list[_Ignore]:
+def _ignore_file(base: str, name: str) -> list[_Patterns]:
     try:
         lines = Path(base, name).read_text("utf-8", errors="replace").splitlines()
     except OSError:
         return []
     wanted = [line for line in lines if line.strip() and not line.startswith("#")]
-    return [_Ignore(base, _spec(wanted))] if wanted else []
+    return [_Patterns(base, wanted)] if wanted else []
 
 
 def _repository(path: str) -> str | None:
@@ -213,16 +227,16 @@ def _repository(path: str) -> str | None:
     return next((str(d) for d in (Path(path), *Path(path).parents) if (d / ".git").exists()), None)
 
 
-def _inherited(path: str) -> list[_Ignore]:
+def _inherited(start: str) -> list[_Patterns]:
     """What the directories above say; nothing if they say to ignore this one, for it was asked for by name."""
-    start = os.path.abspath(path)
     repository = _repository(start)
     if repository is None or repository == start:
         return []
-    ignores = _ignore_files(repository, os.path.join(".git", "info", "exclude"))
+    ignores = _ignore_file(repository, os.path.join(".git", "info", "exclude"))
     for directory in _between(repository, start):
-        ignores += _ignore_files(directory, ".gitignore")
-    return [] if _ignored(start, True, ignores) else ignores
+        ignores += _ignore_file(directory, ".gitignore")
+    inside = any(patterns.spec.check_file(patterns.below(start, True)).include for patterns in ignores)
+    return [] if inside else ignores
 
 
 def _between(top: str, bottom: str) -> Iterator[str]:
