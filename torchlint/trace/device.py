@@ -119,8 +119,8 @@ class Thread:
 
     @contextlib.contextmanager
     def named(self, api: str) -> Iterator[None]:
-        """A scalar read inside is called `api`."""
-        before, self.api = self.api, api
+        """A scalar read inside is called `api`, or what an outer call is called."""
+        before, self.api = self.api, self.api or api
         try:
             yield
         finally:
@@ -187,6 +187,6 @@ class _DifferentiableTransfer(torch.autograd.Function):
         return how.run(tensor)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         with torch._C.DisableTorchFunction():
             return _DifferentiableTransfer.apply(gradient, ctx.back), None  # type: ignore[no-untyped-call]

@@ -178,7 +178,7 @@ def _random() -> Iterator[Patch]:
         "get_rng_state": lambda device="cuda": torch.get_rng_state(),
         "get_rng_state_all": lambda: [torch.get_rng_state()],
         "set_rng_state": lambda state, device="cuda": torch.set_rng_state(state),
-        "set_rng_state_all": lambda states: [torch.set_rng_state(state) for state in states][:0] or None,
+        "set_rng_state_all": lambda states: torch.set_rng_state(states[0]),
     }
     yield from _named(torch.cuda, functions)
     yield from _named(torch.cuda.random, functions)

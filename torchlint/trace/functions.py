@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from torchlint.trace import private
 from torchlint.trace.device import CPU, CUDA, VirtualGpu, size_in_bytes, transfer
-from torchlint.trace.operators import FILL
+from torchlint.trace.operators import FILL, SET_ITEM
 from torchlint.trace.streams import VirtualGenerator
 
 Args = tuple[Any, ...]
@@ -141,11 +141,11 @@ def _check_generator(generator: object, device: str) -> None:
 # --- where a tensor is --------------------------------------------------------------------------------------------
 
 
-def _get(attribute: str) -> Any:
-    return getattr(Tensor, attribute).__get__
+def _accessor(attribute: str) -> Any:
+    return getattr(Tensor, attribute)
 
 
-@_handles(_get("device"))
+@_handles(_accessor("device").__get__)
 def _device(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> torch.device:
     if mode.gpu.tags.is_cuda(args[0]):
         return CUDA
@@ -153,12 +153,12 @@ def _device(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> tor
     return device
 
 
-@_handles(_get("is_cuda"))
+@_handles(_accessor("is_cuda").__get__)
 def _is_cuda(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> bool:
     return mode.gpu.tags.is_cuda(args[0])
 
 
-@_handles(_get("is_cpu"))
+@_handles(_accessor("is_cpu").__get__)
 def _is_cpu(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> bool:
     return bool(func(*args)) and not mode.gpu.tags.is_cuda(args[0])
 
@@ -286,7 +286,7 @@ def _copy(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
 @_handles(Tensor.__setitem__)
 def _set_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
     target, index, value = args
-    with mode.thread.named("setitem" if isinstance(value, Tensor) else FILL):
+    with mode.thread.named(SET_ITEM if isinstance(value, Tensor) else FILL):
         return func(target, index, _movable(mode, target, value, "setitem", False))
 
 
@@ -307,8 +307,9 @@ def _from_data(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> 
     like = args[0] if func is Tensor.new_tensor else None
     data = args[1] if like is not None and len(args) > 1 else args[0] if like is None and args else None
     data = kwargs.get("data", kwargs.get("obj")) if data is None else data
-    if kwargs.get("device") is None and isinstance(like if like is not None else data, Tensor):
-        kwargs["device"] = gpu.device_of(like if like is not None else data)
+    model = data if like is None else like
+    if kwargs.get("device") is None and isinstance(model, Tensor):
+        kwargs["device"] = gpu.device_of(model)
     elif kwargs.get("device") is None and (default := private.default_device()) is not None:
         kwargs["device"] = default
     args, target = mode._host_arguments(args, kwargs)
@@ -400,7 +401,7 @@ def _attention(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> 
         return result
 
 
-@_handles(torch._C._nn._parse_to)  # type: ignore[attr-defined]
+@_handles(torch._C._nn._parse_to)
 def _parse_to(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """What `Module.to` asks about its arguments; a bare index means a GPU."""
 
@@ -415,7 +416,7 @@ def _parse_to(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> A
     return func(*args, **kwargs)
 
 
-@_handles(Tensor.grad.__set__)  # type: ignore[attr-defined]
+@_handles(_accessor("grad").__set__)
 def _assign_gradient(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> None:
     tensor, gradient = args
     if isinstance(gradient, Tensor):

@@ -40,7 +40,7 @@ def _autocast() -> Iterator[Patch]:
             enabled = self._enabled and self.fast_dtype in _LOW_PRECISION
             dtype = self.fast_dtype if self.fast_dtype in _LOW_PRECISION else None
             inner = torch.autocast("cpu", dtype=dtype, enabled=enabled, cache_enabled=self._cache_enabled)
-            inner.__enter__()
+            inner.__enter__()  # type: ignore[no-untyped-call]
             self.__dict__.setdefault("_torchlint_inner", []).append(inner)
         return entered
 
@@ -210,7 +210,7 @@ def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
         if size > 1:
             gpu.unsupported("several processes", f"world size {size}; the run goes on as the only process")
             args, kwargs = (), {"timeout": kwargs["timeout"]} if "timeout" in kwargs else {}
-            kwargs.update(store=dist.HashStore(), rank=0, world_size=1)
+            kwargs.update(store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
             init_method = None
         init("gloo", init_method, *args, **kwargs)
 

@@ -12,6 +12,8 @@ from torchlint.trace import private
 from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
 
 Tensors = list[torch.Tensor]
+SET_ITEM = "setitem"  # `x[i] = tensor`
+FILL = "fill"  # `x[i] = 1.0`: on a GPU the value is an argument of the kernel
 
 
 def _operators(*names: str) -> list[Any]:
@@ -57,7 +59,8 @@ _ALWAYS = {
 
 
 def _read_scalar(call: Call) -> None:
-    call.gpu.sync(call.thread.api or "item")
+    name = call.thread.api or "item"
+    call.gpu.sync("index" if name in (FILL, SET_ITEM) else name)
 
 
 def _repeat_interleave(call: Call) -> None:
@@ -116,9 +119,6 @@ def _masked_fill(call: Call) -> None:
 def _fill(call: Call) -> None:
     if not call.gpu.tags.is_cuda(call.args[0]):
         call.gpu.sync("item")
-
-
-FILL = "fill"  # `x[i] = 1.0`: on a GPU the value is an argument of the kernel
 
 
 def _copy(call: Call) -> None:
@@ -235,13 +235,13 @@ def _tensors(values: Iterable[object]) -> Tensors:
     return found
 
 
-class DeviceOperators(TorchDispatchMode):
+class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees every operator of a thread, forward, backward and in the optimizer: it places the results and records."""
 
     supports_higher_order_operators = True
 
     def __init__(self, gpu: VirtualGpu) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._gpu, self._thread = gpu, gpu.thread
 
     @classmethod

@@ -50,16 +50,19 @@ def _stack_at(position: int) -> TorchFunctionMode:
 def without_function_modes(hidden: Callable[[TorchFunctionMode], bool]) -> Iterator[None]:
     """Take those function modes off this thread's stack, and the default device if its mode is one of them."""
     import torch.utils._device as device
-    from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
+    from torch import overrides
 
-    before = _get_current_function_mode_stack()
+    stack_of: Any = overrides._get_current_function_mode_stack
+    pop: Any = overrides._pop_mode
+    push: Any = overrides._push_mode
+    before = stack_of()
     kept = [mode for mode in before if not hidden(mode)]
 
     def replace(old: Iterable[object], new: list[TorchFunctionMode]) -> None:
         for _ in old:
-            _pop_mode()
+            pop()
         for mode in new:
-            _push_mode(mode)
+            push(mode)
 
     default = default_device()
     with contextlib.ExitStack() as stack:
@@ -69,7 +72,7 @@ def without_function_modes(hidden: Callable[[TorchFunctionMode], bool]) -> Itera
         try:
             yield
         finally:
-            replace(_get_current_function_mode_stack(), before)
+            replace(stack_of(), before)
 
 
 def probe_function_modes() -> str | None:
@@ -183,15 +186,15 @@ def without_dispatch_modes(hidden: Callable[[TorchDispatchMode], bool]) -> Itera
 def probe_dispatch_modes() -> str | None:
     seen: list[str] = []
 
-    class Mode(TorchDispatchMode):
+    class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
             seen.append(func._schema.name)
             return func(*args, **(kwargs or {}))
 
-    mode = Mode()
+    mode = Mode()  # type: ignore[no-untyped-call]
     with mode:
         tensor = torch.ones(2, requires_grad=True)
-        (tensor * 2).sum().backward()
+        torch.autograd.backward((tensor * 2).sum())
         with without_dispatch_modes(lambda other: other is mode):
             torch.zeros(1)
         tensor.detach().sum().item()
@@ -253,7 +256,7 @@ def grouped_by(device: Callable[[torch.Tensor], torch.device]) -> Iterator[None]
 def probe_grouping() -> str | None:
     tensors: list[torch.Tensor | None] = [torch.zeros(1), torch.ones(1)]
     with grouped_by(lambda tensor: torch.device("cuda", 0)):
-        groups: Groups = torch._C._group_tensors_by_device_and_dtype([tensors], True)  # type: ignore[attr-defined]
+        groups: Groups = torch._C._group_tensors_by_device_and_dtype([tensors], True)
     found = groups.get((torch.device("cuda", 0), torch.float32))
     return None if found and found[1] == [0, 1] else "optimizers: tensors are grouped in an unknown way"
 
@@ -272,8 +275,7 @@ def storage_package(
     try:
         yield
     finally:
-        registry: list[tuple[int, object, object]] = serialization._package_registry
-        registry.remove((-1, tag, restore))
+        serialization._package_registry.remove((-1, tag, restore))
 
 
 def probe_storage_package() -> str | None:

@@ -50,11 +50,11 @@ def real_gpu(recorder: Sink) -> Iterator[None]:
         yield
 
 
-class _Copies(TorchDispatchMode):
+class _Copies(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees the two operators that move tensors between host and device."""
 
     def __init__(self, recorder: Sink) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._recorder = recorder
 
     @classmethod

@@ -222,7 +222,7 @@ def typed_constructor(name: str, dtype: torch.dtype, make: Callable[..., torch.T
 
         def __call__(cls, *args: Any, **kwargs: Any) -> torch.Tensor:
             if args and isinstance(args[0], (list, tuple)) and not isinstance(args[0], torch.Size):
-                return torch.tensor(*args, dtype=dtype, device="cuda")
+                return torch.tensor(args[0], dtype=dtype, device="cuda")
             return make(*args, dtype=dtype, device="cuda") if args else torch.empty(0, dtype=dtype, device="cuda")
 
     return Meta(name, (), {"dtype": dtype, "__module__": "torch.cuda"})

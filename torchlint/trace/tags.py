@@ -27,7 +27,8 @@ class _StorageTag(weakref.ref[torch.UntypedStorage]):
 def _key(tensor: torch.Tensor) -> int:
     """The identity of the tensor's storage; 0 where it has none."""
     try:
-        return tensor.untyped_storage()._cdata
+        key: int = tensor.untyped_storage()._cdata
+        return key
     except (RuntimeError, NotImplementedError):
         return 0
 
