@@ -21,6 +21,7 @@ ConfirmedBy = Mapping[str, tuple[str, ...]]
 
 _COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit"})
 _ONCE_KINDS = _COMPILE_KINDS | {"warning", "unsupported", "error"}  # they happen once, however often the line runs
+_DEVICE_KINDS = {"sync": "TLT01", "synchronize": "TLT01", "h2d": "TLT06", "d2h": "TLT06", "empty_cache": "TLT08"}
 _COPIES = frozenset({"h2d", "d2h"})
 _NOUNS = {
     "sync": "host-device synchronization",
@@ -100,6 +101,17 @@ def rows(events: Iterable[Event], steady: Steady, kinds: Iterable[str]) -> list[
             groups[event.kind, event.file, event.line, event.name, event.detail].append(event)
     found = [_row(group, len(steady)) for group in groups.values()]
     return sorted(found, key=lambda row: (-row.count, -row.size, row.event.file, row.event.line, row.event.name))
+
+
+def device_rows(events: Iterable[Event], steady: Steady) -> list[Row]:
+    """Synchronizations, copies and emptied caches; the wait that belongs to a copy is not told beside the copy."""
+    found = rows(events, steady, _DEVICE_KINDS)
+    copied = {(row.event.file, row.event.line) for row in found if row.event.kind == "d2h"}
+    return [
+        row
+        for row in found
+        if not (row.event.kind == "sync" and row.event.name == "copy" and (row.event.file, row.event.line) in copied)
+    ]
 
 
 def _row(group: Sequence[Event], steps: int) -> Row:
@@ -272,18 +284,14 @@ def _finding(code: str, event: Event, message: str, severity: Severity) -> Findi
 
 
 def _device(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
-    codes = {"sync": "TLT01", "synchronize": "TLT01", "h2d": "TLT06", "d2h": "TLT06", "empty_cache": "TLT08"}
     sentences = {
         "TLT01": "The host waits for the device",
         "TLT06": "The host waits for a copy",
         "TLT08": "The allocator's cache is emptied",
     }
-    found = rows(events, steady, codes)
-    copied = {(row.event.file, row.event.line) for row in found if row.event.kind == "d2h"}
-    for row in found:
-        told = row.event.kind == "sync" and row.event.name == "copy" and (row.event.file, row.event.line) in copied
-        if row.event.file and not told and not is_async(row.event):
-            code = codes[row.event.kind]
+    for row in device_rows(events, steady):
+        if row.event.file and not is_async(row.event):
+            code = _DEVICE_KINDS[row.event.kind]
             what = _what(row, steady, [row.event.name])
             often: Severity = "warning" if steady.whole or row.count >= 0.5 else "info"
             finding = _finding(code, row.event, f"{sentences[code]}: {what}.", often)

@@ -10,7 +10,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchlint.confirm import Row, Steady, bytes_text, is_async, launches, memory_slope, number, rows, source_lines
+from torchlint.confirm import (
+    Row,
+    Steady,
+    bytes_text,
+    device_rows,
+    is_async,
+    launches,
+    memory_slope,
+    number,
+    rows,
+    source_lines,
+)
 from torchlint.event import Event
 from torchlint.finding import Finding
 from torchlint.tracing import Child, Trace
@@ -21,7 +32,6 @@ from .paint import Paint, Style
 _WIDTH = 110
 _TAIL_LINES = 12
 _WORST = 12
-_DEVICE_KINDS = ("sync", "synchronize", "h2d", "d2h", "empty_cache")
 _CONFIRMED: dict[str, Style] = {"confirmed": "red", "refuted": "green", "not reached": "dim"}
 
 
@@ -156,7 +166,7 @@ def _per_step(report: Report, paint: Paint) -> str:
     if not report.trace.observed:
         return ""
     table: list[tuple[str, ...]] = []
-    device = rows(events, steady, _DEVICE_KINDS)
+    device = device_rows(events, steady)
     syncs = [row for row in device if row.event.kind in {"sync", "synchronize"}]
     waiting = [row for row in device if row.event.kind in {"h2d", "d2h"} and not is_async(row.event)]
     overlapped = [row for row in device if is_async(row.event)]
@@ -217,7 +227,7 @@ def _unique(events: Iterable[Event]) -> list[Event]:
 
 def _device_table(report: Report, look: Look, paint: Paint) -> str:
     table: list[tuple[str, ...]] = []
-    for row in rows(report.trace.events, report.steady, _DEVICE_KINDS):
+    for row in device_rows(report.trace.events, report.steady):
         size = bytes_text(row.size) if row.size else ""
         detail = row.event.detail if row.event.kind in {"h2d", "d2h"} else ""
         what = " ".join(filter(None, (row.event.kind, row.event.name, detail)))
@@ -317,7 +327,7 @@ def as_json(report: Report, look: Look) -> str:
         "predicted": report.predicted,
         "passes": [_pass(child) for child in report.trace.children],
         "steady": {"first": steady.first, "last": steady.last, "whole": steady.whole},
-        "device_events": [_row(row) for row in rows(events, steady, _DEVICE_KINDS)],
+        "device_events": [_row(row) for row in device_rows(events, steady)],
         "launches": {"triton": triton, "library": library},
         "memory": [_event(event) for event in events if event.kind == "memory"],
         "memory_slope": memory_slope(events, steady),
