@@ -145,44 +145,44 @@ def torchlint(capsys: pytest.CaptureFixture[str]) -> Torchlint:
 
 class TestCheck:
     def test_nothing_found(self, engine: Engine, torchlint: Torchlint) -> None:
-        assert torchlint("check") == Ran(0, "All checks passed!\n", "")
-        assert engine.asked == [["a.py"]]
+        assert Ran(0, "All checks passed!\n", "") == torchlint("check")
+        assert [["a.py"]] == engine.asked
 
     def test_something_found(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.findings = [FINDING]
-        assert torchlint("check", "a.py") == Ran(
+        assert Ran(
             1,
             "TL101 waits\n --> a.py:2:1\n  |\n1 | import torch\n2 | x.item()\n  | ^^^^^^^^\n"
             "  = warning: item-in-loop\n\nFound 1 error.\n",
             "",
-        )
+        ) == torchlint("check", "a.py")
 
     def test_quiet_prints_findings_alone(self, engine: Engine, torchlint: Torchlint) -> None:
-        assert torchlint("check", "-q") == Ran(0, "", "")
+        assert Ran(0, "", "") == torchlint("check", "-q")
         engine.findings = [FINDING]
         expected = Ran(1, "a.py:2:1: TL101 waits\n", "")
-        assert torchlint("check", "-q", "--output-format", "concise") == expected
+        assert expected == torchlint("check", "-q", "--output-format", "concise")
 
     def test_verbose_tells_what_was_done(self, engine: Engine, torchlint: Torchlint) -> None:
         assert torchlint("check", "-v").err.startswith("1 files, 2 rules, no configuration file, ")
 
     def test_exit_zero(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.findings = [FINDING]
-        assert torchlint("check", "--exit-zero").code == 0
+        assert 0 == torchlint("check", "--exit-zero").code
         engine.errors = [FileError("b.py", "Permission denied")]
-        assert torchlint("check", "--exit-zero").code == 2
+        assert 2 == torchlint("check", "--exit-zero").code
 
     def test_errors_are_told_after_the_findings(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.findings = [FINDING]
         engine.errors = [FileError("b.py", "Permission denied")]
-        assert torchlint("check", "--output-format", "pylint") == Ran(
-            2, "a.py:2: [TL101] waits\n", "error: b.py: Permission denied\n"
+        assert Ran(2, "a.py:2: [TL101] waits\n", "error: b.py: Permission denied\n") == torchlint(
+            "check", "--output-format", "pylint"
         )
 
     def test_no_files_is_a_warning(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
         (project / "empty").mkdir()
-        assert torchlint("check", "empty") == Ran(
-            0, "All checks passed!\n", "warning: No Python files found under the given path(s)\n"
+        assert Ran(0, "All checks passed!\n", "warning: No Python files found under the given path(s)\n") == torchlint(
+            "check", "empty"
         )
 
     def test_the_other_files_of_the_project_are_its_context(
@@ -192,11 +192,11 @@ class TestCheck:
         (project / "sub").mkdir()
         (project / "sub" / "b.py").touch()
         torchlint("check", "a.py")
-        assert [str(path) for path in engine.context] == ["sub/b.py"]
+        assert ["sub/b.py"] == [str(path) for path in engine.context]
         torchlint("check", "sub")
-        assert [str(path) for path in engine.context] == ["a.py"]
+        assert ["a.py"] == [str(path) for path in engine.context]
         torchlint("check")
-        assert list(engine.context) == []
+        assert [] == list(engine.context)
 
     def test_settings_reach_the_engine(self, engine: Engine, torchlint: Torchlint) -> None:
         torchlint(
@@ -204,71 +204,71 @@ class TestCheck:
             *("--per-file-ignores", "a.py:TL1, b/*:any-all", "--target-torch", "2.6", "--ignore-noqa", "--no-sieve"),
         )
         assert engine.settings is not None
-        assert engine.settings.codes == {"TL101", "TL110"}
-        assert engine.settings.per_file_ignores == (
+        assert {"TL101", "TL110"} == engine.settings.codes
+        assert (
             ("a.py", frozenset(RULES)),
             ("b/*", frozenset({"TL110"})),
-        )
-        assert engine.settings.target_torch == Range((2, 6), (2, 7))
-        assert (engine.settings.ignore_noqa, engine.settings.sieve) == (True, False)
+        ) == engine.settings.per_file_ignores
+        assert Range((2, 6), (2, 7)) == engine.settings.target_torch
+        assert (True, False) == (engine.settings.ignore_noqa, engine.settings.sieve)
 
     def test_selecting_a_preview_rule_warns(self, engine: Engine, torchlint: Torchlint) -> None:
         expected = "warning: Selection `TL110` has no effect because preview is not enabled.\n"
-        assert torchlint("check", "--select", "TL110").err == expected
+        assert expected == torchlint("check", "--select", "TL110").err
 
     def test_a_configuration_file_counts(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
         engine.findings = [FINDING]
         (project / "torchlint.toml").write_text('output-format = "concise"\n')
-        assert torchlint("check").out == "a.py:2:1: TL101 waits\nFound 1 error.\n"
+        assert "a.py:2:1: TL101 waits\nFound 1 error.\n" == torchlint("check").out
         assert torchlint("check", "--isolated").out.startswith("TL101 waits\n")
-        assert torchlint("check", "--config", "output-format='pylint'").out == "a.py:2: [TL101] waits\n"
+        assert "a.py:2: [TL101] waits\n" == torchlint("check", "--config", "output-format='pylint'").out
 
     def test_show_files(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
-        assert torchlint("check", "--show-files") == Ran(0, f"{project}/a.py\n", "")
+        assert Ran(0, f"{project}/a.py\n", "") == torchlint("check", "--show-files")
 
     def test_show_settings(self, engine: Engine, torchlint: Torchlint) -> None:
         lines = torchlint("check", "--show-settings", "--target-torch", "2.6").out.splitlines()
-        assert lines[0] == "codes = TL101, TL102"
+        assert "codes = TL101, TL102" == lines[0]
         assert "target_torch = >=2.6,<2.7" in lines
 
     def test_statistics(self, engine: Engine, torchlint: Torchlint) -> None:
-        assert torchlint("check", "--statistics") == Ran(0, "", "")
+        assert Ran(0, "", "") == torchlint("check", "--statistics")
         engine.findings = [FINDING, FINDING]
-        assert torchlint("check", "--statistics") == Ran(1, "2\tTL101\titem-in-loop\nFound 2 errors.\n", "")
+        assert Ran(1, "2\tTL101\titem-in-loop\nFound 2 errors.\n", "") == torchlint("check", "--statistics")
         report = torchlint("check", "--statistics", "--output-format", "json").out
-        assert [item["count"] for item in json.loads(report)] == [2]
+        assert [2] == [item["count"] for item in json.loads(report)]
 
     def test_evidence_gives_verdicts(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
         (project / "events.jsonl").write_text("no events")
-        assert torchlint("check", "--evidence", "events.jsonl") == Ran(
-            2, "", "torchlint failed\n  Cause: events.jsonl is not a file of torchlint events\n"
+        assert Ran(2, "", "torchlint failed\n  Cause: events.jsonl is not a file of torchlint events\n") == torchlint(
+            "check", "--evidence", "events.jsonl"
         )
-        assert torchlint("check", "--evidence", "gone").err == (
-            "torchlint failed\n  Cause: gone: No such file or directory\n"
-        )
+        assert ("torchlint failed\n  Cause: gone: No such file or directory\n") == torchlint(
+            "check", "--evidence", "gone"
+        ).err
         engine.findings = [replace(FINDING, statement=(2, 2))]
         events = [{"kind": "line", "file": str(project / "a.py"), "line": 2, "step": step} for step in range(6)]
         events += [{"kind": "step", "step": step} for step in range(1, 6)]
         (project / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
         report = json.loads(torchlint("check", "--evidence", "events.jsonl", "--output-format", "json").out)
-        assert report[0]["evidence"]["verdict"] == "refuted"
+        assert "refuted" == report[0]["evidence"]["verdict"]
 
 
 class TestOutput:
     def test_to_a_file(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
         engine.findings = [FINDING]
-        assert torchlint("check", "-o", "out.txt", "--output-format", "concise") == Ran(1, "", "")
-        assert (project / "out.txt").read_text() == "a.py:2:1: TL101 waits\nFound 1 error.\n"
+        assert Ran(1, "", "") == torchlint("check", "-o", "out.txt", "--output-format", "concise")
+        assert "a.py:2:1: TL101 waits\nFound 1 error.\n" == (project / "out.txt").read_text()
 
     def test_to_a_file_that_cannot_be(self, engine: Engine, torchlint: Torchlint) -> None:
         expected = Ran(2, "", "torchlint failed\n  Cause: gone/out.txt: No such file or directory\n")
-        assert torchlint("check", "-o", "gone/out.txt") == expected
+        assert expected == torchlint("check", "-o", "gone/out.txt")
 
     def test_by_the_environment(self, engine: Engine, torchlint: Torchlint, monkeypatch: pytest.MonkeyPatch) -> None:
         engine.findings = [FINDING]
         monkeypatch.setenv("TORCHLINT_OUTPUT_FORMAT", "pylint")
-        assert torchlint("check").out == "a.py:2: [TL101] waits\n"
-        assert torchlint("check", "--output-format", "concise").out == "a.py:2:1: TL101 waits\nFound 1 error.\n"
+        assert "a.py:2: [TL101] waits\n" == torchlint("check").out
+        assert "a.py:2:1: TL101 waits\nFound 1 error.\n" == torchlint("check", "--output-format", "concise").out
 
     @pytest.mark.parametrize(
         ("arguments", "environment", "colored"),
@@ -311,70 +311,70 @@ class TestOutput:
 class TestFix:
     def test_fixes_are_written_and_counted(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.fixed = {"a.py": Counter({"TL101": 2})}
-        assert torchlint("check", "--fix") == Ran(0, "Found 2 errors (2 fixed, 0 remaining).\n", "")
-        assert engine.asked == [["a.py"], {"unsafe": False, "write": True}]
+        assert Ran(0, "Found 2 errors (2 fixed, 0 remaining).\n", "") == torchlint("check", "--fix")
+        assert [["a.py"], {"unsafe": False, "write": True}] == engine.asked
 
     def test_the_fix_command_is_check_fix(self, engine: Engine, torchlint: Torchlint) -> None:
         torchlint("fix", "--unsafe-fixes")
-        assert engine.asked[1] == {"unsafe": True, "write": True}
+        assert {"unsafe": True, "write": True} == engine.asked[1]
 
     def test_no_fix_overrules_the_configuration(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
         (project / "torchlint.toml").write_text("fix = true\n")
         torchlint("check")
         torchlint("check", "--no-fix")
-        assert engine.asked == [["a.py"], {"unsafe": False, "write": True}, ["a.py"]]
+        assert [["a.py"], {"unsafe": False, "write": True}, ["a.py"]] == engine.asked
 
     def test_what_is_left_is_reported(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.fixed = {"a.py": Counter({"TL101": 1})}
         engine.findings = [UNSAFE]
-        assert torchlint("check", "--fix", "--output-format", "concise") == Ran(
+        assert Ran(
             1,
             "a.py:2:1: TL101 waits\nFound 2 errors (1 fixed, 1 remaining).\n"
             "1 unsafe fix available with `--fix --unsafe-fixes`.\n",
             "",
-        )
+        ) == torchlint("check", "--fix", "--output-format", "concise")
 
     def test_show_fixes(self, engine: Engine, torchlint: Torchlint, monkeypatch: pytest.MonkeyPatch) -> None:
         engine.fixed = {"a.py": Counter({"TL101": 1})}
         monkeypatch.setattr("torchlint.report.summary.pages", lambda: RULES)
-        assert torchlint("check", "--fix", "--show-fixes").out == (
+        assert (
             "\nFixed 1 error:\n- a.py:\n    1 \N{MULTIPLICATION SIGN} TL101 (item-in-loop)\n\n"
             "Found 1 error (1 fixed, 0 remaining).\n"
-        )
+        ) == torchlint("check", "--fix", "--show-fixes").out
 
     def test_exit_non_zero_on_fix(self, engine: Engine, torchlint: Torchlint) -> None:
-        assert torchlint("check", "--fix", "--exit-non-zero-on-fix").code == 0
+        assert 0 == torchlint("check", "--fix", "--exit-non-zero-on-fix").code
         engine.fixed = {"a.py": Counter({"TL101": 1})}
-        assert torchlint("check", "--fix", "--exit-non-zero-on-fix").code == 1
+        assert 1 == torchlint("check", "--fix", "--exit-non-zero-on-fix").code
 
     def test_fix_only_says_nothing_of_what_is_left(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.fixed = {"a.py": Counter({"TL101": 1})}
         engine.findings = [UNSAFE]
         expected = "Fixed 1 error (1 additional fix available with `--unsafe-fixes`).\n"
-        assert torchlint("check", "--fix-only") == Ran(0, expected, "")
+        assert Ran(0, expected, "") == torchlint("check", "--fix-only")
 
     def test_diff_writes_nothing(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.fixed = {"a.py": Counter({"TL101": 1})}
         engine.diffs = {"a.py": "--- a.py\n+++ a.py\n"}
-        assert torchlint("check", "--diff") == Ran(1, "--- a.py\n+++ a.py\n", "Would fix 1 error.\n")
-        assert engine.asked[1] == {"unsafe": False, "write": False}
+        assert Ran(1, "--- a.py\n+++ a.py\n", "Would fix 1 error.\n") == torchlint("check", "--diff")
+        assert {"unsafe": False, "write": False} == engine.asked[1]
 
     def test_no_diff(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.findings = [UNSAFE]
         expected = Ran(0, "", "No errors would be fixed (1 fix available with `--unsafe-fixes`).\n")
-        assert torchlint("check", "--diff") == expected
+        assert expected == torchlint("check", "--diff")
 
     def test_a_fix_that_failed(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.failed = [FileError("a.py", "has changed since it was read; nothing was written")]
-        assert torchlint("check", "--fix") == Ran(
+        assert Ran(
             2, "All checks passed!\n", "error: a.py: has changed since it was read; nothing was written\n"
-        )
+        ) == torchlint("check", "--fix")
 
     def test_unfixable_rules_are_not_marked(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.findings = [SAFE]
         concise = ("check", "--output-format", "concise")
-        assert torchlint(*concise).out == ("a.py:2:1: TL101 [*] waits\nFound 1 error.\n[*] 1 fixable with `--fix`.\n")
-        assert torchlint(*concise, "--unfixable", "TL1").out == "a.py:2:1: TL101 waits\nFound 1 error.\n"
+        assert ("a.py:2:1: TL101 [*] waits\nFound 1 error.\n[*] 1 fixable with `--fix`.\n") == torchlint(*concise).out
+        assert "a.py:2:1: TL101 waits\nFound 1 error.\n" == torchlint(*concise, "--unfixable", "TL1").out
 
 
 class TestStdin:
@@ -385,35 +385,35 @@ class TestStdin:
     def test_is_linted_by_its_name(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.findings = [replace(FINDING, path="b.py")]
         ran = torchlint("check", "-", "--stdin-filename", "b.py", "--output-format", "concise")
-        assert ran == Ran(1, "b.py:2:1: TL101 waits\nFound 1 error.\n", "")
-        assert engine.asked == [{"b.py": TEXT}]
+        assert Ran(1, "b.py:2:1: TL101 waits\nFound 1 error.\n", "") == ran
+        assert [{"b.py": TEXT}] == engine.asked
 
     def test_without_a_name(self, engine: Engine, torchlint: Torchlint) -> None:
         torchlint("check", "-")
-        assert engine.asked == [{"-": TEXT}]
+        assert [{"-": TEXT}] == engine.asked
 
     def test_fix_prints_the_fixed_text(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.fixed = {"-": Counter({"TL101": 1})}
         engine.contents = {"-": b"import torch\r\n"}
         ran = torchlint("check", "-", "--fix")
-        assert ran == Ran(0, "import torch\r\n", "Found 1 error (1 fixed, 0 remaining).\n")
-        assert engine.asked[1] == {"unsafe": False, "write": False}
+        assert Ran(0, "import torch\r\n", "Found 1 error (1 fixed, 0 remaining).\n") == ran
+        assert {"unsafe": False, "write": False} == engine.asked[1]
 
     def test_fix_prints_the_text_when_nothing_is_fixed(self, engine: Engine, torchlint: Torchlint) -> None:
-        assert torchlint("check", "-", "--fix", "-q") == Ran(0, TEXT.decode(), "")
+        assert Ran(0, TEXT.decode(), "") == torchlint("check", "-", "--fix", "-q")
 
     def test_diff(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.diffs = {"-": "@@ -1 +1 @@\n"}
-        assert torchlint("check", "-", "--diff", "-q") == Ran(1, "@@ -1 +1 @@\n", "")
+        assert Ran(1, "@@ -1 +1 @@\n", "") == torchlint("check", "-", "--diff", "-q")
 
     def test_an_excluded_name_is_not_linted(self, engine: Engine, torchlint: Torchlint) -> None:
         torchlint("check", "-", "--stdin-filename", "build/b.py", "--force-exclude")
-        assert engine.asked == [{}]
+        assert [{}] == engine.asked
 
     def test_together_with_files_fails(self, engine: Engine, torchlint: Torchlint) -> None:
-        assert torchlint("check", "-", "a.py") == Ran(
+        assert Ran(
             2, "", "torchlint failed\n  Cause: `-` (standard input) can't be linted together with files\n"
-        )
+        ) == torchlint("check", "-", "a.py")
 
 
 class TestFailures:
@@ -433,13 +433,13 @@ class TestFailures:
         self, engine: Engine, torchlint: Torchlint, arguments: list[str], cause: str
     ) -> None:
         ran = torchlint("check", *arguments)
-        assert (ran.code, ran.out, engine.asked) == (2, "", [])
+        assert (2, "", []) == (ran.code, ran.out, engine.asked)
         assert ran.err.startswith(f"torchlint failed\n  Cause: {cause}")
 
     def test_a_crash_is_no_finding(self, engine: Engine, torchlint: Torchlint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("torchlint.lint.lint", None)
         ran = torchlint("check")
-        assert (ran.code, ran.out) == (2, "")
+        assert (2, "") == (ran.code, ran.out)
         assert ran.err.endswith(
             "torchlint crashed: this is a bug in torchlint, please report it with the lines above\n"
         )
@@ -449,7 +449,7 @@ class TestFailures:
             raise KeyboardInterrupt
 
         monkeypatch.setattr("torchlint.lint.lint", interrupt)
-        assert torchlint("check") == Ran(130, "", "torchlint was interrupted\n")
+        assert Ran(130, "", "torchlint was interrupted\n") == torchlint("check")
 
     @pytest.mark.parametrize(
         ("word", "tip"),
@@ -463,17 +463,17 @@ class TestFailures:
     )
     def test_a_word_that_is_no_command(self, torchlint: Torchlint, word: str, tip: str) -> None:
         ran = torchlint(word)
-        assert (ran.code, ran.out) == (2, "")
-        assert ran.err.splitlines()[0] == f"error: unrecognized subcommand '{word}'{tip}"
+        assert (2, "") == (ran.code, ran.out)
+        assert f"error: unrecognized subcommand '{word}'{tip}" == ran.err.splitlines()[0]
 
     def test_no_command_shows_the_help(self, torchlint: Torchlint) -> None:
         ran = torchlint()
-        assert (ran.code, ran.out) == (2, "")
+        assert (2, "") == (ran.code, ran.out)
         assert ran.err.startswith("usage: torchlint [-h] [-V] COMMAND ...")
 
     def test_an_unknown_flag(self, torchlint: Torchlint) -> None:
         ran = torchlint("check", "--fixx")
-        assert (ran.code, ran.err.splitlines()[-1]) == (2, "torchlint: error: unrecognized arguments: --fixx")
+        assert (2, "torchlint: error: unrecognized arguments: --fixx") == (ran.code, ran.err.splitlines()[-1])
 
 
 class TestRule:
@@ -482,20 +482,20 @@ class TestRule:
             "# item-in-loop (TL101)\n\nWarning, high impact. On by default. A fix is sometimes available; it may change "
             "what the program does. For torch >=2.4.\n\nWaiting is slow.\n\n## Bad\n\n"
         )
-        assert torchlint("rule", "TL101") == Ran(0, page, "")
-        assert torchlint("rule", "item-in-loop").out == page
-        assert torchlint("rule", "tl101", "--output-format", "markdown").out == page
+        assert Ran(0, page, "") == torchlint("rule", "TL101")
+        assert page == torchlint("rule", "item-in-loop").out
+        assert page == torchlint("rule", "tl101", "--output-format", "markdown").out
 
     def test_all(self, engine: Engine, torchlint: Torchlint) -> None:
         heads = [line for line in torchlint("rule", "--all").out.splitlines() if line.startswith("# ")]
-        assert heads == ["# item-in-loop (TL101)", "# print-in-loop (TL102)", "# any-all (TL110)"]
+        assert ["# item-in-loop (TL101)", "# print-in-loop (TL102)", "# any-all (TL110)"] == heads
 
     def test_as_json(self, engine: Engine, torchlint: Torchlint) -> None:
         item = json.loads(torchlint("rule", "TL110", "--output-format", "json").out)
-        assert (item["code"], item["name"], item["preview"], item["torch"]) == ("TL110", "any-all", True, ">=2.4")
-        assert item["explanation"] == "Waiting is slow.\n\n## Bad\n"
+        assert ("TL110", "any-all", True, ">=2.4") == (item["code"], item["name"], item["preview"], item["torch"])
+        assert "Waiting is slow.\n\n## Bad\n" == item["explanation"]
         everything = json.loads(torchlint("rule", "--all", "--output-format", "json").out)
-        assert everything[2] == item
+        assert item == everything[2]
 
     def test_is_rendered_in_colour(self, engine: Engine, torchlint: Torchlint) -> None:
         text = torchlint("rule", "TL101", "--color", "always").out
@@ -512,7 +512,7 @@ class TestRule:
         ],
     )
     def test_mistakes(self, engine: Engine, torchlint: Torchlint, arguments: list[str], cause: str) -> None:
-        assert torchlint("rule", *arguments) == Ran(2, "", f"torchlint failed\n  Cause: {cause}\n")
+        assert Ran(2, "", f"torchlint failed\n  Cause: {cause}\n") == torchlint("rule", *arguments)
 
 
 class TestVersion:
@@ -521,20 +521,20 @@ class TestVersion:
         assert text.startswith("torchlint 0.")
         assert torchlint("--version").out == torchlint("-V").out == text
         version = json.loads(torchlint("version", "--output-format", "json").out)["version"]
-        assert text == f"torchlint {version}\n"
+        assert f"torchlint {version}\n" == text
 
 
 @pytest.mark.parametrize("command", ["check", "fix", "rule", "version"])
 def test_help_names_every_group(torchlint: Torchlint, command: str) -> None:
     ran = torchlint(command, "--help")
-    assert (ran.code, ran.err) == (0, "")
+    assert (0, "") == (ran.code, ran.err)
     assert ran.out.startswith(f"usage: torchlint {command} ")
 
 
 def test_check_help_explains_exit_codes_and_gives_examples(torchlint: Torchlint) -> None:
     text = torchlint("check", "--help").out
     headings = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert headings == [
+    assert [
         "positional arguments:",
         "options:",
         "fixes:",
@@ -544,7 +544,7 @@ def test_check_help_explains_exit_codes_and_gives_examples(torchlint: Torchlint)
         "other:",
         "examples:",
         "exit codes:",
-    ]
+    ] == headings
 
 
 class TestProcess:
@@ -562,7 +562,7 @@ class TestProcess:
             "print(code, sorted(heavy & (sys.modules.keys() - before)))"
         )
         out, err = self.process(project, "-c", f"import sys; before = set(sys.modules); {script}").communicate()
-        assert (out.decode(), err.decode()) == ("All checks passed!\n0 []\n", "")
+        assert ("All checks passed!\n0 []\n", "") == (out.decode(), err.decode())
 
     def test_a_closed_pipe_is_quiet(self, project: Path) -> None:
         (project / "a.py").write_text(SLOW)
@@ -573,7 +573,7 @@ class TestProcess:
         )
         os.close(writer)
         _, err = process.communicate()
-        assert (process.returncode, err.decode()) == (1, "")
+        assert (1, "") == (process.returncode, err.decode())
 
     def test_an_interrupt_ends_with_130(self, project: Path) -> None:
         process = self.process(project, "-m", "torchlint", "check", "-", stdin=subprocess.PIPE)
@@ -583,13 +583,13 @@ class TestProcess:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
-        assert (process.returncode, out.decode(), err.decode()) == (130, "", "torchlint was interrupted\n")
+        assert (130, "", "torchlint was interrupted\n") == (process.returncode, out.decode(), err.decode())
 
     def test_names_and_lines_that_the_terminal_lacks_are_escaped(self, project: Path) -> None:
         (project / "gr\u00f6\u00dfe.py").write_text(SLOW, "utf-8")
         environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
         process = self.process(project, "-m", "torchlint", "check", "--output-format", "full", env=environment)
         out, _ = process.communicate()
-        assert process.returncode == 1
+        assert 1 == process.returncode
         assert b" --> gr\\xf6\\xdfe.py:8:18\n" in out
         assert b"8 |         total += loss.item()  # \\xf6\n" in out

@@ -46,10 +46,10 @@ def chosen(directory: Path, **options: Any) -> set[str]:
 
 class TestSelection:
     def test_nothing_selected_is_the_default_set(self, project: Path) -> None:
-        assert chosen(project) == DEFAULT
+        assert DEFAULT == chosen(project)
 
     def test_preview_adds_the_preview_rules(self, project: Path) -> None:
-        assert chosen(project, preview=True) == DEFAULT | {"TL110"}
+        assert DEFAULT | {"TL110"} == chosen(project, preview=True)
 
     @pytest.mark.parametrize(
         ("options", "expected"),
@@ -71,7 +71,7 @@ class TestSelection:
         ],
     )
     def test_selectors(self, project: Path, options: dict[str, Any], expected: set[str]) -> None:
-        assert chosen(project, **options) == expected
+        assert expected == chosen(project, **options)
 
     @pytest.mark.parametrize(
         ("select", "ignore", "expected"),
@@ -86,31 +86,31 @@ class TestSelection:
     def test_the_longer_selector_wins(
         self, project: Path, select: list[str], ignore: list[str], expected: set[str]
     ) -> None:
-        assert chosen(project, select=select, ignore=ignore) == expected
+        assert expected == chosen(project, select=select, ignore=ignore)
 
     def test_the_command_line_ignores_on_top_of_the_file(self, project: Path) -> None:
         (project / "torchlint.toml").write_text('select = ["TL1"]\n')
-        assert chosen(project, ignore=["TL1"]) == set()
+        assert set() == chosen(project, ignore=["TL1"])
 
     def test_the_command_line_selects_instead_of_the_file(self, project: Path) -> None:
         (project / "torchlint.toml").write_text('select = ["TL1"]\nignore = ["TL201"]\n')
-        assert chosen(project, select=["TL201"]) == {"TL201"}
+        assert {"TL201"} == chosen(project, select=["TL201"])
 
     def test_a_preview_rule_without_preview_warns(self, project: Path) -> None:
         found = settings(project, {"select": ["TL110", "TL101"]})
-        assert found.codes == {"TL101"}
-        assert found.warnings == ("Selection `TL110` has no effect because preview is not enabled.",)
+        assert {"TL101"} == found.codes
+        assert ("Selection `TL110` has no effect because preview is not enabled.",) == found.warnings
 
     def test_an_opt_in_rule_by_prefix_warns(self, project: Path) -> None:
         found = settings(project, {"extend-select": ["TL9"]})
-        assert found.warnings == (
+        assert (
             "Selection `TL9` has no effect because its rules are opt-in: select each by its own code.",
-        )
+        ) == found.warnings
 
     def test_all_fixes_may_be_applied_unless_told_otherwise(self, project: Path) -> None:
         assert settings(project).fixable == {rule.code for rule in RULES}
-        assert settings(project, {"fixable": ["TL1"]}).fixable == {"TL101", "TL102", "TL110"}
-        assert settings(project, {"fixable": ["TL1"], "unfixable": ["TL101"]}).fixable == {"TL102", "TL110"}
+        assert {"TL101", "TL102", "TL110"} == settings(project, {"fixable": ["TL1"]}).fixable
+        assert {"TL102", "TL110"} == settings(project, {"fixable": ["TL1"], "unfixable": ["TL101"]}).fixable
 
 
 class TestPerFileIgnores:
@@ -155,13 +155,13 @@ class TestPerFileIgnores:
 
     def test_several_patterns_add_up(self, project: Path) -> None:
         found = settings(project, {"per-file-ignores": {"a.py": ["TL101"], "*.py": ["TL2"]}})
-        assert found.enabled(project / "a.py") == {"TL001", "TL102"}
+        assert {"TL001", "TL102"} == found.enabled(project / "a.py")
 
 
 class TestFiles:
     def test_nothing_found_is_built_in(self, project: Path) -> None:
         found = settings(project)
-        assert (found.source, found.root, found.exclude, found.output_format) == (None, project, EXCLUDE, "full")
+        assert (None, project, EXCLUDE, "full") == (found.source, found.root, found.exclude, found.output_format)
 
     def test_the_closest_file_counts_and_nothing_is_merged(self, project: Path) -> None:
         inner = project / "inner"
@@ -175,19 +175,19 @@ class TestFiles:
         (project / "torchlint.toml").write_text("fix = true\n")
         below = project / "a" / "b"
         below.mkdir(parents=True)
-        assert (settings(below).fix, settings(below).root) == (True, project)
+        assert (True, project) == (settings(below).fix, settings(below).root)
 
     def test_the_hidden_name_comes_first(self, project: Path) -> None:
         for name in ("pyproject.toml", "torchlint.toml", ".torchlint.toml"):
             (project / name).write_text("[tool.torchlint]\n" if name[0] == "p" else "")
-            assert find(project) == project / name
+            assert project / name == find(project)
 
     def test_a_pyproject_without_the_table_is_passed_over(self, project: Path) -> None:
         inner = project / "inner"
         inner.mkdir()
         (project / "torchlint.toml").write_text("fix = true\n")
         (inner / "pyproject.toml").write_text('[project]\ndependencies = ["torchlint"]\n')
-        assert settings(inner).source == project / "torchlint.toml"
+        assert project / "torchlint.toml" == settings(inner).source
 
     def test_all_keys(self, project: Path) -> None:
         (project / "pyproject.toml").write_text(
@@ -222,8 +222,8 @@ class TestFiles:
             'extend = "base.toml"\nextend-select = ["TL201"]\nextend-exclude = ["b"]\nfix = false\n'
         )
         found = settings(project)
-        assert found.codes == {"TL101", "TL102", "TL201"}
-        assert (found.exclude, found.fix) == ((*EXCLUDE, "a", "b"), False)
+        assert {"TL101", "TL102", "TL201"} == found.codes
+        assert ((*EXCLUDE, "a", "b"), False) == (found.exclude, found.fix)
 
     def test_isolated_reads_none(self, project: Path) -> None:
         (project / "torchlint.toml").write_text("nonsense")
@@ -237,13 +237,13 @@ class TestFiles:
     def test_config_sets_single_keys(self, project: Path) -> None:
         (project / "torchlint.toml").write_text("fix = true\npreview = true\n")
         found = settings(project, config=["fix = false", "select=['TL101']"])
-        assert (found.fix, found.preview) == (False, True)
-        assert found.codes == {"TL101"}
+        assert (False, True) == (found.fix, found.preview)
+        assert {"TL101"} == found.codes
 
     def test_the_command_line_comes_first(self, project: Path) -> None:
         (project / "torchlint.toml").write_text('target-torch = "2.4"\nexclude = ["a"]\n')
         found = settings(project, {"target-torch": "2.6", "exclude": ["b"], "extend-exclude": ["c"]})
-        assert (found.target_torch, found.exclude) == (Range((2, 6), (2, 7)), ("b", "c"))
+        assert (Range((2, 6), (2, 7)), ("b", "c")) == (found.target_torch, found.exclude)
 
 
 class TestMistakes:
@@ -295,14 +295,14 @@ class TestMistakes:
         path.write_text('[tool.ruff]\nselect = ["E"]\n\n[tool.torchlint]\nselect = ["E"]\n')
         with pytest.raises(ConfigError) as caught:
             settings(project)
-        assert str(caught.value) == f"{path}:5: Unknown rule selector `E` in `select`"
+        assert f"{path}:5: Unknown rule selector `E` in `select`" == str(caught.value)
 
     def test_a_broken_pyproject_that_names_torchlint(self, project: Path) -> None:
         path = project / "pyproject.toml"
         path.write_text("[tool.torchlint]\nfix = \n")
         with pytest.raises(ConfigError) as caught:
             settings(project)
-        assert str(caught.value) == f"{path}:2: Invalid value"
+        assert f"{path}:2: Invalid value" == str(caught.value)
 
     def test_a_table_that_is_none(self, project: Path) -> None:
         (project / "pyproject.toml").write_text("[tool]\ntorchlint = 1\n")
@@ -323,7 +323,7 @@ class TestMistakes:
     def test_on_the_command_line(self, project: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             settings(project, {"select": ["ZZZ9"]})
-        assert str(caught.value) == "Unknown rule selector `ZZZ9` in `select` from the CLI"
+        assert "Unknown rule selector `ZZZ9` in `select` from the CLI" == str(caught.value)
 
     @pytest.mark.parametrize(
         ("config", "expected"),
@@ -337,7 +337,7 @@ class TestMistakes:
     def test_in_config_arguments(self, project: Path, config: list[str], expected: str) -> None:
         with pytest.raises(ConfigError) as caught:
             settings(project, config=config)
-        assert str(caught.value).removeprefix(f"{project}/") == expected
+        assert expected == str(caught.value).removeprefix(f"{project}/")
 
     def test_isolated_and_a_file_contradict_each_other(self, project: Path) -> None:
         with pytest.raises(ConfigError, match="`--isolated` reads no configuration file"):

@@ -36,30 +36,30 @@ def plant(*paths: str) -> None:
 def found(*paths: str, **changes: Any) -> list[str]:
     settings = replace(SETTINGS, root=Path.cwd(), **changes)
     result = discover(paths or ["."], settings)
-    assert result.warnings == ()
+    assert () == result.warnings
     return [path.as_posix() for path in result.files]
 
 
 class TestWalk:
     def test_takes_python_files_in_order(self) -> None:
         plant("b.py", "a.pyi", "c/z.py", "c/a.py", "README.md", "a.pyc", "py", "x.PY")
-        assert found() == ["a.pyi", "b.py", "c/a.py", "c/z.py"]
+        assert ["a.pyi", "b.py", "c/a.py", "c/z.py"] == found()
 
     def test_leaves_out_what_is_not_the_projects(self) -> None:
         plant(*(f"{name}/a.py" for name in (".git", ".venv", "venv", "node_modules", "__pycache__", "build", "dist")))
         plant("deep/site-packages/a.py", "deep/.tox/a.py", "deep/.mypy_cache/a.py", "building/a.py")
-        assert found() == ["building/a.py"]
+        assert ["building/a.py"] == found()
 
     def test_a_directory_named_like_a_file_is_a_directory(self) -> None:
         plant("x.py/y.py")
-        assert found() == ["x.py/y.py"]
-        assert found("x.py") == ["x.py/y.py"]
+        assert ["x.py/y.py"] == found()
+        assert ["x.py/y.py"] == found("x.py")
 
     def test_links_to_directories_are_not_followed(self) -> None:
         plant("a/x.py")
         Path("a/loop").symlink_to("..")
         Path("b").symlink_to("a")
-        assert found() == ["a/x.py"]
+        assert ["a/x.py"] == found()
 
     def test_a_linked_file_is_taken_once(self, tmp_path: Path) -> None:
         (tmp_path / "outside.py").touch()
@@ -68,10 +68,10 @@ class TestWalk:
         Path("c.py").symlink_to(tmp_path / "outside.py")
         Path("d.py").symlink_to(tmp_path / "outside.py")
         Path("broken.py").symlink_to("gone")
-        assert found() == ["b.py", "c.py"]
+        assert ["b.py", "c.py"] == found()
 
     def test_nothing_is_found_in_an_empty_directory(self) -> None:
-        assert found() == []
+        assert [] == found()
 
     def test_an_unreadable_directory_is_a_warning(self, monkeypatch: pytest.MonkeyPatch) -> None:
         plant("a/x.py", "b/y.py")
@@ -84,15 +84,15 @@ class TestWalk:
 
         monkeypatch.setattr(os, "scandir", scandir)
         result = discover(["."], replace(SETTINGS, root=Path.cwd()))
-        assert [str(path) for path in result.files] == ["b/y.py"]
-        assert result.warnings == ("a: Permission denied; nothing in it was looked at",)
+        assert ["b/y.py"] == [str(path) for path in result.files]
+        assert ("a: Permission denied; nothing in it was looked at",) == result.warnings
 
     def test_needs_no_pathspec(self) -> None:
         """Importing it takes longer than walking a thousand files."""
         plant("a.py")
         loaded = sys.modules.pop("pathspec", None)
         try:
-            assert found() == ["a.py"]
+            assert ["a.py"] == found()
             assert "pathspec" not in sys.modules
         finally:
             if loaded is not None:
@@ -102,22 +102,22 @@ class TestWalk:
 class TestArguments:
     def test_a_named_file_is_taken_whatever_it_is(self) -> None:
         plant("script", "build/a.py")
-        assert found("script", "build/a.py", "build") == ["script", "build/a.py"]
+        assert ["script", "build/a.py"] == found("script", "build/a.py", "build")
 
     def test_each_file_once_in_the_order_of_the_arguments(self) -> None:
         plant("a/x.py", "b/y.py")
-        assert found("b", "./a/x.py", ".", str(Path.cwd() / "b" / "y.py")) == ["b/y.py", "a/x.py"]
+        assert ["b/y.py", "a/x.py"] == found("b", "./a/x.py", ".", str(Path.cwd() / "b" / "y.py"))
 
     def test_paths_below_the_working_directory_are_relative(self, tmp_path: Path) -> None:
         plant("a.py")
         (tmp_path / "other.py").touch()
-        assert found(str(Path.cwd()), "../other.py") == ["a.py", "../other.py"]
+        assert ["a.py", "../other.py"] == found(str(Path.cwd()), "../other.py")
 
     @pytest.mark.parametrize("path", ["gone", "gone.py", "gone/deep.py"])
     def test_a_missing_path_fails(self, path: str) -> None:
         with pytest.raises(Failure) as caught:
             found(path)
-        assert str(caught.value) == f"{path}: No such file or directory"
+        assert f"{path}: No such file or directory" == str(caught.value)
 
     def test_a_broken_link_fails(self) -> None:
         Path("link.py").symlink_to("gone")
@@ -128,23 +128,23 @@ class TestArguments:
 class TestExclude:
     def test_patterns(self) -> None:
         plant("a.py", "old/a.py", "gen/a.py", "gen/b_pb2.py", "deep/gen/c_pb2.py", "deep/old/x.py")
-        assert found(exclude=("old", "*_pb2.py")) == ["a.py", "gen/a.py"]
-        assert found(exclude=("gen/*.py",)) == ["a.py", "deep/gen/c_pb2.py", "deep/old/x.py", "old/a.py"]
-        assert found(exclude=("deep/", "/old")) == ["a.py", "gen/a.py", "gen/b_pb2.py"]
+        assert ["a.py", "gen/a.py"] == found(exclude=("old", "*_pb2.py"))
+        assert ["a.py", "deep/gen/c_pb2.py", "deep/old/x.py", "old/a.py"] == found(exclude=("gen/*.py",))
+        assert ["a.py", "gen/a.py", "gen/b_pb2.py"] == found(exclude=("deep/", "/old"))
 
     def test_a_file_name(self) -> None:
         plant("a.py", "b/a.py", "b/c.py")
-        assert found(exclude=("a.py",)) == ["b/c.py"]
+        assert ["b/c.py"] == found(exclude=("a.py",))
 
     def test_force_exclude_reaches_named_paths(self) -> None:
         plant("build/deep/a.py", "gen/b_pb2.py", "c.py")
         named = ("build/deep/a.py", "build/deep", "gen/b_pb2.py", "c.py")
-        assert found(*named, exclude=(*EXCLUDE, "*_pb2.py")) == ["build/deep/a.py", "gen/b_pb2.py", "c.py"]
-        assert found(*named, exclude=(*EXCLUDE, "*_pb2.py"), force_exclude=True) == ["c.py"]
+        assert ["build/deep/a.py", "gen/b_pb2.py", "c.py"] == found(*named, exclude=(*EXCLUDE, "*_pb2.py"))
+        assert ["c.py"] == found(*named, exclude=(*EXCLUDE, "*_pb2.py"), force_exclude=True)
 
     def test_a_name_can_be_asked_for(self) -> None:
         settings = replace(SETTINGS, root=Path.cwd())
-        assert (excluded("build/a.py", settings), excluded("a.py", settings)) == (True, False)
+        assert (True, False) == (excluded("build/a.py", settings), excluded("a.py", settings))
 
 
 class TestGitignore:
@@ -156,51 +156,51 @@ class TestGitignore:
         plant("a.py", "data/x.py", "sub/a.py", "sub/keep.py", "sub/gen/y.py", "sub/deep/gen/z.py")
         Path(".gitignore").write_text("# comment\n\n/a.py\ndata/\n")
         Path("sub/.gitignore").write_text("/gen\n")
-        assert found() == ["sub/a.py", "sub/deep/gen/z.py", "sub/keep.py"]
+        assert ["sub/a.py", "sub/deep/gen/z.py", "sub/keep.py"] == found()
 
     def test_the_deeper_file_decides(self) -> None:
         plant("gen_a.py", "sub/gen_a.py", "sub/gen_b.py")
         Path(".gitignore").write_text("gen_*.py\n")
         Path("sub/.gitignore").write_text("!gen_a.py\n")
-        assert found() == ["sub/gen_a.py"]
+        assert ["sub/gen_a.py"] == found()
 
     def test_files_above_the_argument_count(self) -> None:
         plant("sub/a.py", "sub/b.py")
         Path(".gitignore").write_text("b.py\n")
-        assert found("sub") == ["sub/a.py"]
+        assert ["sub/a.py"] == found("sub")
 
     def test_a_named_path_is_taken_though_ignored(self) -> None:
         plant("sub/a.py", "b.py")
         Path(".gitignore").write_text("sub/\nb.py\n")
-        assert found("sub", "b.py") == ["sub/a.py", "b.py"]
-        assert found() == []
+        assert ["sub/a.py", "b.py"] == found("sub", "b.py")
+        assert [] == found()
 
     def test_info_exclude_counts(self) -> None:
         plant("a.py", "b.py")
         Path(".git/info/exclude").write_text("b.py\n")
-        assert found() == ["a.py"]
+        assert ["a.py"] == found()
 
     def test_a_repository_within_starts_afresh(self) -> None:
         plant("inner/.git/HEAD", "inner/b.py", "inner/c.py", "b.py")
         Path(".gitignore").write_text("b.py\n")
         Path("inner/.gitignore").write_text("c.py\n")
-        assert found() == ["inner/b.py"]
+        assert ["inner/b.py"] == found()
 
     def test_can_be_switched_off(self) -> None:
         plant("a.py")
         Path(".gitignore").write_text("a.py\n")
-        assert found(respect_gitignore=False) == ["a.py"]
+        assert ["a.py"] == found(respect_gitignore=False)
 
     def test_odd_bytes_do_no_harm(self) -> None:
         plant("a.py", "b.py")
         Path(".gitignore").write_bytes(b"\xff\xfe\nb.py\n")
-        assert found() == ["a.py"]
+        assert ["a.py"] == found()
 
 
 def test_gitignore_is_nothing_outside_a_repository() -> None:
     plant("a.py")
     Path(".gitignore").write_text("a.py\n")
-    assert found() == ["a.py"]
+    assert ["a.py"] == found()
 
 
 class TestProject:
@@ -209,7 +209,7 @@ class TestProject:
         (project / mark).touch()
         below = project / "a" / "b"
         below.mkdir(parents=True)
-        assert project_root(below) == project
+        assert project == project_root(below)
 
     def test_the_home_directory_is_no_project(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (project / ".git").mkdir()
@@ -220,11 +220,11 @@ class TestProject:
     def test_the_other_files_are_those_not_linted(self, project: Path) -> None:
         plant("a.py", "b.py", "c/d.py")
         others = ProjectFiles(project, [Path("b.py")], replace(SETTINGS, root=project))
-        assert (len(others), [str(path) for path in others]) == (2, ["a.py", "c/d.py"])
+        assert (2, ["a.py", "c/d.py"]) == (len(others), [str(path) for path in others])
 
     def test_nobody_walks_before_they_are_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(discovery, "discover", None)
         ProjectFiles(Path("/"), [], SETTINGS)
 
     def test_without_a_project_there_are_none(self) -> None:
-        assert list(ProjectFiles(None, [], SETTINGS)) == []
+        assert [] == list(ProjectFiles(None, [], SETTINGS))

@@ -31,7 +31,7 @@ def at(row: int, column: int) -> dict[str, int]:
 class TestJson:
     def test_has_ruffs_keys_and_ours(self, result: Any, look: Look) -> None:
         items = json.loads(render("json", result, look))
-        assert items[1] == {
+        assert {
             "cell": None,
             "code": "TL101",
             "end_location": at(7, 25),
@@ -56,15 +56,15 @@ class TestJson:
             "severity": "warning",
             "statement_rows": [7, 7],
             "url": f"{PAGES}/item-in-loop.md",
-        }
+        } == items[1]
 
     def test_columns_are_characters(self, result: Any, look: Look) -> None:
         item = json.loads(render("json", result, look))[0]
-        assert (item["location"], item["fix"]["edits"][0]["location"]) == (at(3, 64), at(3, 70))
+        assert (at(3, 64), at(3, 70)) == (item["location"], item["fix"]["edits"][0]["location"])
 
     def test_suggestions_are_for_display(self, result: Any, look: Look) -> None:
         levels = [item["fix"]["applicability"] for item in json.loads(render("json", result, look))]
-        assert levels == ["display", "unsafe", "safe"]
+        assert ["display", "unsafe", "safe"] == levels
 
     def test_keys_are_sorted(self, result: Any, look: Look) -> None:
         assert all(list(item) == sorted(item) for item in json.loads(render("json", result, look)))
@@ -75,14 +75,14 @@ class TestJson:
         assert lines[0].startswith('{"cell":null,"code":"TL405",')
 
     def test_nothing(self, nothing: Any, look: Look) -> None:
-        assert render("json", nothing, look) == "[]\n"
-        assert render("json-lines", nothing, look) == ""
+        assert "[]\n" == render("json", nothing, look)
+        assert "" == render("json-lines", nothing, look)
 
 
 class TestGithub:
     def test_worst_first_and_no_columns_over_lines(self, result: Any, look: Look) -> None:
         reversed_result = replace(result, findings=result.findings[::-1])
-        assert render("github", reversed_result, look) == (
+        assert (
             "::error title=torchlint (TL405),file=examples/train.py,line=3,col=64,endLine=3,endColumn=75::"
             "examples/train.py:3:64: TL405 100%25 of the step, 50,000 launches: `fused=False`%0A  help: Say `fused=True`\n"
             "::warning title=torchlint (TL101),file=examples/train.py,line=7,col=14,endLine=7,endColumn=25::"
@@ -91,36 +91,36 @@ class TestGithub:
             "::notice title=torchlint (TL402),file=examples/train.py,line=8,endLine=10::"
             "examples/train.py:8:5: TL402 Filling gradients with zeros costs a kernel a parameter"
             "%0A  help: Leave out `set_to_none`\n"
-        )
+        ) == render("github", reversed_result, look)
 
     def test_escapes_colons_and_commas_in_properties_alone(self, make: Make, look: Look) -> None:
         odd = replace(finding(1, 1, 1, 2), path="a,b:c%.py", message="x: y, z\r\n")
-        assert render("github", make("x\n", odd), look) == (
+        assert (
             "::warning title=torchlint (TL101),file=examples/a%2Cb%3Ac%25.py,line=1,col=1,endLine=1,endColumn=2::"
             "examples/a,b:c%25.py:1:1: TL101 x: y, z%0D%0A\n"
-        )
+        ) == render("github", make("x\n", odd), look)
 
     def test_nothing(self, nothing: Any, look: Look) -> None:
-        assert render("github", nothing, look) == ""
+        assert "" == render("github", nothing, look)
 
 
 class TestAzure:
     def test_worst_first(self, result: Any, look: Look) -> None:
-        assert render("azure", replace(result, findings=result.findings[::-1]), look) == (
+        assert (
             "##vso[task.logissue type=error;sourcepath=/repo/examples/train.py;linenumber=3;columnnumber=64;code=TL405;]"
             "100%AZP25 of the step, 50,000 launches: `fused=False`\n"
             "##vso[task.logissue type=warning;sourcepath=/repo/examples/train.py;linenumber=7;columnnumber=14;code=TL101;]"
             "`loss.item()` waits for the GPU on every step\n"
             "##vso[task.logissue type=warning;sourcepath=/repo/examples/train.py;linenumber=8;columnnumber=5;code=TL402;]"
             "Filling gradients with zeros costs a kernel a parameter\n"
-        )
+        ) == render("azure", replace(result, findings=result.findings[::-1]), look)
 
     def test_escapes_what_would_end_a_property(self, make: Make, look: Look) -> None:
         text = render("azure", make("x\n", replace(finding(1, 1, 1, 2), path="a;b].py")), look)
         assert "sourcepath=/repo/examples/a%3Bb%5D.py;" in text
 
     def test_nothing(self, nothing: Any, look: Look) -> None:
-        assert render("azure", nothing, look) == ""
+        assert "" == render("azure", nothing, look)
 
 
 class TestGitlab:
@@ -147,15 +147,15 @@ class TestGitlab:
 
     def test_fingerprints_are_unique(self, make: Make, look: Look) -> None:
         twice = make("x.item()\nx.item()\n", finding(1, 1, 1, 9), finding(2, 1, 2, 9), finding(2, 1, 2, 9))
-        assert len(set(self.prints(twice, look))) == 3
+        assert 3 == len(set(self.prints(twice, look)))
 
     def test_fingerprints_tell_rules_and_files_apart(self, make: Make, look: Look) -> None:
         one = finding(1, 1, 1, 2)
         others = (one, replace(one, name="other"), replace(one, path="b.py"))
-        assert len({self.prints(make("x\n", other), look)[0] for other in others}) == 3
+        assert 3 == len({self.prints(make("x\n", other), look)[0] for other in others})
 
     def test_nothing(self, nothing: Any, look: Look) -> None:
-        assert render("gitlab", nothing, look) == "[]\n"
+        assert "[]\n" == render("gitlab", nothing, look)
 
 
 class TestRdjson:
@@ -165,7 +165,7 @@ class TestRdjson:
 
     def test_the_whole_document(self, result: Any, look: Look) -> None:
         report = json.loads(render("rdjson", replace(result, findings=result.findings[1:2]), look))
-        assert report == {
+        assert {
             "source": {"name": "torchlint", "url": "https://example.org/torchlint"},
             "severity": "WARNING",
             "diagnostics": [
@@ -188,20 +188,20 @@ class TestRdjson:
                     ],
                 }
             ],
-        }
+        } == report
 
     def test_columns_are_bytes(self, result: Any, look: Look) -> None:
         diagnostic = self.one(replace(result, findings=result.findings[:1]), look)
         expected = {"start": {"line": 3, "column": 66}, "end": {"line": 3, "column": 77}}
-        assert diagnostic["location"]["range"] == expected
+        assert expected == diagnostic["location"]["range"]
 
     def test_a_safe_fix_is_one_suggestion_of_whole_lines(self, result: Any, look: Look) -> None:
         diagnostic = self.one(replace(result, findings=result.findings[2:]), look)
-        assert diagnostic["suggestions"] == [
+        assert [
             {"range": {"start": {"line": 8}, "end": {"line": 10}}, "text": "    optimizer.zero_grad()"}
-        ]
+        ] == diagnostic["suggestions"]
         expected = {"start": {"line": 8, "column": 5}, "end": {"line": 10, "column": 6}}
-        assert diagnostic["location"]["range"] == expected
+        assert expected == diagnostic["location"]["range"]
 
     def test_several_edits_are_one_suggestion_and_the_diagnostic_covers_it(self, result: Any, look: Look) -> None:
         diagnostic = self.one(replace(result, findings=result.findings[1:2]), replace(look, unsafe=True))
@@ -219,20 +219,20 @@ class TestRdjson:
         fix = Fix("x", (Edit(0, 0, b"import torch\n"), Edit(60, 61, b"y")), "safe")
         diagnostic = self.one(make("\n" * 60 + "x\n", finding(61, 1, 61, 2, fix=fix)), look)
         assert "suggestions" not in diagnostic
-        assert diagnostic["location"]["range"]["start"] == {"line": 61, "column": 1}
+        assert {"line": 61, "column": 1} == diagnostic["location"]["range"]["start"]
 
     def test_lines_hold_the_same_diagnostics(self, result: Any, look: Look) -> None:
         lines = [json.loads(line) for line in render("rdjsonl", result, look).splitlines()]
         assert lines == json.loads(render("rdjson", result, look))["diagnostics"]
 
     def test_nothing(self, nothing: Any, look: Look) -> None:
-        assert json.loads(render("rdjson", nothing, look))["diagnostics"] == []
-        assert render("rdjsonl", nothing, look) == ""
+        assert [] == json.loads(render("rdjson", nothing, look))["diagnostics"]
+        assert "" == render("rdjsonl", nothing, look)
 
 
 class TestJunit:
     def test_a_suite_a_file_and_a_case_a_finding(self, result: Any, look: Look) -> None:
-        assert render("junit", replace(result, findings=result.findings[:1]), look) == (
+        assert (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
             '<testsuites name="torchlint" tests="1" skipped="0" failures="1" errors="0">\n'
             '    <testsuite name="/repo/examples/train.py" tests="1" skipped="0" errors="0" failures="1" package="torchlint">\n'
@@ -245,20 +245,20 @@ class TestJunit:
             "        </testcase>\n"
             "    </testsuite>\n"
             "</testsuites>\n"
-        )
+        ) == render("junit", replace(result, findings=result.findings[:1]), look)
 
     def test_odd_characters_keep_it_well_formed(self, make: Make, look: Look) -> None:
         odd = replace(finding(1, 1, 1, 2), path='a&"<.py', message='<b> & "c" \x00\x1b\ud800')
         case = ElementTree.fromstring(render("junit", make("x\n", odd), look))[0][0]
         failure = case.find("failure")
         assert failure is not None
-        assert (failure.get("message"), failure.text) == ('<b> & "c" ???', 'line 1, col 1, <b> & "c" ???')
+        assert ('<b> & "c" ???', 'line 1, col 1, <b> & "c" ???') == (failure.get("message"), failure.text)
 
     def test_nothing_is_one_passed_test(self, nothing: Any, look: Look) -> None:
         root = ElementTree.fromstring(render("junit", nothing, look))
-        assert root.attrib == {"name": "torchlint", "tests": "1", "skipped": "0", "failures": "0", "errors": "0"}
-        assert [case.attrib for case in root.iter("testcase")] == [
-            {"name": "No errors found", "classname": "torchlint"}
+        assert {"name": "torchlint", "tests": "1", "skipped": "0", "failures": "0", "errors": "0"} == root.attrib
+        assert [{"name": "No errors found", "classname": "torchlint"}] == [
+            case.attrib for case in root.iter("testcase")
         ]
 
 
@@ -269,16 +269,16 @@ class TestSarif:
 
     def test_the_frame(self, nothing: Any, look: Look) -> None:
         report = json.loads(render("sarif", nothing, look))
-        assert (report["$schema"], report["version"]) == ("https://json.schemastore.org/sarif-2.1.0.json", "2.1.0")
+        assert ("https://json.schemastore.org/sarif-2.1.0.json", "2.1.0") == (report["$schema"], report["version"])
         (run,) = report["runs"]
-        assert (run["columnKind"], run["results"], run["tool"]["driver"]["rules"]) == ("unicodeCodePoints", [], [])
+        assert ("unicodeCodePoints", [], []) == (run["columnKind"], run["results"], run["tool"]["driver"]["rules"])
 
     def test_rules_have_pages_and_indices(self, result: Any, look: Look) -> None:
         run = self.run(result, look)
         rules = run["tool"]["driver"]["rules"]
-        assert [rules[item["ruleIndex"]]["id"] for item in run["results"]] == ["TL405", "TL101", "TL402"]
+        assert ["TL405", "TL101", "TL402"] == [rules[item["ruleIndex"]]["id"] for item in run["results"]]
         page = "Reading a value waits for the GPU.\n\n## Bad\n\nx.item()"
-        assert rules[0] == {
+        assert {
             "id": "TL101",
             "name": "item-in-loop",
             "shortDescription": {"text": "Reading a value waits for the GPU."},
@@ -291,12 +291,12 @@ class TestSarif:
                 "precision": "high",
                 "problem.severity": "warning",
             },
-        }
+        } == rules[0]
 
     def test_a_code_without_page_is_described_by_its_name(self, make: Make, look: Look) -> None:
         event = replace(finding(1, 1, 1, 2), code="TLT02", name="graph-break")
         (rule,) = self.run(make("x\n", event), look)["tool"]["driver"]["rules"]
-        assert (rule["help"]["text"], rule["properties"]["tags"]) == ("graph break", ["performance", "pytorch"])
+        assert ("graph break", ["performance", "pytorch"]) == (rule["help"]["text"], rule["properties"]["tags"])
 
     def test_a_result_has_everything(self, result: Any, look: Look) -> None:
         item = self.run(result, look)["results"][1]
@@ -344,7 +344,7 @@ class TestSarif:
 
     def test_a_deletion_inserts_the_empty_text(self, result: Any, look: Look) -> None:
         change = self.run(result, look)["results"][2]["fixes"][0]["artifactChanges"][0]
-        assert [replacement["insertedContent"] for replacement in change["replacements"]] == [{"text": ""}]
+        assert [{"text": ""}] == [replacement["insertedContent"] for replacement in change["replacements"]]
 
     @pytest.mark.parametrize(
         ("path", "expected"),
@@ -359,7 +359,7 @@ class TestSarif:
         self, make: Make, look: Look, path: str, expected: dict[str, str]
     ) -> None:
         (item,) = self.run(make("x\n", replace(finding(1, 1, 1, 2), path=path)), look)["results"]
-        assert item["locations"][0]["physicalLocation"]["artifactLocation"] == expected
+        assert expected == item["locations"][0]["physicalLocation"]["artifactLocation"]
 
     def test_a_file_without_text_has_no_fingerprint(self, make: Make, look: Look) -> None:
         (item,) = self.run(make("x\n", replace(finding(1, 1, 1, 2), path="broken.py")), look)["results"]
@@ -409,10 +409,10 @@ LOREM = [*(f"a7f2ff13bc495cf2:{n}" for n in range(1, 7)), "a7f2ff1481e87703:1", 
 )
 def test_line_hashes_are_githubs(text: str, expected: list[str]) -> None:
     """The vectors of github/codeql-action, src/fingerprints.test.ts."""
-    assert line_hashes(text) == expected
+    assert expected == line_hashes(text)
 
 
 def test_paths_outside_the_working_directory_stay_absolute() -> None:
     look = Look(cwd=Path("/repo/examples"), root=Path("/repo"))
-    assert (look.path("/repo/b.py"), look.uri("/repo/b.py")) == ("/repo/b.py", "b.py")
-    assert (look.path("../b.py"), look.uri("/b.py")) == ("/repo/b.py", "/b.py")
+    assert ("/repo/b.py", "b.py") == (look.path("/repo/b.py"), look.uri("/repo/b.py"))
+    assert ("/repo/b.py", "/b.py") == (look.path("../b.py"), look.uri("/b.py"))
