@@ -186,11 +186,6 @@ def _pin_memory(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) ->
     return pinned
 
 
-@_handles(Tensor.record_stream)
-def _record_stream(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> None:
-    """Nothing runs late here, so no memory has to wait for a stream."""
-
-
 @_handles(torch.device)
 def _torch_device(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> torch.device:
     index = args[0] if args else kwargs.get("device", kwargs.get("type"))

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,12 +18,25 @@ from torchlint.trace.device_api import Patch
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
 
 
-def patches(gpu: VirtualGpu, modes: Callable[[], AbstractContextManager[object]]) -> Iterator[Patch]:
-    """`modes` puts the calling thread under the virtual GPU."""
+Scope = Callable[[], AbstractContextManager[object]]
+
+
+class Scopes(NamedTuple):
+    """How code gets under the virtual GPU and out of it."""
+
+    modes: Scope  # a new thread
+    functions: Scope  # Python called back by C++, which has taken the function mode off
+    plain: Scope  # for compilers
+
+
+def patches(gpu: VirtualGpu, scopes: Scopes) -> Iterator[Patch]:
     yield from _autocast()
     yield from _tensor_methods(gpu)
     yield from _storages(gpu)
-    yield from _threads(modes)
+    yield from _threads(scopes.modes)
+    yield from _saved_tensors(scopes.functions)
+    yield from _compilers(gpu, scopes.plain)
+    yield from _profiler(gpu)
     yield from _parallel(gpu)
     yield from _distributed(gpu)
     yield from _custom_kernels(gpu)
@@ -81,6 +94,7 @@ def _tensor_methods(gpu: VirtualGpu) -> Iterator[Patch]:
             gpu.unsupported("__cuda_array_interface__", "there is no device memory to share")
         raise AttributeError("Can't get __cuda_array_interface__ of a tensor that is not on a real GPU")
 
+    yield Patch(kind, "record_stream", lambda self, stream: None)  # nothing runs late, so no memory has to wait
     yield Patch(kind, "__repr__", shown)
     yield Patch(kind, "__format__", written)
     yield Patch(kind, "__deepcopy__", copied)
@@ -166,7 +180,7 @@ class Locations:
         yield Patch(torch.serialization, "save", counted)
 
 
-def _threads(modes: Callable[[], AbstractContextManager[object]]) -> Iterator[Patch]:
+def _threads(modes: Scope) -> Iterator[Patch]:
     """Modes belong to a thread; every thread that the program starts gets its own."""
     start = threading.Thread.start
 
@@ -181,6 +195,63 @@ def _threads(modes: Callable[[], AbstractContextManager[object]]) -> Iterator[Pa
         start(self)
 
     yield Patch(threading.Thread, "start", started)
+
+
+def _saved_tensors(functions: Scope) -> Iterator[Patch]:
+    """Hooks on saved tensors (activation checkpointing) ask where their tensors are."""
+    kind: Any = torch.autograd.graph.saved_tensors_hooks
+    init = kind.__init__
+
+    def under(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def call(value: Any) -> Any:
+            with functions():
+                return hook(value)
+
+        return call
+
+    def init_under(self: Any, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        init(self, under(pack_hook), under(unpack_hook))
+
+    yield Patch(kind, "__init__", init_under)
+
+
+def _compilers(gpu: VirtualGpu, plain: Scope) -> Iterator[Patch]:
+    """TorchScript, and FlexAttention with its own torch.compile inside, see plain tensors."""
+    import torch.nn.attention.flex_attention as flex
+
+    script, attention = torch.jit.script, flex.flex_attention
+
+    def scripted(*args: Any, **kwargs: Any) -> Any:
+        with plain():
+            return script(*args, **kwargs)
+
+    def flex_attention(query: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():
+            return attention(query, *args, **kwargs)
+        with plain():
+            result: Any = attention(query, *args, **kwargs)
+        if gpu.tags.is_cuda(query):
+            for tensor in result if isinstance(result, tuple) else (result,):
+                if isinstance(tensor, Tensor):
+                    gpu.tags.mark_cuda(tensor)
+        return result
+
+    yield Patch(torch.jit, "script", scripted)
+    yield Patch(flex, "flex_attention", flex_attention)
+
+
+def _profiler(gpu: VirtualGpu) -> Iterator[Patch]:
+    """A profile of the GPU is one of the host's side only."""
+    kind: Any = torch.autograd.profiler.profile
+    init = kind.__init__
+
+    def init_host(self: Any, *args: Any, **kwargs: Any) -> None:
+        if kwargs.pop("use_cuda", False) or kwargs.get("use_device") == "cuda":
+            gpu.unsupported("CUDA profiler", "only the host is profiled")
+            kwargs["use_device"] = None
+        init(self, *args, **kwargs)
+
+    yield Patch(kind, "__init__", init_host)
 
 
 def _parallel(gpu: VirtualGpu) -> Iterator[Patch]:

@@ -166,6 +166,7 @@ _MIXED = frozenset(
         "_has_same_storage_numel", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
     )  # fmt: skip
 )
+_JOINING = frozenset(_operators("cat", "stack"))
 _HOST_RESULTS = dict.fromkeys(_operators("_pack_padded_sequence", "_pad_packed_sequence"), 1)
 
 
@@ -178,9 +179,9 @@ def _refusal(name: str) -> RuntimeError:
 
 def _check_same_device(func: Any, device: Tensors, host: Tensors, args: Sequence[Any]) -> None:
     """Raise what a GPU raises; it takes a CPU tensor only if it is a scalar, and only to read from."""
-    if func.namespace != "aten" or func in _MIXED or func._schema.name.startswith("aten::_foreach"):
+    if func.namespace != "aten" or func in _MIXED or func._schema.name.startswith(("aten::_foreach", "aten::_nested")):
         return
-    if any(tensor.dim() for tensor in host):
+    if any(tensor.dim() for tensor in host) or func in _JOINING:
         raise _refusal(func._schema.name.removeprefix("aten::"))
     if func._schema.is_mutable:
         for argument, value in zip(func._schema.arguments, args, strict=False):

@@ -46,6 +46,11 @@ def _stack_at(position: int) -> TorchFunctionMode:
     return mode
 
 
+def has_function_mode(kind: type[TorchFunctionMode]) -> bool:
+    """Whether this thread is under a mode of that class now; a mode is not under itself."""
+    return any(isinstance(_stack_at(position), kind) for position in range(torch._C._len_torch_function_stack()))
+
+
 @contextlib.contextmanager
 def without_function_modes(hidden: Callable[[TorchFunctionMode], bool]) -> Iterator[None]:
     """Take those function modes off this thread's stack, and the default device if its mode is one of them."""

@@ -51,13 +51,17 @@ def virtual_gpu(recorder: Sink, *, compute: bool = True, target: str = "sm_90") 
         with DeviceOperators(gpu), DeviceFunctions(gpu):
             yield
 
+    def functions() -> contextlib.AbstractContextManager[object]:
+        return contextlib.nullcontext() if private.has_function_mode(DeviceFunctions) else DeviceFunctions(gpu)
+
+    scopes = libraries.Scopes(modes, functions, plain)
     locations = libraries.Locations(gpu)
     _gates = private.Gates(DeviceFunctions)
     with contextlib.ExitStack() as stack:
         stack.callback(streams.use, None)
         streams.use(gpu)
         stack.enter_context(device_api.patched(device_api.patches(gpu)))
-        stack.enter_context(device_api.patched(libraries.patches(gpu, modes)))
+        stack.enter_context(device_api.patched(libraries.patches(gpu, scopes)))
         stack.enter_context(device_api.patched(locations.saving()))
         stack.enter_context(private.grouped_by(gpu.device_of))
         libraries.entered(stack, locations)
