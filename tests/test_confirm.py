@@ -111,16 +111,16 @@ def test_a_refuted_finding_drops_to_info() -> None:
 def test_a_synchronization_every_step() -> None:
     events = [at(5, step=step) for step in range(8)]
 
-    assert verdict(finding(), *events) == Evidence("confirmed", "item 1 a step (6 of 6 steps)", 1.0)
+    assert verdict(finding(), *events) == Evidence("confirmed", "`item`, 1 a step (6 of 6 steps)", 1.0)
 
 
 def test_counts_are_per_step() -> None:
-    assert verdict(finding(), at(5, step=3, count=3)) == Evidence("confirmed", "item 0.5 a step (1 of 6 steps)", 0.5)
+    assert verdict(finding(), at(5, step=3, count=3)) == Evidence("confirmed", "`item`, 0.5 a step (1 of 6 steps)", 0.5)
 
 
 def test_any_line_of_the_statement_counts() -> None:
     assert verdict(finding(line=3, statement=(3, 5)), at(5)) == Evidence(
-        "confirmed", "item 0.17 a step (1 of 6 steps)", 1 / 6
+        "confirmed", "`item`, 0.17 a step (1 of 6 steps)", 1 / 6
     )
 
 
@@ -128,16 +128,16 @@ def test_the_library_line_is_told() -> None:
     event = at(5, data={"via": "torch/nn/functional.py:10 f"})
 
     assert verdict(finding(), event, done=3) == Evidence(
-        "confirmed", "item 1 a step (1 of 1 steps), inside torch/nn/functional.py:10 f", 1.0
+        "confirmed", "`item`, 1 a step (1 of 1 steps), inside torch/nn/functional.py:10 f", 1.0
     )
 
 
 def test_what_follows_the_last_step_is_no_part_of_any() -> None:
-    assert verdict(finding(), at(5, step=8, count=4)) == Evidence("confirmed", "item 4 times after the last step")
+    assert verdict(finding(), at(5, step=8, count=4)) == Evidence("confirmed", "`item`, 4 times after the last step")
 
 
 def test_a_run_without_steps_is_counted_whole() -> None:
-    assert verdict(finding(), at(5, step=0, count=4), done=0) == Evidence("confirmed", "item 4 in all", 4.0)
+    assert verdict(finding(), at(5, step=0, count=4), done=0) == Evidence("confirmed", "`item`, 4 in all", 4.0)
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ def test_worst_first() -> None:
         ("TLT02", 3, "warning", "Graph break GB0170: branch. The whole function runs eagerly."),
         ("TLT02", 4, "warning", "Graph break GB0124: print. Remove it."),
         ("TLT03", 3, "warning", "Recompiled: size mismatch."),
-        ("TLT01", 4, "warning", "The host waits for the device: item 1 a step (1 of 6 steps)."),
-        ("TLT06", 1, "warning", "The host waits for a copy: .cpu() 1 a step (1 of 6 steps), 683 B."),
-        ("TLT01", 5, "info", "The host waits for the device: item 0.17 a step (1 of 6 steps)."),
+        ("TLT01", 4, "warning", "The host waits for the device: `item`, 1 a step (1 of 6 steps)."),
+        ("TLT06", 1, "warning", "The host waits for a copy: `.cpu()`, 1 a step (1 of 6 steps), 683 B."),
+        ("TLT01", 5, "info", "The host waits for the device: `item`, 0.17 a step (1 of 6 steps)."),
     ]
 
 

@@ -144,6 +144,21 @@ def confirm(findings: Iterable[Finding], events: Iterable[Event], confirmed_by: 
     return [_judged(finding, index, confirmed_by.get(finding.code, ())) for finding in findings]
 
 
+def judge(findings: Iterable[Finding], events: Iterable[Event]) -> list[Finding]:
+    """The findings with their verdicts; those of preview and opt-in rules are left only if they are confirmed."""
+    from .rule import load
+
+    rules = load()
+    judged = confirm(findings, events, {code: rule.confirmed_by for code, rule in rules.items()})
+    return [
+        finding
+        for finding in judged
+        if (rule := rules.get(finding.code)) is None
+        or rule.set == "default"
+        or (finding.evidence is not None and finding.evidence.verdict == "confirmed")
+    ]
+
+
 class _Index:
     def __init__(self, events: Sequence[Event]) -> None:
         self.steady = Steady.of(events)
@@ -210,16 +225,19 @@ def _proof(matching: Sequence[Event], steady: Steady) -> Evidence:
     inside = [event for event in matching if steady.holds(event)]
     if not inside:
         total = sum(event.count for event in matching)
-        return Evidence("confirmed", f"{first.name} {total} times after the last step")
+        return Evidence("confirmed", f"`{first.name}`, {total} times after the last step")
     row = _row(inside, len(steady))
     return Evidence("confirmed", _what(row, steady, sorted({event.name for event in inside})), row.count)
 
 
 def _what(row: Row, steady: Steady, names: Sequence[str]) -> str:
+    event = row.event
+    said = ", ".join(f"`{name}`" for name in names if name) or event.kind
+    how = f" ({event.detail})" if event.kind in _COPIES and event.detail else ""
+    rate = "in all" if steady.whole else f"a step ({row.steps} of {len(steady)} steps)"
     size = f", {bytes_text(row.size)}" if row.size else ""
     via = f", inside {row.via}" if row.via else ""
-    rate = "in all" if steady.whole else f"a step ({row.steps} of {len(steady)} steps)"
-    return f"{', '.join(filter(None, names)) or row.event.kind} {number(row.count)} {rate}{size}{via}"
+    return f"{said}{how}, {number(row.count)} {rate}{size}{via}"
 
 
 def number(value: float) -> str:

@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     traced = tracing.trace(replace(job, watch=_watch(findings)))
     _complain(traced)
     _write(options.events, "".join(event.to_json() + "\n" for event in traced.events))
-    judged = _judged(findings, traced)
+    judged = confirm.judge(findings, traced.events) if findings else []
     from torchlint.report import Look, trace
 
     report = trace.Report(
@@ -162,7 +162,8 @@ def _lint(entry: str) -> list[Finding]:
     folder = Path(entry).parent if Path(entry).is_file() else Path.cwd()
     settings = config.load(list(rule.load().values()), {"preview": True}, cwd=folder)
     files = discover.discover([folder], settings).files
-    return list(lint.lint(files, settings).findings)
+    context = discover.ProjectFiles(discover.project_root(folder), files, settings)
+    return list(lint.lint(files, settings, context=context).findings)
 
 
 def _watch(findings: Sequence[Finding]) -> dict[str, tuple[int, ...]]:
@@ -173,20 +174,3 @@ def _watch(findings: Sequence[Finding]) -> dict[str, tuple[int, ...]]:
         first, last = lines(finding)
         watch.setdefault(str(Path(finding.path).resolve()), set()).update(range(first, last + 1))
     return {path: tuple(sorted(numbers)) for path, numbers in watch.items()}
-
-
-def _judged(findings: Sequence[Finding], traced: Trace) -> list[Finding]:
-    if not findings:
-        return []
-    from torchlint import confirm, rule
-
-    rules = rule.load()
-    proofs = {code: found.confirmed_by for code, found in rules.items()}
-    judged = confirm.confirm(findings, traced.events, proofs)
-    return [
-        finding
-        for finding in judged
-        if finding.code not in rules
-        or rules[finding.code].set == "default"
-        or (finding.evidence is not None and finding.evidence.verdict == "confirmed")
-    ]
