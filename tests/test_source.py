@@ -51,6 +51,10 @@ def test_bytes_outside_the_declared_encoding_are_told_with_their_place() -> None
     assert expected == raised(b"# coding: ascii\n# caf\xe9\n")
 
 
+def test_an_encoding_with_an_error_of_its_own_is_told() -> None:
+    assert raised(b"# coding: idna\n.xn--a--\n")[0].startswith("not IDNA: ")
+
+
 def test_a_cookie_after_code_is_a_comment() -> None:
     assert "utf-8" == Source.of("a.py", b"x = 1\n# coding: latin-1\n").encoding
 
@@ -191,6 +195,14 @@ def test_deep_nesting_is_an_error_and_no_crash() -> None:
     code = "".join(f"{' ' * level}if x:\n" for level in range(depth)) + " " * depth + "pass\n"
 
     assert raised(code.encode())[0].startswith(("too many levels of indentation", "nested too deeply"))
+
+
+def test_a_long_chain_is_parsed_or_an_error() -> None:
+    source = Source.of("a.py", b"x" + b".a" * 50_000)
+    try:
+        source.parse()
+    except SourceError as error:  # Python 3.11 and later
+        assert "nested too deeply to be parsed" == str(error)
 
 
 def test_warnings_of_the_parsed_code_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:

@@ -219,12 +219,33 @@ def test_the_standard_library_joins() -> None:
         assert [] == missed(read), path.name
 
 
-def test_a_long_chain_of_operators_is_refused_or_joined() -> None:
-    read = tree("x = " + " + ".join(["a"] * 500) + "\n")
-    (sum_, chain) = first(read, ast.BinOp)
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = " + " + ".join(["a"] * 500),
+        "x = " + " or ".join(["a"] * 20_000),
+        "x = a" + ".b" * 500,
+        "if a: pass\n" + "elif b: pass\n" * 500,
+        "if a:\n"
+        + "".join(f"{' ' * depth}if a:\n" for depth in range(1, 90))
+        + " " * 90
+        + "x = "
+        + "(a, " * 120
+        + ")" * 120,
+    ],
+    ids=["sum", "or", "attribute", "elif", "blocks"],
+)
+def test_nesting_that_would_crash_libcst_is_refused(code: str) -> None:
+    read = tree(code + "\n")
 
-    with pytest.raises(LookupError):
-        read.node(sum_, chain)
+    with pytest.raises(LookupError, match=r"no libcst node for ast.\w+ at \(1, 1\)"):
+        read.node(read.module.body[0], read.module.body[:1])
+
+
+def test_a_long_list_is_not_deep() -> None:
+    read = tree("x = [" + "1, " * 2_000 + "]\n")
+
+    assert 6_006 == len(read.code(read.node(read.module.body[0], read.module.body[:1])))
 
 
 def test_a_statement_that_libcst_cannot_read_is_refused_and_its_parts_are_not() -> None:

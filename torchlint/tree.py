@@ -46,6 +46,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 """The libcst classes of each `ast` class. A tuple without parentheses in a subscript has none."""
 
 _IN_FSTRINGS = sys.version_info >= (3, 12)  # before, `ast` gives wrong positions inside f-strings
+_DEEPEST = 200  # libcst takes a few frames a level, and beyond some thousand levels the process crashes
 _LONE_CR = re.compile(r"\r(?!\n)")
 _NEWLINE = re.compile(r"\r\n?|\n")
 _KEYWORD = re.compile(r"\s*(\w+)\s*=(?!=)")
@@ -68,6 +69,8 @@ class _Recorder:
         self._start = self._spans.at
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None:
+            return
         spans = self._spans.spans
         start = spans[self._start_node][0] if self._start_node is not None else self._start
         end = spans[self._end_node][1] if self._end_node is not None else self._spans.at
@@ -231,6 +234,8 @@ class Tree:
         """Parse a statement, or its header if not `whole`; None if libcst can't, or if it does not write the same text again."""
         import libcst
 
+        if _depth(home, inner=whole) > _DEEPEST:
+            return None
         region = (b"", 0, len(self.source.data), b"") if isinstance(home, ast.Module) else self._region(home, whole)
         if region is None:
             return None
@@ -444,3 +449,15 @@ def _walk(home: ast.AST, *, inner: bool) -> Iterator[ast.AST]:
         yield node
         if _IN_FSTRINGS or not isinstance(node, ast.JoinedStr):
             todo += [child for child in ast.iter_child_nodes(node) if inner or not isinstance(child, ast.stmt)]
+
+
+def _depth(home: ast.AST, *, inner: bool) -> int:
+    """How deeply libcst nests what is in a statement: `a or b or c` is flat in `ast` only."""
+    deepest = 0
+    todo = [(home, 1)]
+    while todo:
+        node, depth = todo.pop()
+        depth += len(node.values) if isinstance(node, ast.BoolOp) else 1
+        deepest = max(deepest, depth)
+        todo += [(child, depth) for child in ast.iter_child_nodes(node) if inner or not isinstance(child, ast.stmt)]
+    return deepest
