@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -185,6 +186,15 @@ class TestCheck:
             "check", "empty"
         )
 
+    def test_an_unreadable_directory_is_a_warning(
+        self, engine: Engine, torchlint: Torchlint, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def scandir(path: str) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(os, "scandir", scandir)
+        assert "warning: .: Permission denied; nothing in it was looked at\n" in torchlint("check").err
+
     def test_the_other_files_of_the_project_are_its_context(
         self, engine: Engine, torchlint: Torchlint, project: Path
     ) -> None:
@@ -336,7 +346,7 @@ class TestFix:
 
     def test_show_fixes(self, engine: Engine, torchlint: Torchlint, monkeypatch: pytest.MonkeyPatch) -> None:
         engine.fixed = {"a.py": Counter({"TL101": 1})}
-        monkeypatch.setattr("torchlint.report.summary.pages", lambda: RULES)
+        monkeypatch.setattr("torchlint.report.summary.load", lambda: RULES)
         assert (
             "\nFixed 1 error:\n- a.py:\n    1 \N{MULTIPLICATION SIGN} TL101 (item-in-loop)\n\n"
             "Found 1 error (1 fixed, 0 remaining).\n"
@@ -522,6 +532,17 @@ class TestVersion:
         assert torchlint("--version").out == torchlint("-V").out == text
         version = json.loads(torchlint("version", "--output-format", "json").out)["version"]
         assert f"torchlint {version}\n" == text
+
+    def test_tells_the_torch_that_is_installed(self, torchlint: Torchlint, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = metadata.version
+
+        def version(name: str) -> str:
+            if name == "torch":
+                raise metadata.PackageNotFoundError(name)
+            return real(name)
+
+        monkeypatch.setattr(metadata, "version", version)
+        assert json.loads(torchlint("version", "--output-format", "json").out)["torch"] is None
 
 
 @pytest.mark.parametrize("command", ["check", "fix", "rule", "version"])

@@ -280,6 +280,7 @@ class TestMistakes:
             ('select = [""]\n', "1: Unknown rule selector `` in `select`"),
             ("fix = true\nfix = [\n", "2: Invalid"),
             ("[tool\n", "1: Expected ']'"),
+            ("fix = true\n# end\nselect = [", "3: "),
             ('extend = "gone.toml"\n', "1: `extend` names "),
         ],
     )

@@ -211,6 +211,9 @@ class TestProject:
         below.mkdir(parents=True)
         assert project == project_root(below)
 
+    def test_nothing_marked_is_no_project(self, project: Path) -> None:
+        assert project_root(project) is None
+
     def test_the_home_directory_is_no_project(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (project / ".git").mkdir()
         (project / "a").mkdir()
@@ -221,6 +224,11 @@ class TestProject:
         plant("a.py", "b.py", "c/d.py")
         others = ProjectFiles(project, [Path("b.py")], replace(SETTINGS, root=project))
         assert (2, ["a.py", "c/d.py"]) == (len(others), [str(path) for path in others])
+
+    def test_they_can_be_indexed(self, project: Path) -> None:
+        plant("a.py", "b.py", "c.py")
+        others = ProjectFiles(project, [Path("b.py")], replace(SETTINGS, root=project))
+        assert (Path("c.py"), (Path("a.py"),)) == (others[1], others[:1])
 
     def test_nobody_walks_before_they_are_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(discovery, "discover", None)

@@ -179,13 +179,9 @@ def _parse(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        at = re.fullmatch(
-            r"(?P<why>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", str(error)
-        )
-        if at is None:
-            raise ConfigError(f"{name}: {error}") from None
-        line = at["line"] or len(text.splitlines())
-        raise ConfigError(f"{name}:{line}: {at['why']}") from None
+        why, _, place = str(error).partition(" (at ")
+        line = re.match(r"line (\d+)", place)  # otherwise it says: end of document
+        raise ConfigError(f"{name}:{line[1] if line else len(text.splitlines())}: {why}") from None
 
 
 def load(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .config import Settings
 from .failure import Failure
@@ -75,7 +75,7 @@ class ProjectFiles(Sequence[Path]):
         files = discover([self._root], self._settings).files
         return tuple(path for path in files if os.path.abspath(path) not in linted)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # two overloads for a tuple's own
+    def __getitem__(self, index: Any) -> Any:
         return self._files[index]
 
     def __len__(self) -> int:

@@ -111,7 +111,7 @@ def known_rules(monkeypatch: pytest.MonkeyPatch) -> None:
         "TL405": FakePage("unfused-optimizer", "One kernel does for all.", "optimizer"),
     }
     for module in (summary, sarif):
-        monkeypatch.setattr(module, "pages", lambda: pages)
+        monkeypatch.setattr(module, "load", lambda: pages)
     for module in (report, rdjson, sarif):
         monkeypatch.setattr(module, "home", lambda: "https://example.org/torchlint")
 

@@ -342,6 +342,10 @@ class TestSarif:
             },
         }
 
+    def test_a_notebooks_cell_is_a_property(self, make: Make, look: Look) -> None:
+        (item,) = self.run(make("x\n", finding(1, 1, 1, 2, cell=3)), look)["results"]
+        assert {"cell": 3} == item["properties"]
+
     def test_a_deletion_inserts_the_empty_text(self, result: Any, look: Look) -> None:
         change = self.run(result, look)["results"][2]["fixes"][0]["artifactChanges"][0]
         assert [{"text": ""}] == [replacement["insertedContent"] for replacement in change["replacements"]]

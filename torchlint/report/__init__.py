@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from torchlint.finding import Finding, Fix
 from torchlint.source import Source
@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
 TEXT = ("full", "concise", "grouped")
 """The formats for people: a summary follows them."""
-
-
-class Page(Protocol):
-    """What a report says of a rule beside its findings."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def doc(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def category(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -86,14 +73,6 @@ def render(name: str, result: Result, look: Look) -> str:
     module = importlib.import_module(f".{name.replace('-', '_')}", __name__)
     text: str = module.render(result, look)
     return text
-
-
-@cache
-def pages() -> dict[str, Page]:
-    """What is known of each rule, by code."""
-    from torchlint.rule import load
-
-    return dict(load())
 
 
 @cache

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from torchlint.finding import Edit, Finding
+from torchlint.rule import load
 from torchlint.source import Source
 
-from . import Look, home, page_url, pages
+from . import Look, home, page_url
 
 if TYPE_CHECKING:
     from torchlint.lint import Result
@@ -51,7 +52,7 @@ def _driver(examples: list[Finding]) -> dict[str, Any]:
 
 def _rule(finding: Finding) -> dict[str, Any]:
     """A rule's descriptor; without its page for a code that has none (an event no finding foresaw)."""
-    page = pages().get(finding.code)
+    page = load().get(finding.code)
     summary = page.summary if page else finding.name.replace("-", " ")
     url = page_url(finding.name)
     return {

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from . import Look, pages, plural
+from torchlint.rule import load
+
+from . import Look, plural
 from .paint import Paint
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def fixes(fixed: Mapping[str, Counter[str]], look: Look) -> str:
     if not total:
         return ""
     paint = Paint(look)
-    known = pages()
+    known = load()
     wide = max(len(str(count)) for counts in fixed.values() for count in counts.values())
     lines = [f"\nFixed {plural(total, 'error')}:\n"]
     for path, counts in sorted(fixed.items()):
