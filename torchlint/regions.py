@@ -21,6 +21,13 @@ STOPS = frozenset(
     substitute_in_graph disallow_in_graph jit_ignore""".split()
 )
 MAX_FUNCTIONS = 2000
+# Options that change what breaks the graph; an assignment, a keyword of `config.patch`, a key of its dict, an environment variable.
+OPTION = re.compile(
+    rb"\b(?:TORCHDYNAMO_)?(capture_scalar_outputs|capture_dynamic_output_shape_ops|allow_rnn|trace_autograd_ops|"
+    rb"compiled_autograd|allow_unspec_int_on_nn_module|reorderable_logging_functions|ignore_logging_functions|"
+    rb"ignore_logger_methods)\b(?:['\"]?\]?\s*[=:,]\s*['\"]?(?:True|1)|\.(?:add|update)|\s*\|?=\s*\{)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,6 +132,13 @@ class Regions:
             str(options.get("mode") or ""),
             root,
         )
+
+    @cached_property
+    def options(self) -> frozenset[str]:
+        """The options of `torch._dynamo.config` that a file of the project turns on or adds to."""
+        sources = filter(None, map(self.project.source, self.project.paths))
+        found = {option for source in sources if b"torch" in source.data for option in OPTION.findall(source.data)}
+        return frozenset(option.decode().lower() for option in found)
 
     @cached_property
     def functions(self) -> dict[Function, Region]:

@@ -161,6 +161,16 @@ class Site:
         return self.analysis.regions.at(self.function, self.target)
 
     @property
+    def rare(self) -> bool:
+        """Whether its function keeps the place from most calls: a throttle, a flag for debugging, a way to an exception."""
+        return self.analysis.steps.guarded(self.function, self.target, None) in ("throttled", "cold")
+
+    @property
+    def dynamo_options(self) -> frozenset[str]:
+        """The options of `torch._dynamo.config` that the project turns on or adds to."""
+        return self.analysis.regions.options
+
+    @property
     def in_forward(self) -> bool:
         """Whether the place stands in the `forward` of an nn.Module."""
         function = self.function
