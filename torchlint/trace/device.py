@@ -44,8 +44,10 @@ class VirtualGpu:
         self.properties = properties
         self.compute = compute
         self.tags: DeviceTags = tags
-        self._pid = os.getpid()
+        self.forked = False  # in a child made by fork CUDA is unusable, and nothing is recorded
         self._local = threading.local()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._in_child)
 
     @property
     def thread(self) -> Thread:
@@ -55,10 +57,8 @@ class VirtualGpu:
             thread = self._local.thread = Thread()
         return thread
 
-    @property
-    def forked(self) -> bool:
-        """In a child process made by fork CUDA is unusable, and nothing is recorded."""
-        return os.getpid() != self._pid
+    def _in_child(self) -> None:
+        self.forked = True
 
     def sync(self, name: str, count: int = 1) -> None:
         """Record that the host waits; silent while the virtual GPU itself is at work."""

@@ -28,8 +28,6 @@ _SCALAR_READS = {
     Tensor.__complex__: "complex",
     Tensor.__index__: "index",
     Tensor.__getitem__: "index",
-    torch.allclose: "allclose",
-    Tensor.allclose: "allclose",
 }
 _FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchlint.trace import private
 from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
+from torchlint.trace.private import no_function_modes
+from torchlint.trace.tags import Survey
 
 Tensors = list[torch.Tensor]
 SET_ITEM = "setitem"  # `x[i] = tensor`
@@ -34,7 +36,6 @@ class Call(NamedTuple):
     thread: Thread
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
-    host: Tensors
 
     def argument(self, position: int, name: str, default: object = None) -> Any:
         return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
@@ -51,6 +52,7 @@ _ALWAYS = {
     "unique_consecutive": _operators("unique_consecutive", "unique_dim_consecutive"),
     "bincount": _operators("bincount"),
     "equal": _operators("equal"),
+    "allclose": _operators("allclose"),
     "normal": _operators("normal.Tensor_Tensor", "normal.float_Tensor"),  # checks that std >= 0
     "linalg": _operators("_linalg_check_errors"),
     "to_sparse": _operators("_to_sparse", "_to_sparse.sparse_dim", "_to_sparse_csr"),
@@ -177,7 +179,7 @@ def _refusal(name: str) -> RuntimeError:
     )
 
 
-def _check_same_device(func: Any, device: Tensors, host: Tensors, args: Sequence[Any]) -> None:
+def _check_same_device(func: Any, host: Tensors, args: Sequence[Any]) -> None:
     """Raise what a GPU raises; it takes a CPU tensor only if it is a scalar, and only to read from."""
     if func.namespace != "aten" or func in _MIXED or func._schema.name.startswith(("aten::_foreach", "aten::_nested")):
         return
@@ -253,13 +255,17 @@ class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def ignore_compile_internals(cls) -> bool:
         return True
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:  # else each operator passes through a wrapper; compiled code never gets here
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
         if self._thread.paused or self._gpu.forked:
             return func(*args, **kwargs)
-        with private.no_function_modes():
+        with no_function_modes():
             return self._run(func, args, kwargs)
 
     def _run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -267,24 +273,24 @@ class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if kwargs:
             inputs += _tensors(kwargs.values())
         tags = self._gpu.tags
-        device, undecided, host = tags.survey(inputs)
-        if not device:
+        survey = tags.survey(inputs)
+        if not survey.device:
             result = func(*args, **kwargs)
-            if undecided or not inputs:
-                for tensor in _tensors(result if isinstance(result, (list, tuple)) else (result,)):
-                    if not any(tags.same_storage(tensor, one) for one in host):
+            if survey.undecided or not inputs:
+                for tensor in _results(result):
+                    if not survey.holds(tensor):
                         tags.mark_undecided(tensor)
             return result
-        for tensor in undecided:
+        for tensor in survey.undecided:
             tags.mark_cuda(tensor)
-        if isinstance(func, torch._ops.OpOverload):
-            if host:
-                _check_same_device(func, device, host, args)
+        if isinstance(func, OpOverload):
+            if survey.host:
+                _check_same_device(func, survey.host, args)
             rule = _RULES.get(func)
             if rule is not None:
-                rule(Call(self._gpu, self._thread, args, kwargs, host))
+                rule(Call(self._gpu, self._thread, args, kwargs))
         result = self._compute(func, args, kwargs)
-        self._place(func, result, inputs, device)
+        self._place(func, result, inputs, survey)
         return result
 
     def _compute(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -297,24 +303,24 @@ class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._gpu.unsupported(str(func), "no kernel for the CPU")
             raise
 
-    def _place(self, func: Any, result: Any, inputs: Tensors, device: Tensors) -> None:
+    def _place(self, func: Any, result: Any, inputs: Tensors, survey: Survey) -> None:
         """Results are on the device, but for memory of an input, which stays where it is."""
         tags = self._gpu.tags
-        if isinstance(result, torch.Tensor):
-            results = [result]
-        elif isinstance(result, (list, tuple)):
-            results = _tensors(result)
-        else:
-            return
-        pairwise = len(device) < len(inputs) and getattr(func, "_schema", None) is not None
-        if pairwise and func._schema.name.startswith("aten::_foreach") and len(results) == len(inputs[: len(results)]):
-            for tensor, source in zip(results, inputs, strict=False):
-                if tags.is_cuda(source):
-                    tags.mark_cuda(tensor)
-            return
+        results = _results(result)
+        if survey.host and len(results) > 1 and _name(func).startswith("aten::_foreach"):
+            results = [made for made, source in zip(results, inputs, strict=False) if tags.is_cuda(source)]
         host_result = _HOST_RESULTS.get(func, -1)
         for position, tensor in enumerate(results):
-            if position == host_result or tags.is_cuda(tensor) or any(tensor is one for one in inputs):
-                continue
-            if not any(tags.same_storage(tensor, one) for one in inputs):
+            if position != host_result and not survey.holds(tensor):
                 tags.mark_cuda(tensor)
+
+
+def _results(result: object) -> Tensors:
+    if isinstance(result, torch.Tensor):
+        return [result]
+    return _tensors(result) if isinstance(result, (list, tuple)) else []
+
+
+def _name(func: Any) -> str:
+    """`aten::add`; a higher-order operator has no schema, but a name."""
+    return str(func._schema.name) if isinstance(func, OpOverload) else str(func)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
 
@@ -31,6 +32,19 @@ def _key(tensor: torch.Tensor) -> int:
         return key
     except (RuntimeError, NotImplementedError):
         return 0
+
+
+class Survey(NamedTuple):
+    """The inputs of an operator, by where they are."""
+
+    device: list[torch.Tensor]
+    undecided: list[torch.Tensor]
+    host: list[torch.Tensor]
+    memory: set[int]
+
+    def holds(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor is one of them or shares its memory with one."""
+        return (_key(tensor) or id(tensor)) in self.memory
 
 
 class DeviceTags:
@@ -65,7 +79,7 @@ class DeviceTags:
 
     def mark_cuda(self, tensor: torch.Tensor) -> None:
         """The tensor's memory is on the virtual GPU from now on."""
-        if tensor.device.type == "meta":
+        if tensor.is_meta:
             return
         key = _key(tensor)
         if not key:
@@ -108,24 +122,20 @@ class DeviceTags:
             with self._lock:
                 self._pinned[key] = self._tag(tensor, key, self._unpinned)
 
-    def survey(self, tensors: Iterable[torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
-        """The tensors on the device, those undecided, and those of the host."""
-        device: list[torch.Tensor] = []
-        undecided: list[torch.Tensor] = []
-        host: list[torch.Tensor] = []
+    def survey(self, tensors: Iterable[torch.Tensor]) -> Survey:
+        """Where each of the tensors is."""
+        survey = Survey([], [], [], set())
         tags = self._tags
         for tensor in tensors:
             key = _key(tensor)
+            survey.memory.add(key or id(tensor))
             if key:
                 tag = tags.get(key)
-                (host if tag is None else device if tag.on_device else undecided).append(tensor)
+                found = survey.host if tag is None else survey.device if tag.on_device else survey.undecided
             else:
-                (device if getattr(tensor, _ATTRIBUTE, False) else host).append(tensor)
-        return device, undecided, host
-
-    def same_storage(self, one: torch.Tensor, other: torch.Tensor) -> bool:
-        key = _key(one)
-        return key != 0 and key == _key(other)
+                found = survey.device if getattr(tensor, _ATTRIBUTE, False) else survey.host
+            found.append(tensor)
+        return survey
 
     def reset_peak(self) -> None:
         self.peak = self.allocated
