@@ -18,12 +18,13 @@ from torch.nn.modules import module as modules
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from torchlint.event import Event
 from torchlint.trace import private_inductor as private
 from torchlint.trace.breaks import EventSink, Frame, TraceLog, reading_trace_log
 from torchlint.trace.codegen import CodegenFailure, GeneratedGraph, Kernel, TritonGenerator, count_operators
-from torchlint.trace.dynamo_device import HardCodedDevices, cuda_in_dynamo
+from torchlint.trace.dynamo_device import EagerParts, cuda_in_dynamo, host_outputs
 from torchlint.trace.tags import tags
 
 Call = Callable[..., Any]
@@ -44,8 +45,10 @@ def compile_recording(
         keep.mkdir(parents=True, exist_ok=True)
     private.import_inductor()
     device: _PlainDevice = _VirtualDevice() if virtual else _PlainDevice()
-    torch._dynamo.reset()
     with ExitStack() as stack:
+        stack.enter_context(private.resettable())
+        torch._dynamo.reset()
+        private.register_dynamo_handlers()
         stack.callback(torch._dynamo.reset)
         log = stack.enter_context(reading_trace_log(recorder))
         what_if = _WhatIf(recorder) if whatif else None
@@ -71,29 +74,46 @@ class _PlainDevice:
     def in_dynamo(self) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def carry(self, inputs: object, outputs: object) -> None:
+    def carry(self, inputs: object, outputs: object, host: frozenset[int] = frozenset()) -> None:
         """Outputs are already where they say."""
+
+    def host_outputs(self, graph: Any) -> frozenset[int]:
+        return frozenset()
+
+
+def _gpu_in_use() -> bool:
+    return tags.allocated > 0
 
 
 class _VirtualDevice(_PlainDevice):
     """Tensors are CPU tensors that answer as `cuda:0`; compiled regions see them plain."""
 
+    def __init__(self) -> None:
+        self._on_host = WeakTensorKeyDictionary()
+
     @contextmanager
     def plain(self) -> Iterator[None]:
         from torchlint.trace.virtual import plain
 
-        with plain(), HardCodedDevices():  # type: ignore[no-untyped-call]
+        with plain(), EagerParts(_gpu_in_use):
             yield
 
     def in_dynamo(self) -> AbstractContextManager[object]:
-        return cuda_in_dynamo(lambda: tags.allocated > 0)
+        return cuda_in_dynamo(_gpu_in_use)
 
-    def carry(self, inputs: object, outputs: object) -> None:
-        """Outputs are on the virtual GPU if an input is: what happened in between was out of its sight."""
+    def carry(self, inputs: object, outputs: object, host: frozenset[int] = frozenset()) -> None:
+        """Outputs are on the virtual GPU if an input is, but for those at the positions `host`."""
         if any(isinstance(leaf, torch.Tensor) and tags.is_cuda(leaf) for leaf in tree_leaves(inputs)):
-            for leaf in tree_leaves(outputs):
-                if isinstance(leaf, torch.Tensor):
+            for position, leaf in enumerate(tree_leaves(outputs)):
+                if not isinstance(leaf, torch.Tensor):
+                    continue
+                if position in host:
+                    self._on_host[leaf] = True
+                elif leaf not in self._on_host:
                     tags.mark_cuda(leaf)
+
+    def host_outputs(self, graph: Any) -> frozenset[int]:
+        return host_outputs(graph)
 
 
 # --- compiled regions --------------------------------------------------------------------------------------------
@@ -142,7 +162,7 @@ class _Regions:
         self._device = device
         self._keep = keep
         self._what_if = what_if
-        self._depth = 0
+        self._running = False
         self._graphs: list[_Graph] = []
         self._names: dict[str, int] = {}
 
@@ -150,14 +170,15 @@ class _Regions:
         """A compiled callable: it runs with plain tensors and tells its breaks at the end of the outermost call."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            self._depth += 1
+            if self._running:  # called from another one
+                return compiled(*args, **kwargs)
+            self._running = True
             try:
                 with self._device.plain(), self._what_if.suspended() if self._what_if else nullcontext():
                     outputs = compiled(*args, **kwargs)
             finally:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._log.flush()
+                self._running = False
+                self._log.flush()
             self._device.carry((args, kwargs), outputs)
             return outputs
 
@@ -178,14 +199,14 @@ class _Regions:
                 self._tell_failure(place, name, failure)
         forward = self._graph(name, place, codes.get(False), count_operators(graph))
         backward = self._graph(f"{name} backward", place, codes[True]) if True in codes else None
-        return self._counted(graph.forward, forward, backward)
+        return self._counted(graph.forward, forward, backward, self._device.host_outputs(graph))
 
     def other_backend(self, graph: Any, inputs: Sequence[Any], backend: str, original: private.Backend) -> Call:
         """A backend that the user chose runs as it is; its kernels are its own affair."""
         place, name = self._name()
         self._log.graph_made(graph)
         forward = self._graph(name, place, None, count_operators(graph), backend)
-        return self._counted(original(graph, inputs), forward, None)
+        return self._counted(original(graph, inputs), forward, None, self._device.host_outputs(graph))
 
     def _name(self) -> tuple[Frame, str]:
         compile_id = private.current_compile_id()
@@ -244,13 +265,13 @@ class _Regions:
 
     # counting
 
-    def _counted(self, run: Call, forward: _Graph, backward: _Graph | None) -> Call:
+    def _counted(self, run: Call, forward: _Graph, backward: _Graph | None, host: frozenset[int]) -> Call:
         def execute(*inputs: Any) -> Any:
             self._count(forward)
             outputs = run(*inputs)
             if backward is not None:
                 self._count_backward(backward, inputs, outputs)
-            self._device.carry(inputs, outputs)
+            self._device.carry(inputs, outputs, host)
             return outputs
 
         return execute

@@ -82,6 +82,37 @@ def graph_break_registry() -> dict[str, list[dict[str, object]]]:
     return registry
 
 
+def has_gpu() -> bool:
+    """Is there a real CUDA device, whatever the virtual GPU answers?"""
+    return bool(getattr(torch._C, "_cuda_getDeviceCount", lambda: 0)())
+
+
+@contextlib.contextmanager
+def resettable() -> Iterator[None]:
+    """Let `torch._dynamo.reset` and `torch.compiler.reset` work on a virtual GPU: there are no CUDA graphs to reset."""
+    import torch._dynamo
+
+    reset = torch._dynamo.reset
+
+    def reset_without_gpu() -> None:
+        with mock.patch.object(torch.cuda, "is_available", has_gpu):
+            reset()
+
+    with mock.patch.object(torch._dynamo, "reset", reset_without_gpu):
+        yield
+
+
+def register_dynamo_handlers() -> None:
+    """Let Dynamo look up torch's functions now; it allows no function two names, as the virtual GPU gives one."""
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    def current_stream(device: object = None) -> Any:
+        return torch.cuda.current_stream(device)  # type: ignore[arg-type]
+
+    with mock.patch.object(torch.accelerator, "current_stream", current_stream):
+        TorchInGraphFunctionVariable._get_handlers()
+
+
 def is_dynamo_error(name: str) -> bool:
     """Is it one of Dynamo's own exceptions (and not one that the user's program raised while it was traced)?"""
     import torch._dynamo.exc
@@ -169,16 +200,85 @@ def current_compile_id() -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def dynamo_calls(rewrite: Callable[[str, Any, Any, Any], tuple[Any, Any, Any]]) -> Iterator[None]:
-    """Dynamo records `rewrite(kind, target, args, kwargs)` in its graphs in place of each call."""
+def dynamo_calls(
+    rewrite: Callable[[str, Any, Any, Any], tuple[Any, Any, Any]],
+    made: Callable[[Any, str, Any, Any, Any], None],
+) -> Iterator[None]:
+    """Dynamo records `rewrite(kind, target, args, kwargs)` in its graphs in place of each call.
+
+    `made(node, kind, target, args, kwargs)` then gets the graph's node and the call as it was.
+    """
     from torch._dynamo.output_graph import SubgraphTracer
 
     create = SubgraphTracer.create_proxy
 
     def create_proxy(self: Any, kind: str, target: Any, args: Any, kwargs: Any, *rest: Any, **options: Any) -> Any:
-        return create(self, kind, *rewrite(kind, target, args, kwargs), *rest, **options)
+        proxy = create(self, kind, *rewrite(kind, target, args, kwargs), *rest, **options)
+        made(proxy.node, kind, target, args, kwargs)
+        return proxy
 
     with mock.patch.object(SubgraphTracer, "create_proxy", create_proxy):
+        yield
+
+
+_ACTING = ("synchronize", "empty_cache", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_device")
+
+
+@contextlib.contextmanager
+def rules_for_patched_functions() -> Iterator[None]:
+    """Dynamo treats what stands in for torch.cuda's functions as these: what acts, acts when the graph runs.
+
+    Dynamo knows functions by identity; a stand-in that only answers is inlined, which is as good as the real one.
+    """
+    from torch._dynamo import trace_rules
+
+    names = {name: rule for rules in trace_rules.torch_name_rule_map for name, rule in rules.items()}
+    rules = {}
+    with contextlib.ExitStack() as stack:
+        for function in _ACTING:
+            stand_in = _as_function(getattr(torch.cuda, function))
+            stack.enter_context(mock.patch.object(torch.cuda, function, stand_in))
+            for module in ("torch.cuda", "torch.cuda.memory", "torch.cuda.random"):
+                if (rule := names.get(f"{module}.{function}")) is not None:
+                    rules[stand_in] = rule
+        stack.enter_context(mock.patch.dict(trace_rules.get_torch_obj_rule_map(), rules))
+        yield
+
+
+def _as_function(stand_in: Callable[..., Any]) -> Callable[..., Any]:
+    """A bound method makes Dynamo look at its object first, whatever the rule for the method."""
+    if isinstance(stand_in, types.FunctionType):
+        return stand_in
+
+    @functools.wraps(stand_in)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return stand_in(*args, **kwargs)
+
+    return call
+
+
+@contextlib.contextmanager
+def modes_hidden_from_dynamo(kind: type) -> Iterator[None]:
+    """Function modes of that class stay on in the eager parts of compiled regions; Dynamo neither traces nor guards them."""
+    from torch._C._dynamo.guards import RootGuardManager
+    from torch._dynamo.variables.torch_function import TorchFunctionModeStackStateManager as Manager
+
+    enter, leave = Manager.__enter__, Manager.__exit__
+
+    def enter_hiding(self: Any) -> None:
+        enter(self)
+        self.torchlint_all = self.stack
+        self.stack = [mode for mode in self.stack if not isinstance(mode, kind)]
+
+    def leave_restoring(self: Any, *error: Any) -> None:
+        self.stack = self.torchlint_all
+        leave(self, *error)
+
+    with (
+        mock.patch.object(Manager, "__enter__", enter_hiding),
+        mock.patch.object(Manager, "__exit__", leave_restoring),
+        mock.patch.object(RootGuardManager, "add_torch_function_mode_stack_guard", lambda *args: None),
+    ):
         yield
 
 
@@ -219,10 +319,10 @@ def allow_cuda_fake_tensors() -> bool:
     A CPU-only build has no device guard for CUDA: the inert one of the meta device takes its place. A CUDA build
     without a GPU gets one from torch itself (2.10 and later).
     """
-    if getattr(torch._C, "_cuda_getDeviceCount", lambda: 0)():
+    if has_gpu():
         return True
-    built_with_cuda: bool = torch.backends.cuda.is_built()  # type: ignore[no-untyped-call]
-    if built_with_cuda and hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
+    # torch.backends.cuda.is_built() answers for the virtual GPU
+    if getattr(torch._C, "_has_cuda", False) and hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
         torch._C._ensureCUDADeviceGuardSet()
         return True
     cuda, meta = 1, 14  # torch/headeronly/core/DeviceType.h
