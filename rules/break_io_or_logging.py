@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.facts import breaks
+from torchlint.facts.break_place import named
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL203",
+    on={"call"},
+    scope="compiled",
+    fix="unsafe",
+    impact="medium",
+    category="graph-break",
+    principle=("capture",),
+    confirmed_by=("graph_break",),
+)
+def break_io_or_logging(site: Site) -> Iterator[Finding]:
+    """Input, output or logging inside a compiled region.
+
+    ## What it does
+    Finds `print()`, calls of `logging` and of loggers, `warnings.warn()`, `open()`, `sys.stdout.write()`, `json`, `pickle`, `torch.save()` and `torch.load()` where `torch.compile` traces the code.
+    What breaks is looked up for the torch version of the project.
+
+    ## Why is this slow?
+    None of it can be part of a graph: Dynamo ends the graph, runs the call in Python, and begins another graph behind it, once for each such call.
+
+    ## When it does not matter
+    Behind `if not torch.compiler.is_compiling():`, behind a flag for debugging, and on the way to an exception the call is not traced in ordinary runs.
+    A warning or an error message under a condition announces what should not happen; the rule is silent about those.
+    So it is about `print()` and logging in a project that uses `torch._dynamo.config.reorderable_logging_functions` or `ignore_logging_functions`.
+    `torch.profiler.record_function` does not break the graph.
+
+    ## Bad
+    ```python
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(x)
+        print("relu", y.shape)  # TL203
+        return y * 2
+    ```
+
+    ## Good
+    ```python
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(x)
+        if not torch.compiler.is_compiling():
+            print("relu", y.shape)
+        return y * 2
+    ```
+
+    ## Fix safety
+    The fix puts the call behind `if not torch.compiler.is_compiling():`.
+    It is unsafe because the compiled program no longer prints or logs.
+
+    ## References
+    - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0059.html (`print`), gb0291.html (`logging`), gb0007.html (`warnings`, `pickle`)
+    - https://docs.pytorch.org/docs/stable/compile/programming_model.fullgraph_true.html
+    """
+    found = breaks.broken(site, "TL203")
+    if found is not None:
+        yield site.finding(
+            f"`{site.short()}` splits the compiled graph ({named(found.breaks)}): {found.why}.",
+            related=site.why_compiled(),
+        )

@@ -1,0 +1,184 @@
+"""Breaks of Dynamo's graph at a call that it can't trace, or at a change of state that it can't represent."""
+
+from __future__ import annotations
+
+import ast
+
+from . import break_table
+from .break_place import Break, Place, called, found, is_tensor
+from .module import Function
+
+_LOGGER_METHODS = frozenset("debug info warning warn error exception critical log".split())
+# What is called to announce the exception to the rule: under a condition, that condition is not the usual one.
+_ANNOUNCES = frozenset("warning warn error exception critical".split())
+
+# TL203: the outside world
+
+
+def io_or_logging(place: Place) -> Break | None:
+    """`print`, logging, `warnings.warn`, files, JSON, pickle."""
+    asked = called(place)
+    if asked is None:
+        return None
+    call, name, method = asked
+    construct = f"{name}()"
+    if method in _LOGGER_METHODS and isinstance(call.func, ast.Attribute) and _is_logger(place, call.func.value):
+        construct = f"logger.{'warning' if method == 'warn' else method}()"
+    elif break_table.rule_of(construct) != "TL203":
+        return None
+    last = method or name.rpartition(".")[2]
+    quiet = {"reorderable_logging_functions", "ignore_logging_functions", "ignore_logger_methods"} & place.dynamo_options
+    if quiet and (name in ("print", "warnings.warn") or "logg" in construct):
+        return None
+    if last in _ANNOUNCES and any(guard.block is not None for guard in place.flow.guards(call)):
+        return None
+    return found(place, construct, "Dynamo can't trace input, output or logging")
+
+
+def _is_logger(place: Place, node: ast.expr) -> bool:
+    """Whether the expression is what `logging.getLogger()` (or a library's `get_logger`) gave."""
+    origin = place.value(node).origin
+    if origin is None and isinstance(node, ast.Name):
+        origin = _module_level(place.function, node.id)
+    if not isinstance(origin, ast.Call):
+        return False
+    func = origin.func
+    return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) in ("getLogger", "get_logger")
+
+
+def _module_level(function: Function, name: str) -> ast.expr | None:
+    body = function.module.tree.body
+    return next(
+        (s.value for s in body if isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in s.targets)),
+        None,
+    )
+
+
+# TL205: calls that can't be traced
+
+_DISABLES = frozenset(("torch.compiler.disable", "torch._dynamo.disable", "torch._disable_dynamo"))
+
+
+def untraceable_call(place: Place) -> Break | None:
+    """The clock, random numbers of Python and NumPy, the operating system, locks, functions that were disabled."""
+    asked = called(place)
+    if asked is None:
+        return None
+    call, name, method = asked
+    if disabled(place, call):
+        return found(place, "torch.compiler.disable", "the function is disabled for torch.compile")
+    construct = f"{name}()" if name else f".{method}()"
+    if isinstance(place.flow.parents.get(call), ast.withitem) and break_table.rule_of(f"with {construct}"):
+        construct = f"with {construct}"
+    elif not name and not (isinstance(call.func, ast.Attribute) and place.value(call.func.value).kind == "tensor"):
+        return None
+    if break_table.rule_of(construct) != "TL205":
+        return None
+    if name == "copy.copy" and call.args and place.value(call.args[0]).kind == "tensor":
+        return None
+    return found(place, construct, "Dynamo can't trace the call")
+
+
+def disabled(place: Place, call: ast.Call) -> bool:
+    """Whether the call runs a function of the project that is decorated with torch.compiler.disable."""
+    for target in place.project.targets(place.function, call):
+        if "disable" in target.decorator_names:
+            scope = target.parent or target.module.body
+            for decorator in target.decorators:
+                func = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if place.project.resolve(scope, func) in _DISABLES:
+                    return True
+    return False
+
+
+# TL206: state that the graph can't hold
+
+_STATE_METHODS = frozenset("resize_ resize_as_ share_memory_ retain_grad".split())
+
+
+def state_change(place: Place) -> Break | None:
+    """Parameters and modules made while tracing, `.data =`, `.requires_grad =`, copies of tensors, `resize_`."""
+    if isinstance(place.target, ast.Assign):
+        return _assigned(place, place.target)
+    asked = called(place)
+    if asked is None:
+        return None
+    call, name, method = asked
+    if name.startswith("torch.nn.") and break_table.rule_of(f"{name}()") == "TL206":
+        return found(place, f"{name}()", "a parameter can't be made while the graph is traced")
+    if name in ("copy.copy", "copy.deepcopy") and call.args and is_tensor(place, call.args[0]):
+        return found(place, f"{name}() tensor", "a tensor can't be copied as a Python object")
+    if name.startswith("torch.") and any(k.arg == "requires_grad" and getattr(k.value, "value", None) is True for k in call.keywords):
+        return found(place, "requires_grad=True", "a leaf that requires gradients can't be made while the graph is traced")
+    if not method or not isinstance(call.func, ast.Attribute):
+        return None
+    value = place.value(call.func.value)
+    if value.kind == "module" and method == "register_forward_hook":
+        return found(place, ".register_forward_hook()", "a hook can't be registered while the graph is traced")
+    if method in _STATE_METHODS and value.kind == "tensor":
+        return found(place, f".{method}()", "the graph can't represent the change of the tensor's storage or state")
+    return None
+
+
+def _assigned(place: Place, node: ast.Assign) -> Break | None:
+    for target in node.targets:
+        if isinstance(target, ast.Attribute) and target.attr in ("data", "requires_grad"):
+            value = place.value(target.value)
+            if value.kind == "tensor" and value.sure >= (1 if target.attr == "requires_grad" else 2):
+                return found(place, f".{target.attr} =", f"the graph can't represent an assignment to `.{target.attr}`")
+    return None
+
+
+# TL207: autograd inside the graph
+
+
+def autograd_call(place: Place) -> Break | None:
+    """`.backward()`, `torch.autograd.grad`, `optimizer.zero_grad()`."""
+    asked = called(place)
+    if asked is None:
+        return None
+    call, name, method = asked
+    why = "autograd runs between graphs, not inside one"
+    if {"compiled_autograd", "trace_autograd_ops"} & place.dynamo_options:
+        return None
+    if name in ("torch.autograd.grad", "torch.autograd.backward"):
+        return found(place, f"{name}()", why)
+    if not method or not isinstance(call.func, ast.Attribute):
+        return None
+    kind = place.value(call.func.value).kind
+    if method == "backward" and kind == "tensor":
+        return found(place, ".backward()", why)
+    if method == "zero_grad" and kind in ("optimizer", "module"):
+        return found(place, ".zero_grad()", "the gradients are reset outside of the graph")
+    return None
+
+
+# TL208: modules and layouts that Dynamo does not trace
+
+_RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
+_SCRIPTED = frozenset(("torch.jit.script", "torch.jit.trace", "torch.jit.freeze", "torch.jit.load"))
+_SPARSE = frozenset(("to_sparse", "to_sparse_csr", "to_sparse_coo"))
+_LAYOUTS = frozenset(("torch.sparse_coo_tensor", "torch.sparse_csr_tensor"))
+
+
+def unsupported_module(place: Place) -> Break | None:
+    """A recurrent layer, a TorchScript module, a sparse or strided nested tensor."""
+    asked = called(place)
+    if asked is None:
+        return None
+    call, name, method = asked
+    if name in _LAYOUTS:
+        return found(place, f"{name}()", "Dynamo does not trace sparse tensors")
+    if name == "torch.nested.nested_tensor":
+        layout = next((k.value for k in call.keywords if k.arg == "layout"), None)
+        if layout is not None and place.resolve(layout) != "torch.strided":
+            return None
+        return found(place, f"{name}()", "Dynamo does not trace nested tensors of the strided layout")
+    if method in _SPARSE and isinstance(call.func, ast.Attribute) and is_tensor(place, call.func.value):
+        return found(place, f".{method}()", "Dynamo does not trace sparse tensors")
+    value = place.value(call.func)
+    if value.kind == "module" and value.cls in _RECURRENT and "allow_rnn" not in place.dynamo_options:
+        return found(place, value.cls, "Dynamo does not trace recurrent layers and leaves the whole frame to eager mode")
+    if value.origin is not None and isinstance(value.origin, ast.Call) and place.resolve(value.origin.func) in _SCRIPTED:
+        return found(place, "torch.jit.script", "Dynamo does not trace TorchScript")
+    return None

@@ -1,0 +1,103 @@
+"""A construct that breaks Dynamo's graph, and what the detectors of such constructs share."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..version import Range
+from . import break_table
+from .flow import Flow
+from .module import Function
+from .values import Value
+
+
+class Compiled(Protocol):
+    """What is asked of a compiled region."""
+
+    @property
+    def fullgraph(self) -> bool: ...
+
+
+class Place(Protocol):
+    """What is asked of a place in a compiled region (a Site)."""
+
+    target: ast.AST
+    function: Function
+
+    @property
+    def flow(self) -> Flow: ...
+    @property
+    def region(self) -> Compiled | None: ...
+    @property
+    def torch(self) -> Range | None: ...
+    @property
+    def rare(self) -> bool: ...
+    @property
+    def dynamo_options(self) -> frozenset[str]: ...
+    @property
+    def project(self) -> Any: ...
+    def value(self, node: ast.expr) -> Value: ...
+    def resolve(self, node: ast.expr) -> str | None: ...
+    def short(self, node: ast.AST | None = None) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A construct that breaks the graph: its key in the table, and why it does."""
+
+    construct: str
+    why: str
+    breaks: tuple[str, ...]
+    """The ids that Dynamo reports without fullgraph; empty where it goes on tracing."""
+    fullgraph: tuple[str, ...]
+    """The ids that it raises with fullgraph=True; empty where it captures the construct."""
+
+
+def found(place: Place, construct: str, why: str) -> Break | None:
+    """The break, unless the target torch traces the construct or the place is rarely reached."""
+    breaks = break_table.ids(construct, "breaks", place.torch)
+    fullgraph = break_table.ids(construct, "fullgraph", place.torch)
+    if not (breaks or fullgraph) or place.rare:
+        return None
+    options = place.dynamo_options
+    if "capture_scalar_outputs" in options and "GB0124" in breaks:
+        return None
+    if "capture_dynamic_output_shape_ops" in options and "GB0036" in breaks:
+        return None
+    return Break(construct, why, breaks, fullgraph)
+
+
+def named(ids: tuple[str, ...]) -> str:
+    """`GB0059`, `GB0156 and GB0007`; nothing where Dynamo gave no id."""
+    return " and ".join(i for i in ids[:2] if i.startswith("GB"))
+
+
+def is_tensor(place: Place, node: ast.expr | None, sure: int = 2) -> bool:
+    """Whether an expression is a tensor on every path."""
+    if node is None or isinstance(node, ast.Starred):
+        return False
+    value = place.value(node)
+    return value.kind == "tensor" and value.sure >= sure and value.others <= {"none"}
+
+
+def called(place: Place) -> tuple[ast.Call, str, str] | None:
+    """A call, the canonical name of what it calls ("" for a method), and the method's name."""
+    call = place.target
+    if not isinstance(call, ast.Call):
+        return None
+    name = place.resolve(call.func) or ""
+    return call, name, call.func.attr if isinstance(call.func, ast.Attribute) and not name else ""
+
+
+def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
+    given = next((k.value for k in call.keywords if k.arg == keyword), None)
+    if given is None and position < len(call.args):
+        return call.args[position]
+    return given
+
+
+def hidden(call: ast.Call) -> bool:
+    """Whether `*` or `**` hides arguments."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)

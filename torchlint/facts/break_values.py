@@ -1,0 +1,187 @@
+"""Breaks of Dynamo's graph at the value of a tensor: read by Python, decided by, or deciding a shape."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from . import break_table
+from .break_place import Break, Place, argument, called, found, hidden, is_tensor
+
+_CASTS = frozenset(("float", "int", "bool", "complex", "str", "repr", "range"))
+
+# TL201: the value of a tensor, read while tracing
+
+
+def scalar_read(place: Place) -> Break | None:
+    """`.item()`, `float(t)`, `math.sqrt(t)`, `torch.equal(a, b)`, `x[:t]`: the value of a tensor as a Python object."""
+    if isinstance(place.target, ast.Subscript):
+        return _indexed(place, place.target)
+    asked = called(place)
+    if asked is None:
+        return None
+    call, name, method = asked
+    why = "Python needs the value of a tensor that is only known when the graph runs"
+    if method:
+        assert isinstance(call.func, ast.Attribute)
+        construct = _read_method(place, call, call.func, method)
+        if construct == ".tolist() float":
+            # Only floats are an error under fullgraph, and that they are floats the source seldom proves.
+            read = found(place, construct, why)
+            return replace(read, fullgraph=()) if read is not None else None
+        return found(place, construct, why) if construct else None
+    if name in ("torch.equal", "torch.allclose", "torch.is_nonzero"):
+        return found(place, f"{name}()", why)
+    if name in _CASTS and call.args and all(is_tensor(place, a) for a in call.args[-1:]):
+        return found(place, f"{name}()", why)
+    if name.startswith("math.") and any(is_tensor(place, a) for a in call.args):
+        return found(place, f"{name}()" if break_table.rule_of(f"{name}()") else "math.sqrt()", why)
+    return None
+
+
+def _read_method(place: Place, call: ast.Call, func: ast.Attribute, method: str) -> str:
+    value = place.value(func.value)
+    if value.kind != "tensor":
+        return ""
+    if method == "tolist":
+        return ".tolist() int" if value.integer else ".tolist() float"
+    if method == "item" and not call.args:
+        return ".item()"
+    return f".{method}()" if method in ("equal", "allclose", "is_nonzero") and value.sure >= 2 else ""
+
+
+def _indexed(place: Place, node: ast.Subscript) -> Break | None:
+    why = "Python needs the value of a tensor as an index"
+    index = node.slice
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    for part in parts:
+        if isinstance(part, ast.Slice) and any(is_tensor(place, bound) for bound in (part.lower, part.upper, part.step)):
+            return found(place, "slice", why)
+    holder = place.value(node.value)
+    if holder.kind in ("list", "tuple") and holder.sure >= 2 and is_tensor(place, index) and isinstance(node.ctx, ast.Load):
+        return found(place, "list index", why)
+    return None
+
+
+# TL202: Python control flow on a tensor
+
+
+def tensor_branch(place: Place) -> Break | None:
+    """`if`, `while`, a ternary, `and`, `assert` with an f-string, `any()`: Python decides by the value of a tensor."""
+    node = place.target
+    if isinstance(node, ast.If):
+        return _branch(place, node.test, "if")
+    if isinstance(node, ast.While):
+        return _branch(place, node.test, "while")
+    if isinstance(node, ast.IfExp):
+        return _branch(place, node.test, "ternary")
+    if isinstance(node, ast.Assert):
+        return _branch(place, node.test, assertion(node.msg))
+    if isinstance(node, ast.BoolOp) and not _is_test(place, node):
+        tensors = [leaf for value in node.values[:-1] for leaf in _leaves(value) if is_tensor(place, leaf)]
+        return _decided(place, tensors, "boolop")
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        tests = [test for generator in node.generators for test in generator.ifs]
+        return _decided(place, [leaf for test in tests for leaf in _leaves(test) if is_tensor(place, leaf)], "comprehension if")
+    asked = called(place)
+    if asked is not None and asked[1] in ("any", "all", "sorted") and asked[0].args:
+        value = place.value(asked[0].args[0])
+        elem = value.elem if value.kind in ("list", "tuple") else value
+        if elem is not None and elem.kind == "tensor" and elem.sure >= 2 and not elem.others and not asked[0].keywords:
+            return _decided(place, [asked[0].args[0]], f"{asked[1]}()")
+    return None
+
+
+def assertion(message: ast.expr | None) -> str:
+    """The construct that an `assert` of a tensor is: one with a constant message, or none, is captured."""
+    if message is None:
+        return "assert"
+    return "assert constant" if isinstance(message, ast.Constant) else "assert f-string"
+
+
+def _branch(place: Place, test: ast.expr, construct: str) -> Break | None:
+    return _decided(place, [leaf for leaf in _leaves(test) if is_tensor(place, leaf)], construct)
+
+
+def _decided(place: Place, tensors: list[ast.expr], construct: str) -> Break | None:
+    return found(place, construct, f"Python decides by the value of `{place.short(tensors[0])}`") if tensors else None
+
+
+def _leaves(test: ast.expr) -> Iterator[ast.expr]:
+    """The expressions whose truth a test asks for."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _leaves(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _leaves(test.operand)
+    elif isinstance(test, ast.NamedExpr):
+        yield from _leaves(test.value)
+    else:
+        yield test
+
+
+def _is_test(place: Place, node: ast.expr) -> bool:
+    """Whether the expression is (part of) the test of a statement or ternary, which is asked for itself."""
+    child: ast.AST = node
+    for parent in place.flow.ancestors(node):
+        if isinstance(parent, ast.If | ast.While | ast.IfExp | ast.Assert):
+            return child is parent.test
+        if isinstance(parent, ast.comprehension):
+            return child in parent.ifs
+        if not (isinstance(parent, ast.BoolOp) or (isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not))):
+            return False
+        child = parent
+    return False
+
+
+# TL204: shapes that depend on values
+
+_SHAPE_METHODS = frozenset("nonzero argwhere masked_select unique unique_consecutive bincount".split())
+_SHAPE_FUNCTIONS = frozenset(
+    """torch.nonzero torch.argwhere torch.masked_select torch.unique torch.unique_consecutive torch.bincount
+    torch.combinations torch.nn.functional.ctc_loss""".split()
+)
+
+
+def dynamic_shape_op(place: Place) -> Break | None:
+    """`nonzero`, `x[mask]`, `unique`, `one_hot` without classes: the shape of the result depends on values."""
+    why = "the shape of the result depends on values"
+    if isinstance(place.target, ast.Subscript):
+        construct = _masked(place, place.target)
+        return found(place, construct, why) if construct else None
+    asked = called(place)
+    if asked is None:
+        return None
+    call, name, method = asked
+    if name in _SHAPE_FUNCTIONS:
+        return found(place, f"{name}()", why)
+    if name == "torch.where" and len(call.args) == 1 and not call.keywords:
+        return found(place, "torch.where()", why)
+    if name == "torch.nn.functional.one_hot" and not hidden(call):
+        classes = argument(call, 1, "num_classes")
+        return found(place, f"{name}()", why) if classes is None or _is_minus_one(classes) else None
+    if (name == "torch.repeat_interleave" or method == "repeat_interleave") and not hidden(call):
+        repeats = argument(call, 1 if name else 0, "repeats")
+        sized = any(k.arg == "output_size" for k in call.keywords)
+        construct = f"{name}()" if name else ".repeat_interleave()"
+        return found(place, construct, why) if is_tensor(place, repeats) and not sized else None
+    if method in _SHAPE_METHODS and isinstance(call.func, ast.Attribute) and place.value(call.func.value).kind == "tensor":
+        return found(place, f".{method}()", why)
+    return None
+
+
+def _is_minus_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and node.operand.value == 1
+
+
+def _masked(place: Place, node: ast.Subscript) -> str:
+    """`x[mask]` that is read; one that is assigned to has the shape of `x`."""
+    if not is_tensor(place, node.value, sure=1):
+        return ""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if not any(is_tensor(place, part) and place.value(part).boolean for part in parts if not isinstance(part, ast.Slice)):
+        return ""
+    if isinstance(node.ctx, ast.Load):
+        return "x[mask]"
+    return "x[mask] +=" if isinstance(place.flow.parents.get(node), ast.AugAssign) else ""
