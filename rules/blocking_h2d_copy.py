@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import calls
+from torchlint.rule import Finding, Site, chain, rule
+
+_MOVES = {".to()", ".cuda()", ".xpu()"}
+_DEVICE_WORDS = ("device", "rank", "gpu", "cuda", "gpu_id", "local_rank")
+
+
+@rule(
+    "TL402",
+    on=_MOVES,
+    scope="hot",
+    fix="safe",
+    impact="medium",
+    category="data",
+    principle=("pipeline", "async"),
+    depends_on=("TL401",),
+    confirmed_by=("h2d:pinned-blocking",),
+)
+def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
+    """A pinned batch is copied to the device by a call that waits for the copy.
+
+    ## What it does
+
+    Finds `.to(device)` and `.cuda()` without `non_blocking=True` on the tensors of a batch whose `DataLoader` has
+    `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
+    dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too.
+
+    ## Why is this slow?
+
+    From pinned memory the device can fetch the batch by itself while the host goes on to queue the forward pass.
+    Without `non_blocking=True` the host waits until the copy has arrived, on each step, and the pinned memory was
+    paid for in vain.
+
+    ## When it does not matter
+
+    Loops that are bound by the loader or that keep the device busy for much longer than a copy takes gain little.
+    From memory that is not pinned, `non_blocking=True` alone gains nothing: such copies are not reported.
+
+    ## Bad
+
+    ```python
+    loader = torch.utils.data.DataLoader(dataset, batch_size=64, pin_memory=True)
+    for images, labels in loader:
+        images = images.to(device)  # TL402
+        labels = labels.to(device)  # TL402
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    loader = torch.utils.data.DataLoader(dataset, batch_size=64, pin_memory=True)
+    for images, labels in loader:
+        images = images.to(device, non_blocking=True)  # ok
+        labels = labels.to(device, non_blocking=True)  # ok
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+
+    Adds `non_blocking=True`. Kernels that read the copy are queued behind it on the same stream, and the allocator of
+    pinned memory hands a block out again only after the copies from it are done, so the values are the same. The fix is
+    unsafe where the program may run on Apple's MPS, whose asynchronous copies can read memory that was given back
+    (pytorch/pytorch#189690), where the host writes to the batch after the copy, and where the whole batch is moved by
+    one call, which a batch class of a library may answer with a `TypeError`.
+
+    ## References
+
+    - https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
+    - https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers
+    - https://github.com/pytorch/pytorch/issues/189690
+    """
+    if not (site.hot or site.warm) or site.spread:
+        return
+    batch = site.receiver
+    if not (batch.batch and batch.pinned and not batch.managed and batch.sure >= 2 and batch.device != "accelerator"):
+        return
+    if batch.kind not in ("tensor", "batch") or not _moves_to_device(site):
+        return
+    yield site.finding(
+        f"`{site.short()}` copies a pinned batch and waits for it on every step",
+        related=site.why_hot(),
+    )
+
+
+def _moves_to_device(site: Site) -> bool:
+    """Whether the call names a device that may be an accelerator, and nothing else."""
+    call = site.call
+    if len(call.args) + len(call.keywords) > 1 or any(k.arg != "device" for k in call.keywords):
+        return False
+    target = site.argument("device", 0)
+    if target is None:
+        return site.name != ".to()"
+    value = site.value(target)
+    if isinstance(value.const, str) and value.const.partition(":")[0] in ("cpu", "mps", "meta"):
+        return False
+    return value.device != "cpu" and (calls.is_device(value) or (not value and _named_like_device(target)))
+
+
+def _named_like_device(node: ast.expr) -> bool:
+    parts = chain(node)
+    return parts is not None and parts[-1].lower().strip("_").endswith(_DEVICE_WORDS)
+
