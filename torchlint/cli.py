@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .failure import Failure
 from .select import suggestion
 
-COMMANDS = ("check", "rule", "trace", "version")
+COMMANDS = ("check", "doctor", "rule", "trace", "version")
 """The modules of torchlint.commands."""
 
 

@@ -41,6 +41,11 @@ class Diagnosis:
     problem: str = ""
     checks: tuple[Check, ...] = ()
 
+    @property
+    def works(self) -> bool:
+        """Whether everything does."""
+        return bool(self.checks) and all(check.works for check in self.checks)
+
 
 class Off(Exception):
     """A capability that doesn't work; its text is why."""
@@ -305,7 +310,7 @@ def as_text(diagnosis: Diagnosis) -> str:
 def main(arguments: list[str]) -> int:
     diagnosis = diagnose()
     sys.stdout.write(as_json(diagnosis) + "\n" if "--json" in arguments else as_text(diagnosis))
-    return 0 if diagnosis.checks and all(check.works for check in diagnosis.checks) else 1
+    return 0 if diagnosis.works else 1
 
 
 if __name__ == "__main__":

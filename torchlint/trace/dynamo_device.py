@@ -86,7 +86,7 @@ def cuda_in_dynamo(in_use: Callable[[], bool]) -> Iterator[None]:
         yield
 
 
-_DEVICE = torch.Tensor.device.__get__  # type: ignore[attr-defined]
+_DEVICE = torch.Tensor.device.__get__
 _IS_CUDA = torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined]
 
 

@@ -1,7 +1,7 @@
 """All private torch API behind graph breaks, recompiles and code generation: one name here for each use.
 
-Public replacements do not exist. `torchlint doctor` runs the `probe_*` functions at the end, each of which proves one
-capability on the installed torch, so that a change in torch switches off what needs it and nothing else.
+Public replacements do not exist. `torchlint doctor` (`doctor.CHECKS`) runs a small program for each capability made of
+them, so that a change in torch switches off what needs it, by name, and nothing else.
 """
 
 from __future__ import annotations
@@ -232,7 +232,8 @@ def rules_for_patched_functions() -> Iterator[None]:
     """
     from torch._dynamo import trace_rules
 
-    names = {name: rule for rules in trace_rules.torch_name_rule_map for name, rule in rules.items()}
+    known: Any = trace_rules.torch_name_rule_map
+    names = {name: rule for group in known for name, rule in group.items()}
     rules = {}
     with contextlib.ExitStack() as stack:
         for function in _ACTING:
