@@ -263,7 +263,7 @@ CONSTRUCTS = {
         gc.collect()
         inspect.stack()
         inspect.currentframe()
-        inspect.signature(len)
+        inspect.signature() | z = inspect.signature(disabled)
         sys.getrefcount(1)
         sys.getsizeof(1)
         sys.exc_info()

@@ -160,6 +160,10 @@ class Site:
         """The torch.compile region that traces the place."""
         return self.analysis.regions.at(self.function, self.target)
 
+    def traced(self, node: ast.AST) -> bool:
+        """Whether a part of the place is reached while torch.compile traces: not behind `not torch.compiler.is_compiling()`."""
+        return self.analysis.regions.at(self.function, node) is not None
+
     @property
     def rare(self) -> bool:
         """Whether its function keeps the place from most calls: a throttle, a flag for debugging, a way to an exception."""

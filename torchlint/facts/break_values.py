@@ -79,17 +79,17 @@ def tensor_branch(place: Place) -> Break | None:
     if isinstance(node, ast.Assert):
         return _branch(place, node.test, assertion(node.msg))
     if isinstance(node, ast.BoolOp) and not _is_test(place, node):
-        tensors = [leaf for value in node.values[:-1] for leaf in _leaves(value) if is_tensor(place, leaf)]
-        return _decided(place, tensors, "boolop")
+        leaves = [leaf for value in node.values[:-1] for leaf in _leaves(value)]
+        return _decided(place, leaves, "boolop")
     if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
         tests = [test for generator in node.generators for test in generator.ifs]
-        return _decided(place, [leaf for test in tests for leaf in _leaves(test) if is_tensor(place, leaf)], "comprehension if")
+        return _decided(place, [leaf for test in tests for leaf in _leaves(test)], "comprehension if")
     asked = called(place)
     if asked is not None and asked[1] in ("any", "all", "sorted") and asked[0].args:
         value = place.value(asked[0].args[0])
         elem = value.elem if value.kind in ("list", "tuple") else value
         if elem is not None and elem.kind == "tensor" and elem.sure >= 2 and not elem.others and not asked[0].keywords:
-            return _decided(place, [asked[0].args[0]], f"{asked[1]}()")
+            return found(place, f"{asked[1]}()", f"Python decides by the values of `{place.short(asked[0].args[0])}`")
     return None
 
 
@@ -101,11 +101,12 @@ def assertion(message: ast.expr | None) -> str:
 
 
 def _branch(place: Place, test: ast.expr, construct: str) -> Break | None:
-    return _decided(place, [leaf for leaf in _leaves(test) if is_tensor(place, leaf)], construct)
+    return _decided(place, list(_leaves(test)), construct)
 
 
-def _decided(place: Place, tensors: list[ast.expr], construct: str) -> Break | None:
-    return found(place, construct, f"Python decides by the value of `{place.short(tensors[0])}`") if tensors else None
+def _decided(place: Place, leaves: list[ast.expr], construct: str) -> Break | None:
+    tensor = next((leaf for leaf in leaves if is_tensor(place, leaf) and place.traced(leaf)), None)
+    return found(place, construct, f"Python decides by the value of `{place.short(tensor)}`") if tensor is not None else None
 
 
 def _leaves(test: ast.expr) -> Iterator[ast.expr]:
