@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 from torchlint.failure import Failure
-from torchlint.trace.doctor import Check, Diagnosis, as_json, as_text
 
 from . import terminal
+
+if TYPE_CHECKING:
+    from torchlint.trace.doctor import Diagnosis
 
 _SECONDS = 600.0
 
@@ -28,6 +30,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the diagnosis: 0 if all works, 1 if something is off; Failure when it could not be made."""
+    from torchlint.trace.doctor import as_json, as_text
+
     diagnosis = diagnose()
     terminal.out(as_json(diagnosis) + "\n" if args.output_format == "json" else as_text(diagnosis))
     return 0 if diagnosis.works else 1
@@ -35,6 +39,10 @@ def run(args: argparse.Namespace) -> int:
 
 def diagnose() -> Diagnosis:
     """The diagnosis of a process of its own: torch may crash, and is not imported here."""
+    import subprocess
+
+    from torchlint.trace.doctor import Check, Diagnosis
+
     command = [sys.executable, "-m", "torchlint.trace.doctor", "--json"]
     try:
         child = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
