@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL801",
+    on={"torch.nn.DataParallel", "torch.nn.parallel.data_parallel"},
+    impact="high",
+    category="distributed",
+    principle=("parallelism",),
+)
+def data_parallel(site: Site) -> Iterator[Finding]:
+    """`nn.DataParallel` runs several GPUs from one process.
+
+    ## What it does
+
+    Finds models wrapped by `torch.nn.DataParallel`, classes derived from it, and calls of
+    `torch.nn.parallel.data_parallel`.
+
+    ## Why is this slow?
+
+    On each forward the parameters and buffers are broadcast to all devices, one thread a device runs the model under one
+    interpreter lock, and the outputs are gathered on the first device, which also holds the optimizer's state.
+    `DistributedDataParallel` keeps one process and one replica a device and overlaps the exchange of gradients with the
+    backward pass; the documentation recommends it on a single machine too.
+
+    ## When it does not matter
+
+    With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
+    `device_ids=[0]` is not reported.
+    Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
+
+    ## Bad
+
+    ```python
+    model = torch.nn.DataParallel(model).cuda()  # TL801
+    ```
+
+    ## Good
+
+    ```python
+    torch.distributed.init_process_group('nccl')
+    model = torch.nn.parallel.DistributedDataParallel(model.cuda(), device_ids=[local_rank])  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    - https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-nn-ddp-instead
+    """
+    if site.role == "test":
+        return
+    name = str(site.target.attr if isinstance(site.target, ast.Attribute) else getattr(site.target, "id", ""))
+    parent = site.flow.parents.get(site.target)
+    if isinstance(parent, ast.Call) and parent.func is site.target:
+        if not _one_device(parent):
+            yield site.finding(
+                f"`{site.short(parent)}` copies the model to every GPU on each forward and runs them from one process; "
+                "`DistributedDataParallel` does neither",
+                at=parent,
+            )
+    elif isinstance(parent, ast.ClassDef) and site.target in parent.bases:
+        yield site.finding(
+            f"`{parent.name}` inherits from `{name}`, which copies the model to every GPU on each forward; "
+            "`DistributedDataParallel` does not"
+        )
+
+
+def _one_device(call: ast.Call) -> bool:
+    """`DataParallel(model, device_ids=[0])` and `DataParallel(model, [0])`."""
+    given = next((k.value for k in call.keywords if k.arg == "device_ids"), None)
+    if given is None and len(call.args) == 2:
+        given = call.args[1]
+    if not isinstance(given, ast.List | ast.Tuple) or len(given.elts) != 1:
+        return False
+    return not isinstance(given.elts[0], ast.Starred)

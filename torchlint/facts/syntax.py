@@ -1,0 +1,141 @@
+"""Small questions about the shape of a function's code that several rules ask."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import names, versions
+from .flow import Flow
+
+if TYPE_CHECKING:
+    from .module import Class, Function, Module
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """An import statement that binds a name, and the function it stands in."""
+
+    function: Function
+    statement: ast.Import | ast.ImportFrom
+    alias: ast.alias
+
+
+def exclusive(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two places lie in different branches of one `if` or `try`, so that a run reaches one of them."""
+    arms = {id(parent): arm for parent, arm in _arms(flow, one)}
+    return any(arms.get(id(parent), arm) != arm for parent, arm in _arms(flow, other))
+
+
+def _arms(flow: Flow, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    child = node
+    for parent in flow.ancestors(node):
+        if isinstance(parent, ast.If) and child is not parent.test:
+            yield parent, "body" if child in parent.body else "orelse"
+        elif isinstance(parent, ast.Try) and child in parent.handlers:
+            yield parent, "handler"
+        elif isinstance(parent, ast.Try) and child in parent.body:
+            yield parent, "body"
+        child = parent
+
+
+def block(flow: Flow, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements of the block that a statement stands in."""
+    parent = flow.parents.get(statement, flow.function.node)
+    for field in ("body", "orelse", "finalbody"):
+        statements: list[ast.stmt] = getattr(parent, field, None) or []
+        if statement in statements:
+            return statements
+    return [statement]
+
+
+def following(flow: Flow, statement: ast.stmt) -> ast.stmt | None:
+    """The next statement of the same block."""
+    statements = block(flow, statement)
+    at = statements.index(statement) + 1
+    return statements[at] if at < len(statements) else None
+
+
+def target(flow: Flow, value: ast.expr) -> ast.expr | None:
+    """What the value alone is assigned to: `x` of `x = value`, `self.x` of `self.x: T = value`."""
+    parent = flow.parents.get(value)
+    if isinstance(parent, ast.Assign) and parent.value is value and len(parent.targets) == 1:
+        return parent.targets[0]
+    return parent.target if isinstance(parent, ast.AnnAssign) and parent.value is value else None
+
+
+def own_attribute(function: Function, node: ast.expr | None) -> str | None:
+    """The `x` of `self.x` in a method."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or not function.is_method:
+        return None
+    return node.attr if function.parameters and node.value.id == function.parameters[0].arg else None
+
+
+def own_uses(klass: Class, name: str) -> Iterator[tuple[Function, ast.Attribute]]:
+    """Where the methods of a class read `self.name`."""
+    for method in klass.methods.values():
+        if name not in method.module.source.text:
+            return
+        for node in method.flow.nodes:
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
+                if own_attribute(method, node) == name:
+                    yield method, node
+
+
+def called(flow: Flow, func: ast.expr) -> ast.Call | None:
+    """The call of an expression, where it is called."""
+    parent = flow.parents.get(func)
+    return parent if isinstance(parent, ast.Call) and parent.func is func else None
+
+
+def method_calls(flow: Flow, name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The calls of a method of that name in a function, each with its receiver."""
+    for call in flow.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == name:
+            yield call, call.func.value
+
+
+def same(one: ast.AST | None, other: ast.AST | None) -> bool:
+    """Whether two expressions are written alike."""
+    return one is not None and other is not None and ast.dump(one) == ast.dump(other)
+
+
+def imports_of(function: Function, name: str) -> list[Binding]:
+    """The import statements that bind a name where `function` stands, those of its own scope before the module's."""
+    scope: Function | None = function
+    while scope is not None:
+        if name in scope.imports:
+            return [
+                Binding(scope, node, alias)
+                for node in scope.flow.nodes
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for alias in node.names
+                if (alias.asname or alias.name.partition(".")[0]) == name
+            ]
+        scope = scope.parent
+    return []
+
+
+def from_shim(function: Function, node: ast.expr) -> bool:
+    """Whether the import that a dotted name starts at is one of several, or part of a compatibility shim."""
+    parts = names.chain(node)
+    if parts is None:
+        return False
+    bindings = imports_of(function, parts[0])
+    if any(versions.behind_probe(binding.function.flow, binding.statement) for binding in bindings):
+        return True
+    return len({_origin(binding) for binding in bindings}) > 1
+
+
+def _origin(binding: Binding) -> str:
+    statement, alias = binding.statement, binding.alias
+    if isinstance(statement, ast.ImportFrom):
+        return f"{statement.module}.{alias.name}"
+    return alias.name if alias.asname else alias.name.partition(".")[0]
+
+
+def loads_of(module: Module, name: str) -> list[tuple[Function, ast.Name]]:
+    """Where the functions of a module read a name; annotations of parameters and results are not among them."""
+    return [(function, node) for function in module.functions for node in function.flow.loads.get(name, ())]

@@ -1,0 +1,83 @@
+"""What several fixers need: how to write a dotted name at a place, and how to give a call another name."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .facts import names
+from .finding import Edit
+from .site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+else:
+    from .lazy import lazy
+
+    cst = lazy("libcst")
+
+
+def spelled(site: Site, dotted: str) -> tuple[str, tuple[Edit, ...]] | None:
+    """How the place writes a name of torch, and the import that this needs; None where `torch` means something else there.
+
+    `torch.amp.autocast` stays so after `import torch`, and is `th.amp.autocast` after `import torch as th`.
+    """
+    root, _, rest = dotted.partition(".")
+    function = site.function
+    for local in (root, *_bound_to(site, root)):
+        if names.imported(function, local) == root and not _hidden(site, local):
+            return f"{local}.{rest}", ()
+    if _bound_otherwise(site, root):
+        return None
+    return dotted, site.tree.add_import(f"import {root}")
+
+
+def _bound_to(site: Site, root: str) -> list[str]:
+    found = [name for name, origin in site.function.imports.items() if origin == root]
+    return found + [name for name, origin in site.module.imports.items() if origin == root]
+
+
+def _hidden(site: Site, name: str) -> bool:
+    """Whether a function around the place assigns the name, or takes it as a parameter."""
+    scope = site.function
+    while scope is not site.module.body and scope.parent is not None:
+        if name in scope.flow.stores or any(parameter.arg == name for parameter in scope.parameters):
+            return True
+        scope = scope.parent
+    return name in site.module.body.flow.stores
+
+
+def _bound_otherwise(site: Site, name: str) -> bool:
+    module = site.module
+    if name in module.top_functions or name in module.top_classes:
+        return True
+    return any(
+        name in function.imports
+        or name in function.flow.stores
+        or any(parameter.arg == name for parameter in function.parameters)
+        for function in module.functions
+    )
+
+
+def call_node(site: Site, call: ast.Call | None = None) -> cst.Call:
+    """The libcst node of the call that the site is, or of another one of its function."""
+    node = site.cst(call if call is not None else site.call)
+    assert isinstance(node, cst.Call)
+    return node
+
+
+def renamed(site: Site, dotted: str, node: ast.expr | None = None) -> tuple[Edit, ...] | None:
+    """The edits that put another dotted name where a name (the called name of the site) stands."""
+    spelling = spelled(site, dotted)
+    if spelling is None:
+        return None
+    code, imports = spelling
+    return (site.tree.replace(site.cst(node if node is not None else site.call.func), code), *imports)
+
+
+def older_torch(site: Site, version: tuple[int, int]) -> str:
+    """Why a name that came with a version of torch is not safe for the project; "" where it is."""
+    torch = site.torch
+    if torch is None or torch.low >= version:
+        return ""
+    return f"it needs torch {version[0]}.{version[1]}, and the project allows older ones"
