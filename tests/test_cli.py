@@ -101,7 +101,7 @@ class Engine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
     monkeypatch.setattr("torchlint.lint.lint", engine.lint)
-    monkeypatch.setattr("torchlint.lint.fix_files", engine.fix_files, raising=False)
+    monkeypatch.setattr("torchlint.fixing.fix_files", engine.fix_files)
     monkeypatch.setattr("torchlint.rule.load", lambda: RULES)
     return engine
 

@@ -20,14 +20,14 @@ class Rule:
 
 
 RULES = (
-    Rule("TL001", "syntax-error"),
+    Rule("TL002", "unused-suppression"),
     Rule("TL101", "item-in-loop"),
     Rule("TL102", "print-in-loop"),
     Rule("TL110", "any-all", "preview"),
     Rule("TL201", "unpinned-loader"),
     Rule("TL901", "no-compile", "opt-in"),
 )
-DEFAULT = {"TL001", "TL101", "TL102", "TL201"}
+DEFAULT = {"TL002", "TL101", "TL102", "TL201"}
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ class TestSelection:
         [
             (["TL1"], ["TL101"], {"TL102"}),
             (["TL101"], ["TL1"], {"TL101"}),
-            (["ALL"], ["TL1"], {"TL001", "TL201"}),
+            (["ALL"], ["TL1"], {"TL002", "TL201"}),
             (["TL10"], ["TL10"], set()),
             (["item-in-loop"], ["TL10"], {"TL101"}),
         ],
@@ -87,6 +87,22 @@ class TestSelection:
         self, project: Path, select: list[str], ignore: list[str], expected: set[str]
     ) -> None:
         assert expected == chosen(project, select=select, ignore=ignore)
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({}, {"TL001", "TL101"}),
+            ({"select": ["TL101"]}, {"TL001", "TL101"}),
+            ({"select": []}, {"TL001"}),
+            ({"ignore": ["TL001"]}, {"TL101"}),
+            ({"select": ["ALL"], "ignore": ["TL0"]}, {"TL101"}),
+        ],
+    )
+    def test_the_rule_for_files_that_cannot_be_read_is_on_unless_ignored(
+        self, project: Path, options: dict[str, Any], expected: set[str]
+    ) -> None:
+        rules = (Rule("TL001", "syntax-error"), Rule("TL101", "item-in-loop"))
+        assert expected == load(rules, options, cwd=project).codes
 
     def test_the_command_line_ignores_on_top_of_the_file(self, project: Path) -> None:
         (project / "torchlint.toml").write_text('select = ["TL1"]\n')
@@ -155,7 +171,7 @@ class TestPerFileIgnores:
 
     def test_several_patterns_add_up(self, project: Path) -> None:
         found = settings(project, {"per-file-ignores": {"a.py": ["TL101"], "*.py": ["TL2"]}})
-        assert {"TL001", "TL102"} == found.enabled(project / "a.py")
+        assert {"TL002", "TL102"} == found.enabled(project / "a.py")
 
 
 class TestFiles:

@@ -6,7 +6,8 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,10 +16,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchlint.finding import Applicability, Edit, Finding, Fix
-from torchlint.fix import ChangedOnDisk, apply, diff, fix_source, write
+from torchlint.fix import ChangedOnDisk, Level, applicable, apply, diff, fix_all, write
 from torchlint.source import Source
 
 Lint = Callable[[Source], Sequence[Finding]]
+
+
+@dataclass(frozen=True)
+class View:
+    """What a lint finds in one file."""
+
+    file: Source
+    findings: Sequence[Finding]
+
+    def source(self, path: str) -> Source:
+        return self.file
+
+
+@dataclass(frozen=True)
+class Fixed:
+    source: Source
+    applied: Sequence[Finding]
+    remaining: Sequence[Finding]
+    failed: frozenset[str]
+
+
+def fix_source(file: Source, lint: Lint, *, level: Level = "safe") -> Fixed:
+    """Fix one file until quiet."""
+
+    def look(changed: Mapping[str, Source]) -> View:
+        now = changed.get(file.path, file)
+        return View(now, lint(now))
+
+    fixed = fix_all(look, lambda finding: finding.fix is not None and applicable(finding.fix, level))
+    codes = frozenset(finding.code for finding in fixed.failed)
+    return Fixed(fixed.after.get(file.path, file), fixed.applied, fixed.view.findings, codes)
 
 
 def source(code: str | bytes) -> Source:
@@ -152,7 +184,7 @@ def test_what_a_fix_uncovers_is_fixed_too() -> None:
     )
 
     assert (b"d\n", ["TL1", "TL1", "TL2", "TL2", "TL3"]) == (fixed.source.data, [one.code for one in fixed.applied])
-    assert ((), frozenset()) == (fixed.remaining, fixed.failed)
+    assert ([], frozenset()) == (fixed.remaining, fixed.failed)
 
 
 def test_a_rule_that_breaks_the_file_is_left_out_and_named() -> None:
@@ -277,6 +309,10 @@ def test_mode_and_links_stay(tmp_path: Path) -> None:
 
 def test_no_change_is_no_diff() -> None:
     assert "" == diff(source("a\n"), b"a\n")
+
+
+def test_a_diff_of_what_came_on_standard_input_names_no_file() -> None:
+    assert "@@ -1 +1 @@\n-a\n+b\n" == diff(Source.of("-", b"a\n"), b"b\n")
 
 
 def test_a_diff_says_where_the_last_newline_is_missing() -> None:

@@ -329,7 +329,7 @@ def _resolve(rules: Sequence[Selectable], layers: Sequence[Options], root: Path,
     everything = frozenset(rule.code for rule in rules)
     plain = ("respect-gitignore", "force-exclude", "output-format", "fix", "unsafe-fixes", "fix-only", "show-fixes")
     return Settings(
-        codes=selector.resolve(selection, selector.defaults()),
+        codes=selector.resolve(selection, selector.defaults()) | _always(selector, selection),
         fixable=Selector(rules, preview=preview, gated=False).resolve(fixes, everything),
         per_file_ignores=tuple(
             (pattern, frozenset[str]().union(*map(selector.codes, words)))
@@ -345,6 +345,12 @@ def _resolve(rules: Sequence[Selectable], layers: Sequence[Options], root: Path,
         warnings=selector.warnings(selection),
         **{key.replace("-", "_"): merged[key] for key in plain if key in merged},
     )
+
+
+def _always(selector: Selector, selection: Sequence[Layer]) -> frozenset[str]:
+    """The rule for files that can't be read is on whatever is selected, unless it is ignored."""
+    ignored = frozenset[str]().union(*(selector.codes(word) for layer in selection for word in layer.ignore))
+    return frozenset(rule.code for rule in selector.rules if rule.code == "TL001") - ignored
 
 
 def _maybe(options: Options, key: str) -> tuple[str, ...] | None:

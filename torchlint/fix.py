@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from itertools import islice
+from typing import Generic, Literal, Protocol, TypeVar
 
 from .finding import Edit, Finding, Fix
 from .source import Source, SourceError
@@ -30,16 +31,30 @@ class ChangedOnDisk(Exception):
         return f"{self.path} has changed since it was read; nothing was written"
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """A file after fixing, as it would be written: `source.raw`."""
+class View(Protocol):
+    """What a look at the project tells (a Result of `lint`, which lies above)."""
 
-    source: Source
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+
+    def source(self, path: str) -> Source | None: ...
+
+
+V = TypeVar("V", bound=View)
+
+
+@dataclass(frozen=True)
+class Fixed(Generic[V]):
+    """Files after fixing; they would be written as `after[path].raw`."""
+
+    view: V
+    """The last look: what is left."""
+    before: Mapping[str, Source]
+    after: Mapping[str, Source]
     applied: tuple[Finding, ...]
-    remaining: tuple[Finding, ...]
-    """What a last look finds in `source`."""
-    failed: frozenset[str]
-    """Codes of rules whose fixes broke the file, could not be encoded or never came to rest: none of them is in `source`."""
+    failed: tuple[Finding, ...]
+    """For each file and rule whose fixes broke the file, could not be encoded or never came to rest, its first finding:
+    none of these fixes is in `after`."""
 
 
 def applicable(fix: Fix, level: Level) -> bool:
@@ -102,46 +117,68 @@ def _edited(data: bytes, edits: Sequence[Edit]) -> bytes:
     return b"".join((*pieces, data[at:]))
 
 
-def fix_source(source: Source, findings_of: Callable[[Source], Sequence[Finding]], *, level: Level = "safe") -> Fixed:
-    """Apply the fixes of `findings_of` until none is left.
+def fix_all(look: Callable[[Mapping[str, Source]], V], wanted: Callable[[Finding], bool]) -> Fixed[V]:
+    """Apply the fixes of the findings that are `wanted`, in all files at once, until none is left.
 
-    After each pass the file is parsed; a rule whose fixes break it is left out from then on and its code reported. Rules
-    whose fixes never come to rest are left out from the start. `source` must parse if `findings_of` offers fixes for it.
+    `look` lints the project with the files it is given in place of those on disk. After each pass every changed file is
+    parsed; a rule whose fixes break it is left out of that file from then on. So is one whose fixes never come to rest.
     """
-    failed: set[str] = set()
+    failed: dict[tuple[str, str], Finding] = {}
     while True:
-        fixed, restless = _until_quiet(source, findings_of, level, failed)
+        fixed, restless = _until_quiet(look, wanted, failed)
         if not restless:
             return fixed
-        failed |= restless
+        failed.update(restless)
 
 
 def _until_quiet(
-    source: Source, findings_of: Callable[[Source], Sequence[Finding]], level: Level, failed: set[str]
-) -> tuple[Fixed, set[str]]:
-    """Fix and lint by turns. Adds to `failed` what breaks the file; the second result is what never comes to rest."""
+    look: Callable[[Mapping[str, Source]], V],
+    wanted: Callable[[Finding], bool],
+    failed: dict[tuple[str, str], Finding],
+) -> tuple[Fixed[V], dict[tuple[str, str], Finding]]:
+    """Fix and look by turns. Adds to `failed` what breaks a file; the second result is what never comes to rest."""
+    before: dict[str, Source] = {}
+    after: dict[str, Source] = {}
     applied: list[Finding] = []
-    seen = {source.data}
-    findings = findings_of(source)
+    done: list[Finding] = []
+    seen: set[frozenset[tuple[str, bytes]]] = {frozenset()}
+    view = look(after)
     for _ in range(PASSES):
-        source, done = _step(source, findings, level, failed)
+        done = []
+        for path, findings in _by_path(view.findings, wanted).items():
+            source = view.source(path)
+            assert source is not None, "a finding with a fix has a source"
+            fixed, more = _step(source, findings, failed)
+            if more:
+                before.setdefault(path, source)
+                after[path] = fixed
+                done += more
         if not done:
-            return Fixed(source, tuple(applied), tuple(findings), frozenset(failed)), set()
+            return Fixed(view, before, after, tuple(applied), tuple(failed.values())), {}
         applied += done
-        findings = findings_of(source)
-        if source.data in seen:
+        view = look(after)
+        state = frozenset((path, source.data) for path, source in after.items() if source.data != before[path].data)
+        if state in seen:
             break
-        seen.add(source.data)
-    restless = {finding.code for finding in done}
-    return Fixed(source, tuple(applied), tuple(findings), frozenset(failed)), restless
+        seen.add(state)
+    restless = {(finding.path, finding.code): finding for finding in done}
+    return Fixed(view, before, after, tuple(applied), tuple(failed.values())), restless
 
 
-def _step(source: Source, findings: Sequence[Finding], level: Level, failed: set[str]) -> tuple[Source, list[Finding]]:
-    """One pass: the new file and the findings whose fix is in it. Adds to `failed` the rules that can't take part."""
+def _by_path(findings: Iterable[Finding], wanted: Callable[[Finding], bool]) -> dict[str, list[Finding]]:
+    grouped: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.fix is not None and wanted(finding):
+            grouped.setdefault(finding.path, []).append(finding)
+    return grouped
+
+
+def _step(
+    source: Source, findings: Sequence[Finding], failed: dict[tuple[str, str], Finding]
+) -> tuple[Source, list[Finding]]:
+    """One pass over a file: what it becomes, and the findings whose fix is in that. Adds to `failed` what can't take part."""
     while True:
-        fixable = [
-            (one.fix, one) for one in findings if one.fix and applicable(one.fix, level) and one.code not in failed
-        ]
+        fixable = [(one.fix, one) for one in findings if one.fix and (one.path, one.code) not in failed]
         if not fixable:
             return source, []
         data, fixes = apply(source, [fix for fix, _ in fixable])
@@ -155,7 +192,8 @@ def _step(source: Source, findings: Sequence[Finding], level: Level, failed: set
             if _sound(source, apply(source, more)[0]):
                 together = more
             else:
-                failed.add(code)
+                first = next(finding for finding in done if finding.code == code)
+                failed[first.path, code] = first
 
 
 def _sound(source: Source, data: bytes) -> Source | None:
@@ -195,12 +233,16 @@ def write(path: str, original_raw: bytes, new_raw: bytes) -> None:
 
 
 def diff(source: Source, new_data: bytes) -> str:
-    """The change as a unified diff, with the newlines of the file, so that `patch` and `git apply` take it."""
+    """The change as a unified diff, with the newlines of the file, so that `patch` and `git apply` take it.
+
+    What came without a name on standard input (`-`) gets no lines that name a file.
+    """
     from difflib import unified_diff
 
     mark = "\ufeff" if source.bom else ""
     before, after = _lines(mark + source.text), _lines(mark + new_data.decode())
-    return "".join(_ended(unified_diff(before, after, source.path, source.path)))
+    lines = unified_diff(before, after, source.path, source.path)
+    return "".join(_ended(islice(lines, 2 if source.path == "-" else 0, None)))
 
 
 def _lines(text: str) -> list[str]:

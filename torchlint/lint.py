@@ -14,14 +14,14 @@ from pathlib import Path
 from .config import Settings
 from .context import ACCELERATOR
 from .facts import names
-from .facts.module import Function, Module
+from .facts.module import Function
 from .finding import Finding
 from .project import Project, normal, read
 from .rule import Rule, fixer, load
 from .sieve import Sieve
 from .site import Analysis, FileSite, Site
 from .source import Source, SourceError
-from .suppress import Suppressions
+from .suppress import JUDGE, Suppressions
 
 Triggers = Mapping[str, Sequence[tuple[str, Rule]]]
 
@@ -55,12 +55,17 @@ class Result:
 
 
 def lint(
-    files: Sequence[Path] | Mapping[str, bytes], settings: Settings, *, context: Sequence[Path] = ()
+    files: Sequence[Path] | Mapping[str, bytes],
+    settings: Settings,
+    *,
+    context: Sequence[Path] = (),
+    buffers: Mapping[str, bytes] | None = None,
 ) -> Result:
     """Lint files together, so that a call in one can be hot, compiled or under no_grad because of another.
 
-    A mapping gives the bytes of files that are not read from disk (stdin, unsaved buffers).
+    A mapping gives the bytes of files that are not read from disk (stdin).
     `context` are further files of the project: read where they matter, never reported on.
+    `buffers` are what some of all these files hold in place of what is on disk (fixed or edited, not saved).
     """
     readers: dict[str, Callable[[], bytes]] = {}
     if isinstance(files, Mapping):
@@ -70,6 +75,7 @@ def lint(
     else:
         targets = [normal(str(path)) for path in files]
         readers.update({path: read(path) for path in targets})
+    readers.update({normal(path): _given(data) for path, data in (buffers or {}).items()})
     run = _Run(targets, settings, readers)
     if run.mentions_torch():
         for path in context:
@@ -95,7 +101,8 @@ class _Run:
         self.rules = [rule for code, rule in load().items() if code in settings.codes]
         self.errors: list[FileError] = []
         self.suppressed = 0
-        self.file_rules = [rule for rule in self.rules if rule.scope == "file"]
+        # What is silenced must be known before unused suppressions are looked for.
+        self.file_rules = sorted((r for r in self.rules if r.scope == "file"), key=lambda rule: rule.code == JUDGE)
 
     def mentions_torch(self) -> bool:
         return any(b"torch" in source.data or b"accelerate" in source.data for source in map(self.project.source, self.targets) if source is not None)
@@ -239,38 +246,38 @@ class _Run:
 
     def _kept(self, path: str, findings: list[Finding]) -> Iterator[Finding]:
         """The findings of a file that are enabled there and not suppressed, and what its comments deserve themselves."""
-        enabled = self.settings.enabled(path)
+        source = self.project.source(path)
         error = self.project.errors.get(path)
         if isinstance(error, OSError):
             self.errors.append(FileError(path, error.strerror or str(error)))
             return
-        source = self.project.source(path)
-        known = {code: rule.name for code, rule in load().items()}
-        if error is None and path not in self.project.parsed and source is not None and any(r.code == "TL001" for r in self.file_rules):
-            # Nobody asked for the file's facts: it must parse all the same.
-            try:
-                if not _obviously_fine(source):
-                    source.parse()
-            except SourceError as found:
-                error = found
+        if source is not None and path not in self.project.parsed:
+            error = _syntax_error(source)  # nobody asked for the file's facts: it must parse all the same
+        enabled = self.settings.enabled(path)
         suppressions = Suppressions.of(source) if source is not None and not self.settings.ignore_noqa else None
-        shown: list[Finding] = []
+        known = {code: rule.name for code, rule in load().items()}
         for finding in sorted(set(findings), key=lambda f: f.sort_key):
-            if finding.code not in enabled:
-                continue
-            if suppressions is not None and suppressions.silences(finding):
-                self.suppressed += 1
-            else:
-                shown.append(finding)
+            if finding.code in enabled:
+                yield from self._unless_silenced(finding, suppressions)
         for rule in self.file_rules:
             if rule.code in enabled:
                 site = FileSite(path, rule, source=source, error=error, suppressions=suppressions, known=known, enabled=enabled)
-                shown += rule.check(site)
-        yield from shown
+                for finding in rule.check(site):
+                    yield from self._unless_silenced(finding, suppressions)
+
+    def _unless_silenced(self, finding: Finding, suppressions: Suppressions | None) -> Iterator[Finding]:
+        if suppressions is not None and suppressions.silences(finding):
+            self.suppressed += 1
+        else:
+            yield finding
 
 
-def _obviously_fine(source: Source) -> bool:
-    return not source.data.strip()
+def _syntax_error(source: Source) -> SourceError | None:
+    try:
+        source.check()
+    except SourceError as error:
+        return error
+    return None
 
 
 def _triggers(rules: Iterable[Rule], *, calls_only: bool = False) -> dict[str, list[tuple[str, Rule]]]:

@@ -349,7 +349,7 @@ class FileSite:
         suppressions: Suppressions | None = None,
         known: dict[str, str] | None = None,
         enabled: frozenset[str] = frozenset(),
-        failed: Sequence[str] = (),
+        failed: Sequence[Finding] = (),
     ) -> None:
         self.path = path
         self.rule = rule
@@ -360,7 +360,7 @@ class FileSite:
         """Every rule's name by its code."""
         self.enabled = enabled
         self.failed = failed
-        """Codes of the rules whose fixes were taken back because the file no longer parsed."""
+        """One finding for each rule whose fixes were taken back because they broke the file or never came to rest."""
 
     def finding(
         self, message: str, line: int = 1, column: int = 1, end_column: int = 0, *, severity: Severity | None = None, fix: Fix | None = None

@@ -19,6 +19,8 @@ _COMMENT_OR_STRING = re.compile(
     | '[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*'""",
     re.VERBOSE | re.DOTALL,
 )
+JUDGE = "TL002"
+"""The rule that reports unused suppressions. A comment that names it is there on purpose."""
 _CODE = rb"(?:[A-Za-z]+[0-9]+|[Tt][Ll][A-Za-z]*|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)(?![\w-])"
 _NOQA = re.compile(rb"#\s*(?i:noqa)\b(?:\s*:\s*(?P<codes>%b(?:[\s,]+%b)*))?" % (_CODE, _CODE))
 _TORCHLINT = re.compile(rb"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)\s*(?P<bracket>\[(?P<codes>[^\]]*)(?P<closed>\])?)?")
@@ -115,6 +117,8 @@ class Suppressions:
 
         Every suppression that says so counts as used.
         """
+        if finding.code == JUDGE:
+            return False  # what it must not report, `unused` leaves out
         lines = {*range(finding.line, finding.end_line + 1), *finding.statement}
         near = [directive for line in self._by_line.keys() & lines for directive in self._by_line[line]]
         near += [directive for directive in self.directives if directive.kind == "ignore-file"]
@@ -129,9 +133,15 @@ class Suppressions:
         """What silenced nothing, once all findings have been asked about.
 
         `known` are the names of the rules by their codes, `enabled` the codes that were looked for. A prefix or a blanket
-        `torchlint: ignore` is only judged when all it covers was looked for; a blanket `# noqa` never, nor other tools' codes.
+        `torchlint: ignore` is only judged when all it covers was looked for; a blanket `# noqa` never, nor other tools' codes,
+        nor a comment that names the rule for unused suppressions; in a file that is ignored whole, only the comment that says so.
         """
-        for directive in self.directives:
+        whole_file = [one for one in self.directives if one.kind == "ignore-file"]
+        if any(code.covers(JUDGE, known.get(JUDGE, "")) for one in whole_file for code in one.codes or ()):
+            return
+        for directive in [one for one in whole_file if one.codes is None] or self.directives:
+            if any(code.text.upper() == JUDGE or code.text == known.get(JUDGE) for code in directive.codes or ()):
+                continue
             if directive.codes is None:
                 if directive.kind != "noqa" and directive not in self._used and all(code in enabled for code in known):
                     yield self._whole(directive, f"torchlint: {directive.kind}")

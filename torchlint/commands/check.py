@@ -19,7 +19,8 @@ from . import terminal
 
 if TYPE_CHECKING:
     from torchlint.finding import Finding
-    from torchlint.lint import FixResult, Result
+    from torchlint.fixing import FixResult
+    from torchlint.lint import Result
     from torchlint.report import Look
 
 _DESCRIPTION = """\
@@ -265,11 +266,11 @@ def _judged(result: Result, path: str) -> list[Finding]:
 
 
 def _fix(args: argparse.Namespace, settings: Settings, work: _Work) -> int:
-    from torchlint import lint
+    from torchlint import fixing
     from torchlint.report import summary
 
     diff, stdin = "diff" in args, isinstance(work.files, Mapping)
-    fixed = lint.fix_files(
+    fixed = fixing.fix_files(
         work.files, settings, unsafe=settings.unsafe_fixes, write=not diff and not stdin, context=work.context
     )
     count = sum(sum(codes.values()) for codes in fixed.fixed.values())
