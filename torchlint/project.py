@@ -25,8 +25,8 @@ _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy"))
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 # Too common to find callers by name.
 GENERIC = frozenset("forward __call__ __init__ main run step get update call apply __getitem__ __len__ __iter__ __next__ to".split())
-MAX_DEPTH = 14
-"""How many questions may hang on one another before the answer is "unknown"."""
+LEVELS = 3
+"""How far one question about values may lead through other functions: callers, callees, constructors."""
 MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
 
@@ -42,49 +42,6 @@ class CallSite:
 T = TypeVar("T")
 
 
-class _Memo:
-    """Answers to questions that ask one another, in a way that does not depend on which was asked first.
-
-    An answer that met a circle or the depth limit holds for the question it was worked out for and is forgotten
-    for all others; an answer that met neither is kept for good.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[object, object] = {}
-        self._asked: dict[object, object] = {}
-        self._passing: dict[object, object] = {}
-        self._busy: set[object] = set()
-        self._cuts = 0
-
-    def get(self, key: object, compute: Callable[[], T], default: T) -> T:
-        if key in self._kept:
-            return self._kept[key]  # type: ignore[return-value]
-        outermost = not self._busy
-        if outermost and key in self._asked:
-            return self._asked[key]  # type: ignore[return-value]
-        if key in self._busy or len(self._busy) >= MAX_DEPTH:
-            self._cuts += 1
-            return default
-        if key in self._passing:
-            self._cuts += 1
-            return self._passing[key]  # type: ignore[return-value]
-        before = self._cuts
-        self._busy.add(key)
-        try:
-            answer = compute()
-        finally:
-            self._busy.discard(key)
-        if self._cuts == before:
-            self._kept[key] = answer
-        elif outermost:
-            self._asked[key] = answer
-        else:
-            self._passing[key] = answer
-        if outermost:
-            self._passing.clear()
-        return answer
-
-
 class Project:
     """The files of a project by path; each is read, parsed and evaluated at most once, when first asked for."""
 
@@ -94,13 +51,12 @@ class Project:
         self.errors: dict[str, SourceError | OSError] = {}
         self._sources: dict[str, Source | None] = {}
         self._modules: dict[str, Module | None] = {}
-        self._memo = _Memo()
-        self._sites: dict[Function, list[CallSite] | None] = {}
+        self._level = LEVELS
+        self._answers: dict[tuple[object, int], object] = {}
         self._found: dict[tuple[str, str], str | None] = {}
         self._definitions: dict[tuple[str, str], Function | Class | Module | None] = {}
         self._canonical: dict[tuple[str, str], str] = {}
         self._is_module: dict[Class, bool] = {}
-        self._resolved: dict[ast.Call, list[Function]] = {}
 
     # Files
 
@@ -257,9 +213,24 @@ class Project:
 
     # Values
 
+    # Each answer is worked out for a level: what it asks of other functions is answered one level below, at level 0 not
+    # at all. So circles end, and no answer depends on what was asked before.
+
+    def _ask(self, key: object, compute: Callable[[], T]) -> T:
+        full = (key, self._level)
+        if full not in self._answers:
+            self._answers[full] = compute()
+        return self._answers[full]  # type: ignore[return-value]
+
     def evaluation(self, function: Function) -> Evaluation | None:
-        """The values of a function; None while they are being worked out, or too deep to be worth it."""
-        return self._memo.get(("evaluation", function), lambda: self._evaluate(function), None)
+        """The values of a function; None where the question has led too far from where it was asked."""
+        if self._level == 0:
+            return None
+        self._level -= 1
+        try:
+            return self._ask(("evaluation", function), lambda: self._evaluate(function))
+        finally:
+            self._level += 1
 
     def _evaluate(self, function: Function) -> Evaluation | None:
         try:
@@ -273,7 +244,7 @@ class Project:
 
     def returns(self, function: Function) -> Value:
         """What a call of the function gives: its annotation where that is telling, else what it returns on all paths."""
-        return self._memo.get(("returns", function), lambda: self._return_value(function), UNKNOWN)
+        return self._ask(("returns", function), lambda: self._return_value(function))
 
     def _return_value(self, function: Function) -> Value:
         if isinstance(function.node, ast.AsyncFunctionDef) or isinstance(function.node, ast.Module):
@@ -293,7 +264,7 @@ class Project:
         """What the callers in the project pass for a parameter, where they agree."""
         if function.name in GENERIC:
             return UNKNOWN
-        return self._memo.get(("parameter", function, name), lambda: self._parameter(function, name), UNKNOWN)
+        return self._ask(("parameter", function, name), lambda: self._parameter(function, name))
 
     def _parameter(self, function: Function, name: str) -> Value:
         passed = [self._passed(site, function, name) for site in self.call_sites(function) or ()]
@@ -362,7 +333,7 @@ class Project:
 
     def attribute(self, klass: Class, name: str) -> Value:
         """What the methods of a class, or of its bases, assign to `self.name`."""
-        return self._memo.get(("attribute", klass, name), lambda: self._attribute(klass, name), UNKNOWN)
+        return self._ask(("attribute", klass, name), lambda: self._attribute(klass, name))
 
     def _attribute(self, klass: Class, name: str) -> Value:
         stores = self.attribute_stores(klass).get(name, ())
@@ -435,9 +406,7 @@ class Project:
 
     def targets(self, function: Function, call: ast.Call) -> list[Function]:
         """The project's functions that a call runs: a function, a method, a class's `__init__`, a module's `forward`."""
-        if call not in self._resolved:
-            self._resolved[call] = self._targets(function, call)
-        return self._resolved[call]
+        return self._ask(("targets", call), lambda: self._targets(function, call))
 
     def _targets(self, function: Function, call: ast.Call) -> list[Function]:
         func = call.func
@@ -488,10 +457,7 @@ class Project:
 
     def call_sites(self, function: Function) -> list[CallSite] | None:
         """Where the project calls the function, as far as names tell; None where that can't be said."""
-        if function not in self._sites:
-            self._sites[function] = None
-            self._sites[function] = self._call_sites(function)
-        return self._sites[function]
+        return self._ask(("sites", function), lambda: self._call_sites(function))
 
     def _call_sites(self, function: Function) -> list[CallSite] | None:
         if isinstance(function.node, ast.Module) or function.name in GENERIC:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
@@ -90,6 +90,9 @@ class _Evaluator:
         self.env: Env = {}
         self.dead = False
         """Whether the statement being read can't be reached: the block returned, raised, broke or continued."""
+        self.looping = False
+        self.holders: set[str] = set()
+        """Names that have attributes in the environment of their own."""
         self.evidence = _evidence(function)
         self.parameters = {p.arg: p for p in function.parameters}
         node = function.node
@@ -209,7 +212,7 @@ class _Evaluator:
     def do_For(self, node: ast.For | ast.AsyncFor) -> None:
         iterable = self.expr(node.iter)
         before = dict(self.env)
-        for _ in range(2):  # the second pass knows what the first left for the next iteration
+        for _ in self.passes():
             self.bind(node.target, self.element(iterable, node.iter))
             self.block(node.body)
             self.env = self.merge(before, False, self.env, False)
@@ -218,9 +221,18 @@ class _Evaluator:
 
     do_AsyncFor = do_For
 
+    def passes(self) -> Iterator[int]:
+        """Twice for an outermost loop, so that the second pass knows what the first left; inner loops come along."""
+        if self.looping:
+            yield 1
+            return
+        self.looping = True
+        yield from (1, 2)
+        self.looping = False
+
     def do_While(self, node: ast.While) -> None:
         before = dict(self.env)
-        for _ in range(2):
+        for _ in self.passes():
             self.expr(node.test)
             self.block(node.body)
             self.env = self.merge(before, False, self.env, False)
@@ -299,12 +311,14 @@ class _Evaluator:
             if key is None:
                 self.expr(target.value)  # type: ignore[union-attr]
                 return
-            # What `x` held goes with its attributes.
-            prefix = f"{key}."
-            for stale in [k for k in self.env if k.startswith(prefix)]:
-                del self.env[stale]
+            if key in self.holders:
+                # What `x` held goes with its attributes.
+                prefix = f"{key}."
+                for stale in [k for k in self.env if k.startswith(prefix)]:
+                    del self.env[stale]
             if isinstance(target, ast.Attribute):
                 self.expr(target.value)
+                self.holders.add(key.rpartition(".")[0])
             self.env[key] = value
             self.values[target] = value
         elif isinstance(target, ast.Tuple | ast.List):

@@ -25,6 +25,7 @@ _THROTTLES = frozenset(
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
+_PERIODS = frozenset(("freq", "frequency", "every", "interval"))
 _RANKS = frozenset(("rank", "local_rank", "global_rank", "is_main_process", "is_local_main_process", "is_master", "master_process", "is_global_zero", "main_process", "is_main", "is_rank_zero", "gpu", "local_process_index", "process_index", "ngpus_per_node", "world_size"))
 _WEAK = frozenset(("sync_gradients",))
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "datetime.datetime.now"))
@@ -76,6 +77,9 @@ def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
 
 
 def _small(node: ast.expr, value_of: ValueOf) -> bool:
+    """Whether a period is known to be every step or nearly so; `log_interval = 1` is a default that people raise."""
+    if _words_of(node) & (_THROTTLES - _PERIODS - _NOT_ALONE):
+        return False
     value = value_of(node).const
     return isinstance(value, int) and not isinstance(value, bool) and value <= EVERY
 
@@ -137,6 +141,12 @@ def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
     return not isinstance(other, ast.Constant) or isinstance(other.value, int)
 
 
+def _words_of(node: ast.expr) -> set[str]:
+    """The words of the last part of a name: `args.log_interval` gives log and interval."""
+    parts = names.chain(node)
+    return {w.lower() for w in _WORDS.findall(parts[-1])} if parts else set()
+
+
 def _throttle_word(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         node = node.func
@@ -148,7 +158,7 @@ def _throttle_word(node: ast.expr) -> bool:
         return False
     if last.lower() in _LASTS:
         return True
-    words = {w.lower() for w in _WORDS.findall(last)}
+    words = _words_of(node)
     hits = words & _THROTTLES
     return bool(hits - _NOT_ALONE) or (bool(hits) and len(words) > 1)
 

@@ -1,0 +1,265 @@
+"""What makes the host wait for a value of the device: shared by the rules on host-device synchronization."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Literal, Protocol
+
+from .flow import Flow, Loop
+from .module import Function
+from .values import Value
+
+_CASTS = frozenset(("float", "int", "bool", "complex"))
+_EQUALS = frozenset(("equal", "allclose", "is_nonzero"))
+# Loggers format at once, except for a level that is mostly off.
+_LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
+_WRITERS = frozenset(
+    ["add_scalar", "add_scalars", "log_metric", "log_metrics", "set_postfix", "set_postfix_str", "set_description", "set_description_str", "track", "log_scalar"]
+)
+_FRAMEWORK_LOGS = frozenset(("log", "log_dict"))
+_FORMATS = frozenset(("str", "repr", "format"))
+
+
+class StepLoop(Protocol):
+    """Why a place runs on every training step."""
+
+    @property
+    def loop(self) -> Loop | None: ...
+
+
+class Place(Protocol):
+    """What is asked of a place (a Site)."""
+
+    function: Function
+
+    @property
+    def flow(self) -> Flow: ...
+    @property
+    def statement(self) -> ast.stmt: ...
+    @property
+    def accelerator(self) -> bool: ...
+    @property
+    def hot(self) -> StepLoop | None: ...
+    @property
+    def warm(self) -> Loop | None: ...
+    @property
+    def project(self) -> Any: ...
+    def value(self, node: ast.expr) -> Value: ...
+    def resolve(self, node: ast.expr) -> str | None: ...
+    def consumers(self, node: ast.expr | None = None) -> set[str]: ...
+
+
+# Where a value lives
+
+
+def device_tensor(place: Place, node: ast.expr, sure: int = 2) -> ast.expr | None:
+    """The part of an expression that is a tensor in device memory, seen through `.detach().cpu()` around it; or None.
+
+    A field of a batch that was not moved yet is in host memory.
+    """
+    if not place.accelerator:
+        return None
+    while True:
+        value = place.value(node)
+        if value.kind != "tensor" or value.batch:
+            return None
+        if not value.on_cpu:
+            return node if value.sure >= sure else None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif isinstance(node, ast.Attribute):
+            node = node.value
+        else:
+            return None
+
+
+# Scalar reads
+
+
+def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
+    """The device tensor that `t.item()`, `float(t)`, `int(t)`, `bool(t)` or `math.sqrt(t)` reads; None for other calls."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr == "item":
+        return device_tensor(place, func.value, sure=1) if not call.args and not call.keywords else None
+    if not call.args or call.keywords:
+        return None
+    name = place.resolve(func)
+    if (name in _CASTS and len(call.args) == 1) or (name is not None and name.startswith("math.")):
+        return next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
+    return None
+
+
+def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of a statement in source order; of a compound statement those of its header."""
+    todo: list[ast.AST] = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)][::-1]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.expr):
+            yield node
+        if not isinstance(node, ast.Lambda | ast.ExceptHandler | ast.match_case):
+            todo += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)][::-1]
+
+
+def scalar_reads(place: Place, statement: ast.stmt) -> list[ast.Call]:
+    """The scalar reads of a statement, outermost first."""
+    return [n for n in own_nodes(statement) if isinstance(n, ast.Call) and scalar_read(place, n) is not None]
+
+
+def per_element(place: Place, call: ast.Call) -> ast.AST | None:
+    """The comprehension, or the inner loop over tensors, that repeats a read once an element."""
+    comprehension = place.flow.comprehension(call)
+    if comprehension is not None:
+        return comprehension
+    loops = place.flow.loops(call)
+    if not loops or not isinstance(loops[0], ast.For) or (place.hot is not None and loops[0] is place.hot.loop):
+        return None
+    value = place.value(loops[0].iter)
+    over_tensors = value.kind == "tensor" or (value.kind == "list" and value.elem is not None and _holds_tensor(value.elem))
+    return loops[0] if over_tensors and not value.batch else None
+
+
+def _holds_tensor(value: Value) -> bool:
+    return value.kind == "tensor" or any(_holds_tensor(item) for item in value.items or ())
+
+
+# Tests
+
+
+def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
+    """The operands of a condition whose truth is the value of a device tensor."""
+    if isinstance(test, ast.BoolOp):
+        for operand in test.values:
+            yield from tested(place, operand)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from tested(place, test.operand)
+    elif isinstance(test, ast.Call) and _compares(place, test):
+        yield test
+    else:
+        value = place.value(test)
+        if value.is_tensor and (value.boolean or value.scalar) and not value.others - {"none"} and device_tensor(place, test):
+            yield test
+
+
+def _compares(place: Place, call: ast.Call) -> bool:
+    """`torch.equal(a, b)`, `a.equal(b)`, `torch.allclose(a, b)`: a Python bool from a value of the device."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr not in _EQUALS:
+        return False
+    operands = call.args if place.resolve(func) is not None else [func.value, *call.args]
+    return any(device_tensor(place, operand) is not None for operand in operands)
+
+
+# Logging
+
+
+def logging_call(place: Place, call: ast.Call) -> bool:
+    """`print`, a method of a logger, a progress bar or an experiment tracker."""
+    name = place.resolve(call.func)
+    if name == "print" or name in ("wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "tqdm.tqdm.write", "tqdm.write"):
+        return True
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not (call.args or call.keywords):
+        return False
+    if func.attr in _LOGGERS | _WRITERS:
+        return True
+    if func.attr in _FRAMEWORK_LOGS:
+        # `self.log("loss", loss)` of Lightning keeps the tensor; `loss.log()` is arithmetic.
+        receiver = func.value
+        return not (isinstance(receiver, ast.Name) and receiver.id == "self") and place.value(receiver).kind != "tensor" and name is None
+    return False
+
+
+def logged(place: Place, call: ast.Call) -> ast.expr | None:
+    """The first device tensor that a logging call formats or reads."""
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for node in _formatted(place, given):
+            if device_tensor(place, node) is not None:
+                return node
+        for part in ast.walk(given):
+            if isinstance(part, ast.Call) and scalar_read(place, part) is not None:
+                return part
+    keys = [place.value(given).keys for given in call.args]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _FRAMEWORK_LOGS | _WRITERS:
+        for given, found in zip(call.args, keys, strict=True):
+            if any(v.is_tensor and not v.on_cpu and not v.batch for v in (found or {}).values()) and place.accelerator:
+                return given
+    return None
+
+
+def _formatted(place: Place, node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that a value to be logged turns into text."""
+    if isinstance(node, ast.JoinedStr | ast.Tuple | ast.List):
+        for part in node.values if isinstance(node, ast.JoinedStr) else node.elts:
+            yield from _formatted(place, part)
+    elif isinstance(node, ast.FormattedValue | ast.Starred):
+        yield from _formatted(place, node.value)
+    elif isinstance(node, ast.Dict):
+        for value in node.values:
+            yield from _formatted(place, value)
+    elif isinstance(node, ast.BinOp) and place.value(node).kind == "str":
+        for side in (node.left, node.right):
+            yield from _formatted(place, side)
+    elif isinstance(node, ast.Call) and _formats(place, node):
+        for given in (*node.args, *(keyword.value for keyword in node.keywords)):
+            yield from _formatted(place, given)
+    else:
+        yield node
+
+
+def _formats(place: Place, call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr == "format" and place.value(call.func.value).kind in ("str", "unknown")
+    return place.resolve(call.func) in _FORMATS
+
+
+def is_logged(place: Place, node: ast.expr) -> bool:
+    """Whether the place stands in the arguments of a logging call, which TL104 reports."""
+    return any(isinstance(a, ast.Call) and logging_call(place, a) for a in place.flow.ancestors(node))
+
+
+# How often
+
+
+def severity(place: Place) -> Literal["warning", "info"] | None:
+    """`warning` in step loops, `info` in evaluation and generation loops, None elsewhere."""
+    if place.hot is not None:
+        return "warning"
+    return "info" if place.warm is not None else None
+
+
+def how_often(place: Place) -> str:
+    """The end of a sentence: when the cost is paid."""
+    return "on every training step" if place.hot is not None else "on every iteration of this loop"
+
+
+def for_environment(place: Place, node: ast.expr) -> bool:
+    """Whether the value goes to `env.step(action)`, which needs it on the host."""
+    return "step" in place.consumers(node)
+
+
+def decides(place: Place, node: ast.expr) -> bool:
+    """Whether the value decides if the loop goes on (`if token == eos: break`): it has to be on the host."""
+    names = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
+    for loop in place.flow.loops(node)[:1]:
+        for statement in ast.walk(loop):
+            if isinstance(statement, ast.If) and any(isinstance(s, ast.Break | ast.Return) for s in statement.body):
+                if any(part is node or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(statement.test)):
+                    return True
+    return False
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.Assign):
+        return statement.targets
+    return [statement.target] if isinstance(statement, ast.AnnAssign | ast.AugAssign) else []
+
+
+def in_forward(place: Place, depth: int = 2) -> bool:
+    """Whether the place runs in the `forward` of an nn.Module, or in a function that one calls."""
+    todo = [place.function]
+    for _ in range(depth):
+        if any(f.name == "forward" and f.cls is not None and place.project.is_module(f.cls) for f in todo):
+            return True
+        todo = [caller.function for f in todo for caller in place.project.call_sites(f) or ()]
+    return False
