@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rule import Edit, Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    """Make the counter a buffer where `__init__` sets it to zero."""
+    node = site.target
+    if not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Attribute) or site.function.cls is None:
+        return None
+    name = node.target.attr
+    stores = site.project.attribute_stores(site.function.cls).get(name, [])
+    if len(stores) != 1 or stores[0][0].module is not site.module or not site.project.is_module(site.function.cls):
+        return None
+    statement = stores[0][0].flow.statement(stores[0][1])
+    value = getattr(statement, "value", None)
+    if stores[0][0].name != "__init__" or not (isinstance(value, ast.Constant) and value.value == 0):
+        return None
+    source = site.source
+    start = source.offset(statement.lineno, statement.col_offset)
+    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    code = f'self.register_buffer("{name}", torch.zeros((), dtype=torch.long), persistent=False)'
+    edits = (Edit(start, end, code.encode()), *site.tree.add_import("import torch"))
+    return Fix("Count in a buffer", edits, "suggestion", "the counter is a tensor, and moves with the module")

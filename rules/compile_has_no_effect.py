@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts.module import Function
+from torchlint.rule import Finding, Site, rule
+
+# Methods that neither run the compiled code nor are meant to.
+_NEUTRAL = frozenset(
+    """train eval to cuda cpu half float double bfloat16 type state_dict load_state_dict parameters named_parameters
+    buffers named_buffers modules named_modules children named_children requires_grad_ zero_grad apply share_memory
+    register_forward_hook register_forward_pre_hook register_full_backward_hook get_submodule compile""".split()
+)
+
+
+@rule(
+    "TL210",
+    on={"torch.compile()", ".compile()"},
+    fix="unsafe",
+    impact="high",
+    category="compile-usage",
+    principle=("capture",),
+    torch=">=2.0",
+)
+def compile_has_no_effect(site: Site) -> Iterator[Finding]:
+    """torch.compile is called, but what it compiles never runs.
+
+    ## What it does
+    Finds three ways to lose a compiled module: the result of `torch.compile(...)` is thrown away; the module that comes back is used only through other methods, such as `compiled.generate(x)`; after `module.compile()` only `module.forward(x)` is called.
+
+    ## Why is this slow?
+    `torch.compile(module)` leaves the module alone and gives a wrapper, and only calling the wrapper runs compiled code.
+    Every other method of the wrapper is the method of the original module: inside it `self(x)` is the original, uncompiled forward.
+    `module.compile()` compiles the call of the module, which `module.forward(x)` goes around.
+
+    ## When it does not matter
+    Where the object is also called, given away or returned, somebody may call it; the rule is silent then.
+    So it is about classes that are not part of the project, whose methods may compile by themselves.
+
+    ## Bad
+    ```python
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x)
+
+        def generate(self, x: torch.Tensor) -> torch.Tensor:
+            return self(self(x))
+
+    model = torch.compile(Model())  # TL210
+    model.generate(torch.ones(3))
+    ```
+
+    ## Good
+    ```python
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x)
+
+        def generate(self, x: torch.Tensor) -> torch.Tensor:
+            return self(self(x))
+
+    model = Model()
+    model.compile()
+    model.generate(torch.ones(3))
+    ```
+
+    ## Fix safety
+    A result that is thrown away is bound to the name of what was compiled.
+    That is unsafe: the program now runs compiled code, with its compile time and its small numerical differences.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.compile.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html (`compile`)
+    - https://github.com/pytorch/pytorch/issues/141473
+    """
+    if site.name == ".compile()":
+        yield from _in_place(site)
+    elif site.call.args and isinstance(site.statement, ast.Expr) and site.statement.value is site.call:
+        if site.value(site.call.args[0]).kind in ("module", "function"):
+            yield site.finding(
+                f"The result of `{site.short()}` is thrown away: `{site.short(site.call.args[0])}` itself is not compiled."
+            )
+    else:
+        yield from _through_methods(site)
+
+
+def _through_methods(site: Site) -> Iterator[Finding]:
+    """`c = torch.compile(module)` of which only methods are called."""
+    name = _bound(site)
+    if name is None or not site.call.args:
+        return
+    value = site.value(site.call.args[0])
+    if value.kind != "module" or value.klass is None:
+        return
+    uses = _uses(site, name)
+    if uses is None:
+        return
+    called = [method for method in uses if method not in _NEUTRAL]
+    klass = value.klass
+    if called and all(m != "forward" and site.project.method(klass, m) is not None for m in called):
+        yield site.finding(
+            f"`{name}` is compiled, but only `{name}.{called[0]}()` is called: it runs the original, uncompiled forward."
+        )
+
+
+def _in_place(site: Site) -> Iterator[Finding]:
+    """`module.compile()` after which only `module.forward()` is called."""
+    func = site.call.func
+    assert isinstance(func, ast.Attribute)
+    if site.receiver.kind != "module" or not isinstance(func.value, ast.Name):
+        return
+    name = func.value.id
+    uses = _uses(site, name)
+    if uses is not None and "forward" in uses and {"forward", *_NEUTRAL}.issuperset(uses):
+        yield site.finding(f"`{site.short()}` compiles the call of `{name}`, but only `{name}.forward()` is called, which goes around it.")
+
+
+def _bound(site: Site) -> str | None:
+    """The one name that the result is assigned to."""
+    parent = site.flow.parents.get(site.call)
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        return parent.targets[0].id
+    return None
+
+
+def _uses(site: Site, name: str) -> list[str] | None:
+    """The methods called of a name after the place; None where it is used in any other way, or bound again."""
+    after = (site.call.end_lineno or 0, site.call.end_col_offset or 0)
+    found: list[str] = []
+    for function in _readers(site, name):
+        flow = function.flow
+        own = function is site.function
+        stores = [n for n in flow.stores.get(name, ()) if own and (n.lineno, n.col_offset) > after]
+        if stores or (own and flow.loops(site.call)):
+            return None
+        for load in flow.loads.get(name, ()):
+            if own and (load.lineno, load.col_offset) <= after:
+                continue
+            method = flow.parents.get(load)
+            call = flow.parents.get(method) if isinstance(method, ast.Attribute) else None
+            if not (isinstance(method, ast.Attribute) and isinstance(call, ast.Call) and call.func is method):
+                return None
+            found.append(method.attr)
+    return found
+
+
+def _readers(site: Site, name: str) -> list[Function]:
+    """The functions that may mean the same variable: the place's own, and those inside it that do not bind the name."""
+    own = site.function
+    found = [own]
+    for function in site.module.functions:
+        binds = name in function.flow.stores or any(p.arg == name for p in function.parameters)
+        if function is not own and not binds and _inside(function, own):
+            found.append(function)
+    return found
+
+
+def _inside(function: Function, outer: Function) -> bool:
+    parent = function.parent
+    while parent is not None and parent is not outer:
+        parent = parent.parent
+    return parent is outer
