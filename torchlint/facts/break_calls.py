@@ -179,6 +179,17 @@ def unsupported_module(place: Place) -> Break | None:
     value = place.value(call.func)
     if value.kind == "module" and value.cls in _RECURRENT and "allow_rnn" not in place.dynamo_options:
         return found(place, value.cls, "Dynamo does not trace recurrent layers and leaves the whole frame to eager mode")
-    if value.origin is not None and isinstance(value.origin, ast.Call) and place.resolve(value.origin.func) in _SCRIPTED:
+    if _is_scripted(place, call.func):
         return found(place, "torch.jit.script", "Dynamo does not trace TorchScript")
     return None
+
+
+def _is_scripted(place: Place, callee: ast.expr) -> bool:
+    """Whether `callee` is a name of the module, or an attribute of the class, that holds the result of torch.jit."""
+    made: list[tuple[Function, ast.expr | None]] = []
+    if isinstance(callee, ast.Name):
+        made = [(place.function.module.body, _module_level(place.function, callee.id))]
+    elif isinstance(callee, ast.Attribute) and place.function.cls is not None and isinstance(callee.value, ast.Name):
+        stores = place.project.attribute_stores(place.function.cls).get(callee.attr, ())
+        made = [(method, getattr(method.flow.statement(target), "value", None)) for method, target in stores]
+    return any(isinstance(call, ast.Call) and place.project.resolve(function, call.func) in _SCRIPTED for function, call in made)
