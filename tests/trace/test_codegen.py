@@ -17,7 +17,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torchlint.event import Event
-from torchlint.trace import codegen, private_inductor, triton_stub
+from torchlint.trace import codegen, compiled, private_inductor, triton_stub
 from torchlint.trace.compiled import compile_recording
 
 VERSION = tuple(map(int, torch.__version__.split(".")[:2]))
@@ -269,11 +269,11 @@ def test_the_code_is_kept(trained: dict[str, Trained]) -> None:
     found = trained["MLP"]
     names = sorted(path.name for path in found.kept.iterdir())
 
-    assert names == ["graph_0_0_backward_forward.py", "graph_0_0_forward.py"]
-    source = (found.kept / names[1]).read_text()
+    assert names == ["forward_0_0.py", "forward_0_0_backward.py"]
+    source = (found.kept / names[0]).read_text()
     assert "cc=90" in source and "multi_processor_count=132" in source
     assert len(re.findall(r"async_compile\.triton\(", source)) == 1
-    compile(source, names[1], "exec")
+    compile(source, names[0], "exec")
 
 
 def test_the_code_is_for_the_target(models: ModuleType, tmp_path: Path) -> None:
@@ -434,6 +434,27 @@ def test_without_whatif_nothing_is_compiled(models: ModuleType) -> None:
         train(model, model, torch.ones(4, 8), sink)
 
     assert sink.events == []
+
+
+# --- a real GPU --------------------------------------------------------------------------------------------------
+
+
+def test_on_a_gpu_the_code_is_inductors_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inductor for the CPU stands in for the one for CUDA: a matrix product needs no compiler."""
+    monkeypatch.setattr(compiled, "on_gpu", lambda inputs: True)
+    sink, weight = Sink(), torch.ones(3, 3, requires_grad=True)
+
+    def f(x: Any) -> Any:
+        return x @ weight
+
+    with compile_recording(sink, virtual=False):
+        result = torch.compile(f)(torch.ones(2, 3))
+        result.sum().backward()
+
+    assert torch.equal(result, torch.full((2, 3), 3.0))
+    assert torch.equal(weight.grad, torch.full((3, 3), 2.0))
+    assert [(event.name, event.count) for event in sink.of("graph")] == [("0/0", 1), ("0/0 backward", 1)]
+    assert [(event.name, event.count) for event in sink.of("kernel")] == [("extern_kernels.mm", 1)] * 2
 
 
 # --- reading the wrapper -----------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ class GeneratedGraph:
     """The code of one operator graph."""
 
     source: str
+    target: str
     backward: bool
     operators: int
     kernels: tuple[Kernel, ...]
@@ -135,8 +136,9 @@ class TritonGenerator:
             backward = bool(options.get("is_backward"))
             runnable = copy.deepcopy(graph)  # lowering changes the graph, AOT autograd still looks at ours
 
-            def receive(source: str, stacks: dict[str, list[str]]) -> None:
-                found.append(GeneratedGraph(source, backward, count_operators(runnable), read_kernels(source, stacks)))
+            def receive(source: str, stacks: dict[str, list[str]], _: bool) -> None:
+                kernels = read_kernels(source, stacks)
+                found.append(GeneratedGraph(source, self.target, backward, count_operators(runnable), kernels))
 
             try:
                 with private.inductor_for(self._properties), private.generated_code(receive):
@@ -196,6 +198,30 @@ def _on_cuda(graph: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
             if "val" in node.meta:
                 node.meta["val"] = tree_map(moved, node.meta["val"])
     return graph, on_cuda
+
+
+# --- with a GPU --------------------------------------------------------------------------------------------------
+
+
+def on_gpu(inputs: Sequence[Any]) -> bool:
+    """Is any of the inputs on a real GPU?"""
+    return any(isinstance(value, torch.Tensor) and value.is_cuda for value in inputs)
+
+
+def compile_on_gpu(
+    graph: Any, inputs: Sequence[Any], inductor: private.Backend
+) -> tuple[list[Generated], Callable[..., Any]]:
+    """What Inductor itself makes of a graph: its code, forward first, and what runs it."""
+    found: list[Generated] = []
+    operators = count_operators(graph)
+    major, minor = torch.cuda.get_device_capability() if torch.cuda.is_available() else (0, 0)
+
+    def receive(source: str, stacks: dict[str, list[str]], backward: bool) -> None:
+        found.append(GeneratedGraph(source, f"sm_{major}{minor}", backward, operators, read_kernels(source, stacks)))
+
+    with private.generated_code(receive, load=True), private.backward_at_once():
+        run = inductor(graph, inputs)
+    return sorted(found, key=lambda code: code.backward), run
 
 
 # --- attention ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """The compile half of a trace: the user's torch.compile regions run, and everything they tell becomes events.
 
 The captured graphs are executed as they are, on the CPU, so that values stay those of the plain run; beside it the
-Triton code that Inductor would launch for the target is generated and counted, without a GPU.
+Triton code that Inductor would launch for the target is generated and counted, without a GPU. On a real GPU they run as
+Inductor compiles them, and that code is counted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from torchlint.event import Event
 from torchlint.trace import private_inductor as private
 from torchlint.trace.breaks import EventSink, Frame, TraceLog, reading_trace_log
-from torchlint.trace.codegen import CodegenFailure, GeneratedGraph, Kernel, TritonGenerator, count_operators
+from torchlint.trace.codegen import (
+    CodegenFailure,
+    GeneratedGraph,
+    Kernel,
+    TritonGenerator,
+    compile_on_gpu,
+    count_operators,
+    on_gpu,
+)
 from torchlint.trace.dynamo_device import EagerParts, cuda_in_dynamo, host_outputs
 from torchlint.trace.tags import tags
 
@@ -192,14 +201,17 @@ class _Regions:
         """What runs instead of Inductor's code for `graph`."""
         place, name = self._name()
         self._log.graph_made(graph)
-        generated = self._generator.generate(graph, inputs, settings)
+        if on_gpu(inputs):
+            generated, run = compile_on_gpu(graph, inputs, original)
+        else:
+            generated, run = self._generator.generate(graph, inputs, settings), graph.forward
         codes = {code.backward: code for code in generated if isinstance(code, GeneratedGraph)}
         for failure in generated:
             if isinstance(failure, CodegenFailure):
                 self._tell_failure(place, name, failure)
         forward = self._graph(name, place, codes.get(False), count_operators(graph))
         backward = self._graph(f"{name} backward", place, codes[True]) if True in codes else None
-        return self._counted(graph.forward, forward, backward, self._device.host_outputs(graph))
+        return self._counted(run, forward, backward, self._device.host_outputs(graph))
 
     def other_backend(self, graph: Any, inputs: Sequence[Any], backend: str, original: private.Backend) -> Call:
         """A backend that the user chose runs as it is; its kernels are its own affair."""
@@ -223,12 +235,12 @@ class _Regions:
                 "triton": code.launches(extern=False),
                 "extern": code.launches(extern=True),
                 "backward": code.backward,
-                "target": self._generator.target,
+                "target": code.target,
             }
             for kernel in code.kernels:
                 self._tell_kernel(name, place, kernel)
             if self._keep is not None:
-                file_name = re.sub(r"\W+", "_", f"graph {name} {place.function}") + ".py"
+                file_name = re.sub(r"\W+", "_", f"{place.function} {name}") + ".py"
                 (self._keep / file_name).write_text(code.source, encoding="utf-8")
                 data["source"] = str(self._keep / file_name)
         graph = _Graph(name, place, data)

@@ -480,16 +480,21 @@ def inductor_for(properties: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def generated_code(receive: Callable[[str, dict[str, list[str]]], None]) -> Iterator[None]:
-    """Inductor's code goes to `receive(source, stacks)` instead of being compiled and loaded.
+def generated_code(receive: Callable[[str, dict[str, list[str]], bool], None], *, load: bool = False) -> Iterator[None]:
+    """Inductor's code goes to `receive(source, stacks, backward)`; with `load` it is compiled and loaded as ever.
 
     `stacks` maps `kernel:number`, as the source's provenance comments name each launch, to the user's stack traces.
     """
     from torch._inductor import debug
     from torch._inductor.graph import GraphLowering
 
+    go_on = GraphLowering._compile_to_module_lines
+
     def take(self: Any, wrapper_code: Any) -> Any:
-        receive(wrapper_code.value, dict(getattr(debug, "_inductor_kernel_stack_trace", {})))
+        stacks = dict(getattr(debug, "_inductor_kernel_stack_trace", {}))
+        receive(wrapper_code.value, stacks, bool(self.is_backward))
+        if load:
+            return go_on(self, wrapper_code)
         self.cache_key, self.cache_path, self.cache_linemap = "none", __file__, []
         return types.SimpleNamespace(__file__=__file__, call=lambda *args: None, key="none")
 
@@ -508,17 +513,26 @@ def lower(graph: Any, inputs: Sequence[Any], options: Mapping[str, object]) -> N
     inner(graph, inputs, **{name: value for name, value in options.items() if name in _INNER_OPTIONS})
 
 
+def backward_at_once() -> contextlib.AbstractContextManager[object]:
+    """Backward graphs are lowered with the forward ones, and not when a backward pass first runs (torch 2.10)."""
+    import torch._functorch.config as functorch_config
+
+    wanted = {"force_non_lazy_backward_lowering": True, "enable_autograd_cache": False}
+    patched: contextlib.AbstractContextManager[object] = functorch_config.patch(
+        {name: value for name, value in wanted.items() if hasattr(functorch_config, name)}
+    )
+    return patched
+
+
 def aot_graphs(graph: Any, inputs: Sequence[Any], inner: Callable[..., Any], settings: Mapping[str, object]) -> None:
     """Trace `graph` forward and backward into operators on the CPU; `inner(graph, inputs, **options)` gets each.
 
     The backward graph comes at once from torch 2.10; before, it is made only when a backward pass runs.
     """
-    import torch._functorch.config as functorch_config
     from torch._inductor import compile_fx
 
-    now = {"force_non_lazy_backward_lowering": True, "enable_autograd_cache": False}
     with (
-        functorch_config.patch({name: value for name, value in now.items() if hasattr(functorch_config, name)}),
+        backward_at_once(),
         mock.patch.object(torch.cuda, "is_available", lambda: False),  # this stage is honestly on the CPU
     ):
         patches = {**_known(settings), **_no_caches(), **_known({"trace.provenance_tracking_level": 1})}
