@@ -161,7 +161,8 @@ def _until_quiet(
         if state in seen:
             break
         seen.add(state)
-    restless = {(finding.path, finding.code): finding for finding in done}
+    keys = {(finding.path, finding.code) for finding in done}
+    restless = {key: next(one for one in applied if key == (one.path, one.code)) for key in keys}
     return Fixed(view, before, after, tuple(applied), tuple(failed.values())), restless
 
 

@@ -65,7 +65,9 @@ def fix_files(
         if finding.path in changed:
             counts.setdefault(names[finding.path], Counter())[finding.code] += 1
     return FixResult(
-        replace(result, findings=tuple(sorted([*result.findings, *_undone(fixed, settings)], key=lambda f: f.sort_key))),
+        replace(
+            result, findings=tuple(sorted([*result.findings, *_undone(fixed, settings)], key=lambda f: f.sort_key))
+        ),
         counts,
         {names[path]: diff(fixed.before[path], source.data) for path, source in changed.items()},
         {names[path]: source.raw for path, source in changed.items()},
