@@ -276,7 +276,13 @@ def discover(events: Iterable[Event], findings: Iterable[Finding] = (), entry: s
         if finding.evidence and finding.evidence.verdict == "confirmed"
         for line in range(lines(finding)[0], lines(finding)[1] + 1)
     }
-    found = [*_device(events, steady), *_compilation(events, steady), *_shapes(events), *_leak(events, steady, entry)]
+    found = [
+        *_device(events, steady),
+        *_compilation(events, steady),
+        *_shapes(events),
+        *_leak(events, steady, entry),
+        *_kernels(events, steady),
+    ]
     new = [one for one in found if (os.path.realpath(one[1].path), one[1].line) not in told or one[1].code == "TLT04"]
     return [finding for _, finding in sorted(new, key=lambda one: (one[1].severity != "warning", _order(one)))]
 
@@ -372,14 +378,33 @@ def _leak(events: Sequence[Event], steady: Steady, entry: str) -> Iterable[_Weig
         yield slope, _finding("TLT09", place, message, "warning")
 
 
+def _kernels(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
+    """What each compiled function launches in a step, forward and backward together."""
+    found: dict[tuple[str, int], tuple[Event, list[Event]]] = {}
+    for event in events:
+        if event.kind == "graph" and event.file and steady.holds(event):
+            found.setdefault((event.file, event.line), (event, []))[1].append(event)
+    for place, graphs in found.values():
+        triton, library = (total / len(steady) for total in _launched(graphs))
+        launched = f"{number(triton)} Triton and {number(library)} library kernels"
+        rate = "in all" if steady.whole else "a step"
+        finding = _finding("TLT04", place, f"`{place.function}` launches {launched} {rate} when compiled.", "info")
+        yield triton + library, replace(finding, evidence=Evidence("confirmed", launched, triton + library))
+
+
 def launches(events: Iterable[Event]) -> tuple[float, float]:
     """Triton and library kernels that compiled graphs launch in one steady step."""
     events = tuple(events)
     steady = Steady.of(events)
-    triton = library = 0.0
+    triton, library = _launched(event for event in events if steady.holds(event))
+    return triton / len(steady), library / len(steady)
+
+
+def _launched(events: Iterable[Event]) -> tuple[int, int]:
+    triton = library = 0
     for event in events:
-        if event.kind == "graph" and steady.holds(event):
+        if event.kind == "graph":
             data = event.data or {}
             triton += event.count * int(str(data.get("triton", 0)))
             library += event.count * int(str(data.get("extern", 0)))
-    return triton / len(steady), library / len(steady)
+    return triton, library

@@ -31,7 +31,6 @@ class Job:
     whatif: bool = False
     compute: bool = True
     shapes: bool = False
-    explain: bool = False
     keep: str | None = None
     watch: dict[str, tuple[int, ...]] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ from textwrap import dedent
 
 import pytest
 
+from torchlint.confirm import Steady, device_rows, discover, is_async, launches
 from torchlint.event import Event
 from torchlint.job import Job
 from torchlint.tracing import Child, trace
@@ -357,3 +358,87 @@ def test_cuda_without_a_gpu_says_what_to_do(eager: Run) -> None:
     child = eager("pass\n", device="cuda")
 
     assert ended(child)[:2] == ("no entry", "--device cuda: torch sees no GPU here; --device virtual needs none")
+
+
+# --- on the virtual GPU ------------------------------------------------------------------------------------------
+
+PLANTED = """
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(16, 4).to("cuda")  # warm-up: no part of a step
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+total = 0.0
+step = 0
+rows = [(torch.ones(16), 1) for _ in range(64)]
+for x, y in DataLoader(rows, batch_size=4, pin_memory=True):
+    x = x.to("cuda")  # h2d pinned, blocking
+    y = y.to("cuda", non_blocking=True)  # h2d pinned, non_blocking
+    mask = torch.ones(4, device="cuda") > 0
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    total += loss.item()  # sync item
+    if (loss > 100).any():  # sync bool
+        break
+    model(x)[mask]  # sync mask
+    if step % 2 == 0:
+        print(f"{loss:.3f}")  # sync, every other step
+    shape = f"{loss.shape}"
+    step += 1
+    optimizer.step()
+"""
+
+
+def planted(word: str) -> int:
+    return next(number for number, line in enumerate(PLANTED.splitlines(), 1) if word in line)
+
+
+def test_planted_events_are_on_their_lines_and_nowhere_else(eager: Run, tmp_path: Path) -> None:
+    child = eager(PLANTED, device="virtual", steps=8)
+    found = device_rows(child.events, Steady.of(child.events))
+
+    assert sorted((row.event.line, row.event.kind, row.count, is_async(row.event)) for row in found) == [
+        (planted("# h2d pinned, blocking"), "h2d", 1.0, False),
+        (planted("# h2d pinned, non_blocking"), "h2d", 1.0, True),
+        (planted("# sync item"), "sync", 1.0, False),
+        (planted("# sync bool"), "sync", 1.0, False),
+        (planted("# sync mask"), "sync", 1.0, False),
+        (planted("# sync, every other"), "sync", 0.5, False),
+    ]
+    assert {row.event.file for row in found} == {str(tmp_path / "train.py")}
+    assert ended(child) == ("stopped", "after 8 steps", 0)
+
+
+def test_values_are_those_of_the_cpu(eager: Run) -> None:
+    source = MODEL + "torch.manual_seed(0)\nfor i in range(4): step(); print(model.weight.sum())\n"
+    on_cpu = eager("import torch; torch.manual_seed(1)\n" + source)
+    on_device = eager(
+        "import torch; torch.manual_seed(1); torch.set_default_device('cuda')\n" + source, device="virtual"
+    )
+
+    assert on_cpu.output.replace(", grad_fn", ", device='cuda:0', grad_fn") == on_device.output
+
+
+def test_both_passes_tell_of_one_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+    def forward(self, x):
+        x = self.linear(x).relu()
+        print("a break")
+        return x * 2
+def make():
+    return Net(), torch.randn(4, 8)
+"""
+    (tmp_path / "net.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    traced = trace(Job("net:make", (), "eager", "", device="virtual", steps=4))
+    found = {(one.code, one.line) for one in discover(traced.events)}
+
+    assert [child.end.name for child in traced.children] == ["stopped", "stopped"]
+    assert ("TLT02", source.splitlines().index('        print("a break")') + 1) in found
+    assert {code for code, _ in found} == {"TLT02", "TLT03", "TLT04"}
+    assert min(launches(traced.events)) >= 1

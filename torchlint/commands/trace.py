@@ -93,7 +93,6 @@ def run(args: argparse.Namespace) -> int:
         whatif=options.whatif,
         compute=options.compute,
         shapes=options.shapes,
-        explain=options.explain,
         keep=_folder(options.keep),
     )
     findings = _lint(job.entry) if options.findings else []
@@ -111,6 +110,10 @@ def run(args: argparse.Namespace) -> int:
     )
     look = Look(color=terminal.colored(options.color, sys.stdout))
     terminal.out(trace.text(report, look) if options.output_format == "text" else trace.as_json(report, look))
+    if options.explain and options.output_format == "text":
+        from torchlint.trace import explain
+
+        terminal.out("\n" + explain.text(explain.explain(traced.events)))
     return 0
 
 

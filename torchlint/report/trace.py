@@ -300,12 +300,13 @@ def _verdicts(report: Report, look: Look, paint: Paint) -> str:
 
 
 def _discovered(report: Report, look: Look, paint: Paint) -> str:
+    worst = [finding for finding in report.discovered if finding.code != "TLT04"]  # the table of launches tells it
     shown = [
         f"{look.place(finding)}: {paint.code(finding)} {_clip(finding.message, _WIDTH - 30)}"
-        for finding in report.discovered[:_WORST]
+        for finding in worst[:_WORST]
     ]
-    if len(report.discovered) > _WORST:
-        rest = len(report.discovered) - _WORST
+    if len(worst) > _WORST:
+        rest = len(worst) - _WORST
         shown.append(paint(f"and {rest} more, which --output-format json has", "dim"))
     return _section("Look at these first", shown, paint)
 

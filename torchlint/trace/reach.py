@@ -66,7 +66,7 @@ def _by_tracing(watch: _Watch) -> Iterator[None]:
         yield
     finally:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
 
 
 @contextlib.contextmanager
