@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .facts import names
-from .finding import Edit
+from .finding import Edit, Finding
 from .site import Site
 
 if TYPE_CHECKING:
@@ -81,3 +81,16 @@ def older_torch(site: Site, version: tuple[int, int]) -> str:
     if torch is None or torch.low >= version:
         return ""
     return f"it needs torch {version[0]}.{version[1]}, and the project allows older ones"
+
+
+def shown(site: Site, finding: Finding) -> Site:
+    """The place that a finding is shown at, which another place of the file may have led to."""
+    function, source = site.module.function_at(finding.line), site.source
+    wanted = (finding.line, finding.column), (finding.end_line, finding.end_column)
+    for node in function.flow.nodes:
+        if isinstance(node, ast.expr) and node.lineno == finding.line:
+            start = source.position(source.offset(node.lineno, node.col_offset))
+            end = source.position(source.offset(node.end_lineno or 0, node.end_col_offset or 0))
+            if (start, end) == wanted:
+                return Site(site.analysis, function, node, site.rule, site.name)
+    return site

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import layers, syntax
+from torchlint.facts.module import Function
+from torchlint.rule import Finding, Site, Value, rule
+
+_SEQUENTIAL = "torch.nn.Sequential"
+
+
+@rule(
+    "TL704",
+    on={f"{name}()" for name in layers.BIAS},
+    severity="info",
+    fix="unsafe",
+    impact="low",
+    category="kernel",
+    principle=("locality",),
+    confirmed_by=("kernel",),
+)
+def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
+    """A convolution has a bias that the batch norm behind it takes away again.
+
+    ## What it does
+
+    Finds convolutions and linear layers with a bias that are followed directly by a `BatchNorm`, `SyncBatchNorm` or
+    `InstanceNorm`: next to each other in an `nn.Sequential`, in a list that is spread into one, or as
+    `self.norm(self.conv(x))` in the methods of a class.
+    A linear layer counts only where the norm is over as many features as the layer gives.
+
+    ## Why is this slow?
+
+    The norm subtracts the mean of each channel, and with it the bias.
+    What stays is a kernel or an epilogue that adds it, a parameter, its gradient (a reduction over the whole output in
+    the backward pass) and its state in the optimizer.
+
+    ## When it does not matter
+
+    Where the weights come from a checkpoint that has the bias, which then would have to be converted.
+    In inference after the norm was folded into the convolution, which needs a bias.
+
+    ## Bad
+
+    ```python
+    block = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 64, 3, padding=1),  # TL704
+        torch.nn.BatchNorm2d(64),
+        torch.nn.ReLU(),
+    )
+    ```
+
+    ## Good
+
+    ```python
+    block = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 64, 3, padding=1, bias=False),  # ok
+        torch.nn.BatchNorm2d(64),
+        torch.nn.ReLU(),
+    )
+    ```
+
+    ## Fix safety
+
+    Adds `bias=False`, or changes the literal that is there.
+    The fix is unsafe because the `state_dict` loses a key, so that existing checkpoints load with `strict=False` only,
+    and because the weights that are initialised later draw other random numbers.
+    Nothing is offered where the class itself reads the bias.
+
+    ## References
+
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-bias-for-convolutions-directly-followed-by-a-batch-norm
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html
+    """
+    if site.spread or not _has_bias(site):
+        return
+    norm = _norm_behind(site)
+    if norm is not None:
+        yield site.finding(f"`{site.short()}` adds a bias that the norm behind it subtracts again")
+
+
+def _has_bias(site: Site) -> bool:
+    given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
+    return given is None or (isinstance(given, ast.Constant) and given.value is True)
+
+
+def _norm_behind(site: Site) -> ast.expr | None:
+    """The call that builds or applies the norm behind the layer that the site builds; None where there is none."""
+    return _next_in_sequence(site) or _applied(site)
+
+
+# nn.Sequential(conv, norm)
+
+
+def _next_in_sequence(site: Site) -> ast.expr | None:
+    flow, item = site.flow, site.target
+    parent = flow.parents.get(item)
+    if isinstance(parent, ast.Tuple) and len(parent.elts) == 2 and parent.elts[1] is item:
+        # ("conv", nn.Conv2d(...)) of an OrderedDict
+        item, parent = parent, flow.parents.get(parent)
+    siblings: list[ast.expr] = []
+    if isinstance(parent, ast.Call) and item in parent.args and site.resolve(parent.func) == _SEQUENTIAL:
+        siblings = parent.args
+    elif isinstance(parent, ast.List | ast.Tuple) and _becomes_sequence(site, parent):
+        siblings = parent.elts
+    elif _is_append(parent):
+        return _next_append(site)
+    if item not in siblings or item is siblings[-1]:
+        return None
+    behind = siblings[siblings.index(item) + 1]
+    if isinstance(behind, ast.Tuple) and len(behind.elts) == 2:
+        behind = behind.elts[1]
+    return behind if _is_norm(site, behind) else None
+
+
+def _becomes_sequence(site: Site, items: ast.expr) -> bool:
+    """`nn.Sequential(*[...])`, `nn.Sequential(OrderedDict([...]))`, or a list that is spread into one later."""
+    parent = site.flow.parents.get(items)
+    if isinstance(parent, ast.Starred):
+        call = site.flow.parents.get(parent)
+        return isinstance(call, ast.Call) and site.resolve(call.func) == _SEQUENTIAL
+    if isinstance(parent, ast.Call) and (site.resolve(parent.func) or "").endswith("OrderedDict"):
+        call = site.flow.parents.get(parent)
+        return isinstance(call, ast.Call) and site.resolve(call.func) == _SEQUENTIAL
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        return _spread(site, parent.targets[0])
+    if isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Add):
+        return _spread(site, parent.target)
+    return isinstance(parent, ast.Call) and _extends(parent) is not None and _spread(site, _extends(parent))
+
+
+def _extends(call: ast.Call) -> ast.expr | None:
+    func = call.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "extend" else None
+
+
+def _spread(site: Site, name: ast.expr | None) -> bool:
+    """Whether the function writes `nn.Sequential(*name)`."""
+    if not isinstance(name, ast.Name):
+        return False
+    for load in site.flow.loads.get(name.id, ()):
+        parent = site.flow.parents.get(load)
+        call = site.flow.parents.get(parent) if isinstance(parent, ast.Starred) else None
+        if isinstance(call, ast.Call) and site.resolve(call.func) == _SEQUENTIAL:
+            return True
+    return False
+
+
+def _is_append(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
+
+
+def _next_append(site: Site) -> ast.expr | None:
+    """`layers.append(conv)`, and the next statement is `layers.append(norm)`."""
+    call, behind = site.flow.parents.get(site.target), syntax.following(site.flow, site.statement)
+    if not isinstance(behind, ast.Expr) or not isinstance(behind.value, ast.Call) or not isinstance(call, ast.Call):
+        return None
+    if site.statement is not site.flow.parents.get(call) or not syntax.same(call.func, behind.value.func):
+        return None
+    assert isinstance(call.func, ast.Attribute)
+    item = behind.value.args[0] if len(behind.value.args) == 1 else None
+    return item if item is not None and _spread(site, call.func.value) and _is_norm(site, item) else None
+
+
+def _is_norm(site: Site, node: ast.expr) -> bool:
+    return _fitting(site, site.value(node))
+
+
+def _fitting(site: Site, norm: Value) -> bool:
+    """Whether a value is a norm; behind a linear layer, one over as many features as the layer gives."""
+    if norm.cls not in layers.NORMS or norm.sure < 2 or norm.others:
+        return False
+    if site.name != "torch.nn.Linear()":
+        return True
+    features = norm.origin.args[0] if isinstance(norm.origin, ast.Call) and norm.origin.args else None
+    return syntax.same(features, site.argument("out_features", 1))
+
+
+# self.norm(self.conv(x))
+
+
+def _applied(site: Site) -> ast.expr | None:
+    """The call of a norm on the layer's output, where every use of the layer is followed by one."""
+    name = syntax.own_attribute(site.function, syntax.target(site.flow, site.call))
+    klass = site.function.cls
+    if name is None or klass is None or len(site.project.attribute_stores(klass).get(name, ())) != 1:
+        return None
+    uses = [(function, func) for function, func in syntax.own_uses(klass, name) if not _is_attribute(function, func)]
+    found = [_norm_of(site, function, func) for function, func in uses]
+    return found[0] if found and all(found) else None
+
+
+def _is_attribute(function: Function, func: ast.Attribute) -> bool:
+    """`self.conv.weight`: no use of the output."""
+    return isinstance(function.flow.parents.get(func), ast.Attribute)
+
+
+def _norm_of(site: Site, function: Function, func: ast.Attribute) -> ast.expr | None:
+    call = syntax.called(function.flow, func)
+    if call is None:
+        return None
+    parent = function.flow.parents.get(call)
+    if isinstance(parent, ast.Call) and parent.args == [call]:
+        return parent.func if _applies_norm(site, function, parent.func) else None
+    # x = self.conv(x), and the next statement is x = self.norm(x)
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return None
+    behind = syntax.following(function.flow, parent)
+    for norm in _calls_of(behind, parent.targets[0].id):
+        if isinstance(behind, ast.Assign) and len(behind.targets) == 1 and _is_named(behind.targets[0], parent.targets[0]):
+            return norm.func if _applies_norm(site, function, norm.func) else None
+    return None
+
+
+def _calls_of(statement: ast.stmt | None, name: str) -> Iterator[ast.Call]:
+    """The call `f(name)` in a statement that reads the name only there."""
+    if statement is None:
+        return
+    reads = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and len(reads) == 1 and node.args == reads and not node.keywords:
+            yield node
+
+
+def _is_named(one: ast.expr, other: ast.Name) -> bool:
+    return isinstance(one, ast.Name) and one.id == other.id
+
+
+def _applies_norm(site: Site, function: Function, func: ast.expr) -> bool:
+    return _fitting(site, site.project.value(function, func))

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import syntax
+from torchlint.facts.module import Function
+from torchlint.rule import Finding, Site, rule
+
+_CLASS = "torch.nn.MultiheadAttention"
+_NEED_WEIGHTS = 4
+"""The position of `need_weights` in `forward(query, key, value, key_padding_mask, need_weights, ...)`."""
+
+
+@rule(
+    "TL702",
+    on={"torch.nn.MultiheadAttention()"},
+    fix="unsafe",
+    torch=">=2.0",
+    impact="high",
+    category="kernel",
+    principle=("fusion",),
+    confirmed_by=("kernel",),
+)
+def mha_returns_unused_weights(site: Site) -> Iterator[Finding]:
+    """`nn.MultiheadAttention` computes attention weights that nobody reads.
+
+    ## What it does
+
+    Finds calls of an `nn.MultiheadAttention` without `need_weights=False` whose second result is thrown away:
+    `attention(q, k, v)[0]`, and `output, _ = attention(q, k, v)`.
+    The module must be built by the class itself in the same class or function.
+
+    ## Why is this slow?
+
+    With `need_weights=True`, the default, the module multiplies, applies softmax, averages over the heads and multiplies
+    again, and writes the whole matrix of weights to memory.
+    With `need_weights=False` it calls `scaled_dot_product_attention`, which keeps the matrix on the chip.
+
+    ## When it does not matter
+
+    Where the sequences are short, or the weights are read by a forward hook, which sees them as part of the result.
+
+    ## Bad
+
+    ```python
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = torch.nn.MultiheadAttention(512, 8)
+
+        def forward(self, x, mask):
+            return x + self.attention(x, x, x, attn_mask=mask)[0]  # TL702
+    ```
+
+    ## Good
+
+    ```python
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = torch.nn.MultiheadAttention(512, 8)
+
+        def forward(self, x, mask):
+            return x + self.attention(x, x, x, attn_mask=mask, need_weights=False)[0]  # ok
+    ```
+
+    ## Fix safety
+
+    Adds `need_weights=False`.
+    The fix is unsafe because the fused kernel sums in another order (differences of about 1e-7 in float32), draws its
+    dropout differently, and because forward hooks that read the weights then get `None`.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+    """
+    for function, call in _wasteful_calls(site):
+        place = Site(site.analysis, function, call, site.rule, site.name)
+        yield place.finding(
+            f"`{place.short()}` computes attention weights that are thrown away, and is kept off the fused kernel by them",
+            related=(site.related(site.function, site.call, "built here"),),
+        )
+
+
+def _wasteful_calls(site: Site) -> Iterator[tuple[Function, ast.Call]]:
+    """The calls of the module that the site constructs, where they compute weights that are thrown away."""
+    for function, func in _uses(site):
+        call = syntax.called(function.flow, func)
+        value = site.project.value(function, func)
+        if call is None or value.cls != _CLASS or value.others:
+            continue
+        if not _asks_for_weights(call) and _drops_weights(function, call):
+            yield function, call
+
+
+def _uses(site: Site) -> Iterator[tuple[Function, ast.expr]]:
+    made = syntax.target(site.flow, site.call)
+    name = syntax.own_attribute(site.function, made)
+    if name is not None and site.function.cls is not None:
+        yield from syntax.own_uses(site.function.cls, name)
+    elif isinstance(made, ast.Name):
+        for load in site.flow.loads.get(made.id, ()):
+            if site.value(load).origin is site.call:
+                yield site.function, load
+
+
+def _asks_for_weights(call: ast.Call) -> bool:
+    if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > _NEED_WEIGHTS:
+        return True
+    return any(keyword.arg in (None, "need_weights") for keyword in call.keywords)
+
+
+def _drops_weights(function: Function, call: ast.Call) -> bool:
+    """`attention(...)[0]`, and `output, _ = attention(...)` with a name that nobody reads."""
+    parent = function.flow.parents.get(call)
+    if isinstance(parent, ast.Subscript) and parent.value is call:
+        return isinstance(parent.slice, ast.Constant) and parent.slice.value == 0
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
+        return False
+    pair = parent.targets[0]
+    if not isinstance(pair, ast.Tuple) or len(pair.elts) != 2 or not isinstance(pair.elts[1], ast.Name):
+        return False
+    name = pair.elts[1].id
+    inner = [function.flow, *(f.flow for f in function.nested.values())]
+    return name not in function.flow.globals and not any(name in flow.loads for flow in inner)
