@@ -16,7 +16,7 @@ from .facts import names
 from .facts import torch_table as table
 from .facts.evaluate import Evaluation, evaluate
 from .facts.module import Class, Function, Module
-from .facts.values import UNKNOWN, Value, join
+from .facts.values import UNKNOWN, Value, constant, join
 from .source import Source, SourceError
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
@@ -33,10 +33,14 @@ MAX_FILES = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallSite:
-    """A call of a function, and the function it stands in."""
+    """A call of a function, and the function it stands in.
+
+    `given` holds the arguments where the call passes them on: `Process(target=train, args=(a, b))`.
+    """
 
     function: Function
     call: ast.Call
+    given: ast.Call | None = None
 
 
 T = TypeVar("T")
@@ -262,7 +266,7 @@ class Project:
 
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
-        if function.name in GENERIC:
+        if function.name in GENERIC and function.name != "__init__":
             return UNKNOWN
         return self._ask(("parameter", function, name), lambda: self._parameter(function, name))
 
@@ -272,9 +276,11 @@ class Project:
         return _joined(given) if given else UNKNOWN
 
     def _passed(self, site: CallSite, function: Function, name: str) -> Value | None:
-        node = argument(site.call, function, name)
+        node = argument(site.given or site.call, function, name)
         if node is None:
             return None
+        if isinstance(node, ast.Constant):
+            return constant(node.value)
         evaluation = self.evaluation(site.function)
         return evaluation.value(node) if evaluation is not None else UNKNOWN
 
@@ -450,6 +456,12 @@ class Project:
             return [value.function]
         if value.kind == "class" and value.klass is not None:
             return self._constructor(value.klass)
+        if value.kind == "module" and value.cls == "torch.nn.Sequential":
+            return [t for item in value.items or (value.elem,) if item is not None for t in self._run_by(item)]
+        return self._run_by(value)
+
+    def _run_by(self, value: Value) -> list[Function]:
+        """What calling a module or an object runs."""
         if value.kind in ("module", "instance") and value.klass is not None:
             called = self.method(value.klass, "forward" if value.kind == "module" else "__call__")
             return [called] if called is not None else []
@@ -460,9 +472,11 @@ class Project:
         return self._ask(("sites", function), lambda: self._call_sites(function))
 
     def _call_sites(self, function: Function) -> list[CallSite] | None:
-        if isinstance(function.node, ast.Module) or function.name in GENERIC:
+        # A constructor is called by the name of its class.
+        name = function.cls.name if function.name == "__init__" and function.cls is not None else function.name
+        if isinstance(function.node, ast.Module) or name in GENERIC:
             return None
-        paths = self._callers(function)
+        paths = self._callers(function, name)
         if paths is None:
             return None
         found = []
@@ -470,12 +484,15 @@ class Project:
             module = self.module(path)
             if module is None:
                 continue
-            for caller, call in _calls_named(module, function.name):
+            for caller, call in _calls_named(module, name):
                 if function in self.targets(caller, call):
                     found.append(CallSite(caller, call))
+            for caller, call, given in _started(module, name):
+                if function in self.targets(caller, given):
+                    found.append(CallSite(caller, call, given))
         return found
 
-    def _callers(self, function: Function) -> list[str] | None:
+    def _callers(self, function: Function, name: str) -> list[str] | None:
         """The files that may call the function: its own, and those that import it, its class or its module."""
         own = function.module.path
         if function.parent is not function.module.body and function.cls is None:
@@ -483,7 +500,7 @@ class Project:
         wanted = {function.name.encode(), function.module.name.rpartition(".")[2].encode()}
         if function.cls is not None:
             wanted = {function.cls.name.encode(), *wanted}
-        mark = function.name.encode() + b"("
+        mark = name.encode()
         paths = {path for word in wanted for path in self._importers.get(word, ())}
         others = sorted(path for path in paths if path != own and mark in (self._raw(path)))
         if len(others) > MAX_FILES:
@@ -507,7 +524,13 @@ class Project:
     def importers(self, module: Module) -> list[str]:
         """The files whose imports name the module."""
         word = module.name.rpartition(".")[2].encode()
-        return [path for path in self._importers.get(word, ()) if path != module.path]
+        own = module.path.rpartition("/")[0]
+        found = []
+        for path in self._importers.get(word, ()):
+            folder = path.rpartition("/")[0]
+            if path != module.path and (module.path == self._find(module.name, folder) or (folder == own and "." in module.name)):
+                found.append(path)
+        return found
 
 
 def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
@@ -526,23 +549,52 @@ def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
     return call.args[position] if 0 <= position < len(call.args) else None
 
 
+_STARTERS = frozenset(("Process", "Thread", "spawn", "start_processes", "elastic_launch", "submit", "notebook_launcher"))
+
+
+def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
+    """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
+    data = module.source.data
+    if b"Process(" not in data and b"spawn(" not in data and b"Thread(" not in data and b"launcher(" not in data:
+        return
+    for function in _mentioning(module, name):
+        for call in function.flow.calls:
+            last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+            if last not in _STARTERS:
+                continue
+            keywords = {k.arg: k.value for k in call.keywords}
+            target = keywords.get("target") or keywords.get("fn") or (call.args[0] if call.args else None)
+            if not isinstance(target, ast.Name) or target.id != name:
+                continue
+            given = keywords.get("args") or (call.args[1] if len(call.args) > 1 else None)
+            arguments = list(given.elts) if isinstance(given, ast.Tuple | ast.List) else []
+            if last in ("spawn", "start_processes"):
+                arguments.insert(0, ast.Constant(0))  # the process index
+            extra = keywords.get("kwargs")
+            named = [ast.keyword(None, extra)] if extra is not None else []
+            yield function, call, ast.copy_location(ast.Call(target, arguments, named), call)
+
+
 def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
-    data = module.source.data
-    mark = name.encode() + b"("
-    lines = module.source.lines
-    position = data.find(mark)
-    functions: list[Function] = []
-    while position >= 0:
-        function = module.function_at(bisect_right(lines, position))
-        if function not in functions:
-            functions.append(function)
-        position = data.find(mark, position + 1)
-    for function in functions:
+    for function in _mentioning(module, name, "("):
         for call in function.flow.calls:
             last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
             if last == name:
                 yield function, call
+
+
+def _mentioning(module: Module, name: str, after: str = "") -> list[Function]:
+    """The functions whose lines hold a name."""
+    data = module.source.data
+    lines = module.source.lines
+    mark = f"{name}{after}".encode()
+    functions: dict[Function, None] = {}
+    position = data.find(mark)
+    while position >= 0:
+        functions[module.function_at(bisect_right(lines, position))] = None
+        position = data.find(mark, position + 1)
+    return list(functions)
 
 
 def _attribute_targets(method: Function) -> list[ast.Attribute]:

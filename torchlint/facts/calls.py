@@ -175,17 +175,27 @@ def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Va
     if last in ("parallel", "data_parallel"):
         return tensor("accelerator", grad=True)
     if last in ("ModuleList", "ModuleDict", "Sequential"):
-        elems = args.positional[0].elem if args.positional and args.positional[0].kind == "list" else None
-        if elems is None and args.positional:
-            given = args.positional[0].items or tuple(args.positional)
-            elems = given[0]
-            for other in given[1:]:
-                elems = join(elems, other)
-        return Value("module", 2, cls=name, origin=node, elem=elems)
+        return _container(name, node, args)
     if last[:1].isupper():
         device = device_of(args.keywords.get("device"))
         return Value("module", 2, cls=name, origin=node, device=device)
     return UNKNOWN
+
+
+def _container(name: str, node: ast.Call, args: Arguments) -> Value:
+    """A module that holds modules: `items` in their order, `keys` by name, `elem` what they have in common."""
+    first = args.first
+    if name.endswith("ModuleDict") and first.keys is not None:
+        return Value("module", 2, cls=name, origin=node, keys=first.keys, elem=first.elem)
+    items: tuple[Value, ...] | None
+    if name.endswith("Sequential") and first.kind == "module":
+        items = None if args.open else tuple(args.positional)
+    else:
+        items = first.items
+    elem = first.elem if first.elem is not None and not items else None
+    for item in items or ():
+        elem = item if elem is None else join(elem, item)
+    return Value("module", 2, cls=name, origin=node, elem=elem, items=items)
 
 
 def _plain(kind: str) -> Value:

@@ -382,7 +382,12 @@ class _Evaluator:
             return Value("module", 1)
         if kind == "str":
             return STR
-        if node is not None and not value and _looks_like_loader(node):
+        if kind == "instance" and value.klass is not None:
+            following = self.world.method(value.klass, "__next__")
+            given = self.world.returns(following) if following is not None else UNKNOWN
+            if given:
+                return given
+        if node is not None and kind in ("unknown", "instance") and _looks_like_loader(node):
             return Value("batch", 1, batch=True)
         return UNKNOWN
 
@@ -612,6 +617,8 @@ class _Evaluator:
         if kind == "batch":
             return calls.batch_tensor(base)
         if kind == "module":
+            if base.keys is not None and attr in base.keys:
+                return base.keys[attr]
             if attr in ("weight", "bias", "data"):
                 return Value("tensor", 2, parameter=True, device=base.device)
             if attr in ("module", "_orig_mod"):
@@ -662,7 +669,11 @@ class _Evaluator:
         if kind == "size":
             return SIZE if isinstance(node.slice, ast.Slice) else INTEGER
         if kind == "module":
-            return base.elem or Value("module", 1)
+            if base.keys is not None and isinstance(index.const, str):
+                return base.keys.get(index.const, Value("module", 1))
+            if base.items is not None and isinstance(index.const, int) and -len(base.items) <= index.const < len(base.items):
+                return base.items[index.const]
+            return base if isinstance(node.slice, ast.Slice) else base.elem or Value("module", 1)
         if kind == "ndarray":
             return NDARRAY
         if kind == "str":
@@ -985,6 +996,9 @@ class _Evaluator:
             return self.batch_method(base, attr, args)
         if kind == "module":
             value = calls.module_method(base, attr, node, args)
+            if attr in ("items", "values") and base.keys is not None:
+                each = base.elem or Value("module", 1)
+                return sequence(each if attr == "values" else Value("tuple", 2, items=(STR, each)))
             if value is not None and not (base.klass and self.world.method(base.klass, attr)):
                 if attr in ("to", "cuda", "cpu", "train", "eval"):
                     self.update(function.value, value)

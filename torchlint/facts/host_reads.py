@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
+from . import calls
 from .flow import Flow, Loop
 from .module import Function
 from .values import Value
@@ -88,6 +90,58 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     if (name in _CASTS and len(call.args) == 1) or (name is not None and name.startswith("math.")):
         return next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
     return None
+
+
+# Copies
+
+_NEEDS_HOST = frozenset(
+    """step save savez savez_compressed dump imwrite imsave save_image imshow fromarray decode batch_decode
+    plot scatter hist write_video send put pack_padded_sequence to_pil_image numpy_to_pil""".split()
+)
+_BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
+
+
+def host_copy(place: Place, call: ast.Call, sure: int = 2) -> ast.expr | None:
+    """The device tensor that `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()` or `.type(torch.FloatTensor)` copies; or None."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not _copies(place, func.attr, call):
+        return None
+    value = place.value(func.value)
+    return None if value.on_cpu else device_tensor(place, func.value, sure=sure)
+
+
+def _copies(place: Place, method: str, call: ast.Call) -> bool:
+    if method in ("cpu", "numpy", "tolist"):
+        return not call.args
+    if method == "type":
+        name = place.resolve(call.args[0]) if call.args else None
+        return name is not None and name.endswith("Tensor") and name.count(".") == 1
+    if method != "to" or any(keyword.arg == "non_blocking" for keyword in call.keywords):
+        return False
+    given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
+    return bool(given) and calls.is_device(place.value(given[0])) and calls.device_of(place.value(given[0])) == "cpu"
+
+
+def host_copies(place: Place, statement: ast.stmt) -> list[ast.Call]:
+    """The copies to the host in a statement, outermost first."""
+    return [n for n in own_nodes(statement) if isinstance(n, ast.Call) and host_copy(place, n) is not None]
+
+
+def host_needs(place: Place, node: ast.expr) -> bool:
+    """Whether the value goes to something that works on the host: an environment, a file, a picture, a decoder."""
+    return bool(place.consumers(node) & _NEEDS_HOST)
+
+
+def comes_back(place: Place, call: ast.Call) -> bool:
+    """Whether what a copy gives is sent to the device again."""
+    if place.consumers(call) & _BACK:
+        return True
+    chain = [a for a in place.flow.ancestors(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
+    return any(a.func.attr in ("to", "cuda") for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call))
+
+
+def _receives(func: ast.Attribute, call: ast.Call) -> bool:
+    return any(node is call for node in ast.walk(func.value))
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -243,9 +297,10 @@ def decides(place: Place, node: ast.expr) -> bool:
     names = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
     for loop in place.flow.loops(node)[:1]:
         for statement in ast.walk(loop):
-            if isinstance(statement, ast.If) and any(isinstance(s, ast.Break | ast.Return) for s in statement.body):
-                if any(part is node or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(statement.test)):
-                    return True
+            if not isinstance(statement, ast.If) or not any(isinstance(s, ast.Break | ast.Return) for s in statement.body):
+                continue
+            if any(part is node or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(statement.test)):
+                return True
     return False
 
 
@@ -255,11 +310,22 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
     return [statement.target] if isinstance(statement, ast.AnnAssign | ast.AugAssign) else []
 
 
+_PROCESSOR = re.compile(r"Att(?:n|ention)\w*Processor")
+
+
 def in_forward(place: Place, depth: int = 2) -> bool:
-    """Whether the place runs in the `forward` of an nn.Module, or in a function that one calls."""
+    """Whether the place runs in the `forward` of an nn.Module, in an attention processor, or in a function that one calls."""
     todo = [place.function]
     for _ in range(depth):
-        if any(f.name == "forward" and f.cls is not None and place.project.is_module(f.cls) for f in todo):
+        if any(_is_forward(place, function) for function in todo):
             return True
-        todo = [caller.function for f in todo for caller in place.project.call_sites(f) or ()]
+        todo = [caller.function for function in todo for caller in place.project.call_sites(function) or ()]
     return False
+
+
+def _is_forward(place: Place, function: Function) -> bool:
+    if function.cls is None:
+        return False
+    if function.name == "forward":
+        return bool(place.project.is_module(function.cls))
+    return function.name == "__call__" and _PROCESSOR.search(function.cls.node.name) is not None
