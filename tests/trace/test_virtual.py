@@ -17,9 +17,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchlint.event import Event  # noqa: E402
-from torchlint.trace.recorder import Recorder  # noqa: E402
-from torchlint.trace.virtual import plain, tags, virtual_gpu  # noqa: E402
+from torchlint.event import Event
+from torchlint.trace.recorder import Recorder
+from torchlint.trace.virtual import plain, tags, virtual_gpu
 
 pytestmark = pytest.mark.torch
 _EXPECTED = re.compile(r"#\s+((?:sync|h2d|d2h|synchronize|empty_cache|unsupported) .*)$")
@@ -258,3 +258,483 @@ def test_a_copy_says_how(traced: Callable[..., Traced]) -> None:
         (8, "d2h", "pageable, blocking", 1024, {"pinned": False, "blocking": True}),
         (9, "d2h", "pinned, non_blocking", 1024, {"pinned": True, "blocking": False}),
     ]
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def test_tensors_answer_as_on_the_device(traced: Callable[..., Traced]) -> None:
+    names = traced(
+        """
+        import torch
+        x = torch.zeros(2, device="cuda")
+        host = torch.zeros(2)
+        device, kind, index, is_cuda, is_cpu = x.device, x.type(), x.get_device(), x.is_cuda, x.is_cpu
+        shown, half, host_kind = repr(x), x.half().type(), host.type()
+        is_float_tensor = isinstance(x, torch.cuda.FloatTensor), isinstance(host, torch.cuda.FloatTensor)
+        pinned = host.pin_memory().is_pinned(), host.is_pinned(), torch.empty(1, pin_memory=True).is_pinned()
+        followers = [x[1:], x.view(1, 2), x.data, x.detach(), x + 1, x.numpy(force=True) is None or x, x.new_ones(1)]
+        followers += [torch.zeros_like(x), torch.empty_like(host, device="cuda"), torch.nn.Parameter(x), x.clone()]
+        strangers = [x.new_ones(1, device="cpu"), torch.zeros_like(x, device="cpu"), torch.rand(1), host + 1, x.cpu()]
+        """
+    ).names
+    assert (names["device"], names["kind"], names["index"]) == (torch.device("cuda", 0), "torch.cuda.FloatTensor", 0)
+    assert (names["is_cuda"], names["is_cpu"]) == (True, False)
+    assert names["shown"] == "tensor([0., 0.], device='cuda:0')"
+    assert (names["half"], names["host_kind"]) == ("torch.cuda.HalfTensor", "torch.FloatTensor")
+    assert names["is_float_tensor"] == (True, False)
+    assert names["pinned"] == (True, False, True)
+    assert [tags.is_cuda(tensor) for tensor in names["followers"]] == [True] * 11
+    assert [tags.is_cuda(tensor) for tensor in names["strangers"]] == [False] * 5
+
+
+def test_default_devices(traced: Callable[..., Traced]) -> None:
+    names = traced(
+        """
+        import torch
+        def places(*tensors): return [tensor.device.type for tensor in tensors]
+        def made(): return places(torch.zeros(1), torch.tensor([1]), torch.nn.Linear(1, 1).weight, torch.rand(1).relu())
+        before = made()
+        with torch.device("cuda"):
+            inside, explicit = made(), places(torch.zeros(1, device="cpu"))
+        between = made()
+        torch.set_default_device("cuda")
+        default, asked = made(), torch.get_default_device()
+        torch.set_default_device(None)
+        after = made()
+        """
+    ).names
+    assert names["before"] == names["between"] == names["after"] == ["cpu"] * 4
+    assert names["inside"] == names["default"] == ["cuda"] * 4
+    assert (names["explicit"], names["asked"]) == (["cpu"], torch.device("cuda", 0))
+
+
+def test_the_gpu_is_the_target(traced: Callable[..., Traced]) -> None:
+    program = """
+        import torch
+        name, capability = torch.cuda.get_device_name(), torch.cuda.get_device_capability(0)
+        bf16, count, available = torch.cuda.is_bf16_supported(), torch.cuda.device_count(), torch.cuda.is_available()
+        memory = torch.cuda.get_device_properties("cuda:0").total_memory
+        accelerator = torch.accelerator.current_accelerator(), torch.accelerator.device_count()
+        """
+    names = traced(program).names
+    assert (names["name"], names["capability"], names["bf16"]) == ("NVIDIA H100 80GB HBM3", (9, 0), True)
+    assert (names["count"], names["available"], names["memory"]) == (1, True, 80 * 2**30)
+    assert names["accelerator"] == (torch.device("cuda"), 1)
+    names = traced(program, target="sm_75").names
+    assert (names["name"], names["capability"], names["bf16"]) == ("Tesla T4", (7, 5), False)
+
+
+def test_an_unknown_target_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="unknown target 'sm_1'"), virtual_gpu(Recorder(tmp_path / "e"), target="sm_1"):
+        pass
+
+
+def test_nothing_is_left_behind(traced: Callable[..., Traced]) -> None:
+    before = (torch.cuda.is_available(), torch.Tensor.__repr__, torch.Generator, torch.version.cuda, torch.save)
+    traced("import torch; torch.zeros(1, device='cuda')")
+    after = (torch.cuda.is_available(), torch.Tensor.__repr__, torch.Generator, torch.version.cuda, torch.save)
+    assert after == before
+    assert torch.zeros(1).device == torch.device("cpu")
+
+
+def test_memory_is_counted_in_allocator_blocks(traced: Callable[..., Traced]) -> None:
+    names = traced(
+        """
+        import torch
+        start = torch.cuda.memory_allocated()
+        x = torch.zeros(1000, device="cuda")
+        view = x[10:]
+        one = torch.cuda.memory_allocated()
+        y = x + 1
+        del x, y
+        freed, peak = torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated()
+        del view
+        end = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        reset, summary = torch.cuda.max_memory_allocated(), torch.cuda.memory_summary()
+        """
+    ).names
+    assert (names["start"], names["one"], names["freed"]) == (0, 4096, 4096)
+    assert (names["peak"], names["end"], names["reset"]) == (8192, 0, 0)
+    assert "Allocated memory" in names["summary"]
+
+
+# --- what a GPU refuses -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "x + host",
+        "x @ host.t()",
+        "torch.cat([x, host])",
+        "torch.stack([x.sum(), host.sum()])",
+        "torch.where(x > 0, host, x)",
+        "torch.zeros(()).add_(x.sum())",
+        "torch.nn.Linear(4, 2)(x)",
+        "torch.nn.Linear(4, 2).cuda()(host)",
+        "torch.nn.Embedding(3, 3).cuda()(torch.tensor([1]))",
+        "torch.nn.functional.cross_entropy(x, torch.zeros(6, dtype=torch.long))",
+        "torch.nn.Conv2d(1, 1, 1).cuda()(torch.zeros(1, 1, 2, 2))",
+        "x.gather(0, torch.zeros(1, 4, dtype=torch.long))",
+    ],
+)
+def test_tensors_of_two_devices_are_refused(traced: Callable[..., Traced], expression: str) -> None:
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        traced(f"import torch\nx, host = torch.zeros(6, 4, device='cuda'), torch.zeros(6, 4)\n{expression}\n")
+
+
+@pytest.mark.parametrize(
+    ("expression", "error", "message"),
+    [
+        ("x.numpy()", TypeError, "can't convert cuda:0 device type tensor to numpy"),
+        ("numpy.asarray(x)", TypeError, "can't convert cuda:0 device type tensor to numpy"),
+        ("host[torch.tensor([0], device='cuda')]", RuntimeError, "indices should be either on cpu"),
+        ("x.pin_memory()", RuntimeError, "cannot pin 'torch.cuda.FloatTensor'"),
+        ("host.cuda('cpu')", RuntimeError, "Invalid device, must be cuda device"),
+        ("torch.rand(2, device='cuda', generator=torch.Generator())", RuntimeError, "Expected a 'cuda' device type"),
+        ("torch.rand(2, generator=torch.Generator('cuda'))", RuntimeError, "Expected a 'cpu' device type"),
+        ("setattr(torch.nn.Parameter(x), 'grad', host)", RuntimeError, "attempting to assign a gradient"),
+        ("host.to('meta').to('cuda')", NotImplementedError, "Cannot copy out of meta tensor"),
+    ],
+)
+def test_other_refusals(traced: Callable[..., Traced], expression: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        traced(f"import numpy, torch\nx, host = torch.zeros(2, device='cuda'), torch.zeros(2)\n{expression}\n")
+
+
+def test_host_scalars_are_welcome(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        x, one = torch.rand(3, device="cuda"), torch.tensor(1.0)
+        results = [x + one, one * x, torch.where(x > 0, x, one), torch.maximum(x, one), x.clamp(one), x.lerp(x, one)]
+        """
+    )
+    assert program.events == []
+    assert all(tags.is_cuda(result) for result in program.names["results"])
+
+
+# --- training: the same values as on the CPU ----------------------------------------------------------------------
+
+_TRAINING = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(32, 16), torch.randint(0, 4, (32,)))
+    pinned = {"pin_memory": True} if DEVICE == "cuda" else {}
+    loader = DataLoader(data, batch_size=8, shuffle=True, num_workers=2, **pinned)
+    model = nn.Sequential(nn.Linear(16, 32), nn.BatchNorm1d(32), nn.GELU(), nn.Dropout(0.1), nn.Linear(32, 4)).to(DEVICE)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    scaler = torch.amp.GradScaler(DEVICE, init_scale=1024.0)
+    losses = []
+    for epoch in range(2):
+        for x, y in loader:
+            x, y = x.to(DEVICE, non_blocking=True), y.to(DEVICE, non_blocking=True)
+            with torch.autocast(DEVICE, dtype=torch.bfloat16):
+                loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            losses.append(loss.item())
+    weights = [parameter.detach().cpu() for parameter in model.parameters()]
+"""
+
+
+def _on_the_cpu(source: str, tmp_path: Path) -> dict[str, Any]:
+    script = tmp_path / "plain.py"
+    script.write_text(textwrap.dedent(source).replace("DEVICE", "'cpu'"))
+    return runpy.run_path(str(script), run_name="__main__")
+
+
+def test_training_gives_the_losses_of_the_cpu(traced: Callable[..., Traced], tmp_path: Path) -> None:
+    program = traced(_TRAINING.replace("DEVICE", "'cuda'"))
+    expected = _on_the_cpu(_TRAINING, tmp_path)
+    assert program.names["losses"] == expected["losses"]
+    torch.testing.assert_close(program.names["weights"], expected["weights"])
+    code = program.lines()
+    assert code["x, y = x.to('cuda', non_blocking=True), y.to('cuda', non_blocking=True)"] == {"h2d to": 16}
+    assert code["scaler.step(optimizer)"] == {"sync item": 8}
+    assert code["losses.append(loss.item())"] == {"sync item": 8}
+    assert {(e.detail, e.data["via"] if e.data and "via" in e.data else "") for e in program.events if e.kind == "h2d"} == {
+        ("pinned, non_blocking", ""),
+        ("pageable, blocking", ""),
+    }
+
+
+_DISTRIBUTED = """
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    dist.init_process_group("nccl" if DEVICE == "cuda" else "gloo", init_method="file://STORE", rank=0, world_size=1)
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), nn.BatchNorm1d(32), nn.GELU(), nn.Linear(32, 4)).to(DEVICE)
+    model = nn.parallel.DistributedDataParallel(model, device_ids=[0] if DEVICE == "cuda" else None)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for step in range(4):
+        x, y = torch.randn(8, 16, device=DEVICE), torch.randint(0, 4, (8,), device=DEVICE)
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        dist.all_reduce(loss.detach(), op=dist.ReduceOp.AVG if DEVICE == "cuda" else dist.ReduceOp.SUM)
+        losses.append(loss.item())
+    dist.barrier()
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
+def test_distributed_with_one_process(traced: Callable[..., Traced], tmp_path: Path) -> None:
+    source = _DISTRIBUTED.replace("STORE", str(tmp_path / "store"))
+    program = traced(source.replace("DEVICE", "'cuda'"))
+    assert program.names["losses"] == _on_the_cpu(source.replace("/store", "/other"), tmp_path)["losses"]
+    assert [(e.kind, e.name, e.count) for e in program.events if e.kind != "h2d"] == [("sync", "item", 1), ("sync", "item", 3)]
+
+
+def test_gradients_come_back_over_a_copy(traced: Callable[..., Traced]) -> None:
+    names = traced(
+        """
+        import torch
+        host = torch.ones(3, requires_grad=True)
+        (host.cuda() * 2).sum().backward()
+        device = torch.ones(3, device="cuda", requires_grad=True)
+        (device.cpu() * 3).sum().backward()
+        twice = torch.ones(3, requires_grad=True)
+        gradient, = torch.autograd.grad((twice.cuda() ** 3).sum(), twice, create_graph=True)
+        gradient.sum().backward()
+        devices = host.grad.device, device.grad.device, twice.grad.device
+        """
+    ).names
+    assert names["devices"] == (torch.device("cpu"), torch.device("cuda", 0), torch.device("cpu"))
+    assert names["twice"].grad.tolist() == [6.0, 6.0, 6.0]
+
+
+def test_without_computing_shapes_and_events_stay(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2)).cuda()  # h2d cuda x6
+        output = model(torch.rand(5, 4, device="cuda"))
+        output.sum().backward()
+        shapes = [output.shape, *(parameter.grad.shape for parameter in model.parameters())]
+        output.sum().item()  # sync item
+        """,
+        compute=False,
+    )
+    assert program.lines() == program.expected()
+    assert program.names["shapes"] == [(5, 2), (8, 4), (8,), (8,), (8,), (2, 8), (2,)]
+    assert program.names["output"].detach().abs().sum() == 0
+
+
+# --- the rest of torch --------------------------------------------------------------------------------------------
+
+
+def test_precision_contexts(traced: Callable[..., Traced]) -> None:
+    names = traced(
+        """
+        import torch, warnings
+        warnings.simplefilter("ignore")
+        model, x = torch.nn.Linear(2, 2).cuda(), torch.rand(1, 2, device="cuda")
+        with torch.autocast("cuda"):
+            default, inside = model(x).dtype, (torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
+            with torch.autocast("cuda", enabled=False):
+                nested = model(x).dtype
+        with torch.cuda.amp.autocast(dtype=torch.bfloat16):
+            deprecated = model(x).dtype
+        outside = model(x).dtype, torch.is_autocast_enabled("cuda"), torch.is_autocast_enabled("cpu")
+        scaler = torch.cuda.amp.GradScaler().is_enabled()
+        """
+    ).names
+    assert (names["default"], names["inside"]) == (torch.float16, (True, torch.float16))
+    assert (names["nested"], names["deprecated"]) == (torch.float32, torch.bfloat16)
+    assert (names["outside"], names["scaler"]) == ((torch.float32, False, False), True)
+
+
+def test_saving_and_loading(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import io, torch
+        x = torch.arange(4.0).cuda()  # h2d cuda
+        buffer = io.BytesIO()
+        torch.save({"x": x, "view": x[1:]}, buffer)  # d2h save, sync copy
+        def load(**options):
+            buffer.seek(0)
+            return torch.load(buffer, **options)["view"]
+        devices = [load(map_location=place).device.type for place in ("cpu", "cuda", "cuda:0", torch.device("cuda"))]
+        devices += [load(map_location={"cuda:0": "cpu"}).device.type, load().device.type]
+        devices += [load(map_location=lambda storage, place: storage).device.type]
+        devices += [load(map_location=lambda storage, place: storage.cuda(0)).device.type]
+        """
+    )
+    assert program.names["devices"] == ["cpu", "cuda", "cuda", "cuda", "cpu", "cuda", "cpu", "cuda"]
+    assert program.names["load"](map_location="cpu").tolist() == [1.0, 2.0, 3.0]
+    assert program.lines()['torch.save({"x": x, "view": x[1:]}, buffer)  # d2h save, sync copy'] == {
+        "d2h save": 1,
+        "sync copy": 1,
+    }
+    assert program.lines()['return torch.load(buffer, **options)["view"]'] == {"h2d load": 4}
+
+
+def test_streams_events_and_random_state(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        stream, start, end = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        x = torch.ones(4, device="cuda")
+        start.record()
+        with torch.cuda.stream(stream):
+            y = x * 2
+        torch.cuda.current_stream().wait_stream(stream)
+        y.record_stream(torch.cuda.current_stream())
+        end.record()
+        torch.cuda.synchronize()  # synchronize device
+        elapsed = start.elapsed_time(end) >= 0
+        with torch.cuda.device(0), torch.cuda.device_of(x): pass
+        torch.cuda.set_device("cuda:0"), torch.cuda.manual_seed_all(1), torch.backends.cudnn.is_available()
+        torch.backends.cuda.matmul.allow_tf32 = True
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.cuda.nvtx.range_push("a"), torch.cuda.nvtx.range_pop(), torch.cuda.profiler.start(), torch.cuda.profiler.stop()
+        torch.cuda.set_rng_state(torch.cuda.get_rng_state()), torch.cuda.set_rng_state_all(torch.cuda.get_rng_state_all())
+        generator = torch.Generator("cuda").manual_seed(5)
+        drawn = torch.rand(3, device="cuda", generator=generator)
+        kinds = isinstance(generator, torch.Generator), isinstance(torch.Generator(), torch.Generator), generator.device
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["elapsed"]
+    assert program.names["kinds"] == (True, True, torch.device("cuda", 0))
+    expected = torch.rand(3, generator=torch.Generator().manual_seed(5))
+    assert program.names["drawn"].tolist() == expected.tolist()
+
+
+def test_attention_backends_checkpointing_and_recurrent_nets(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        from torch import nn
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        from torch.utils.checkpoint import checkpoint
+        q = torch.rand(1, 2, 4, 8, device="cuda", dtype=torch.bfloat16)
+        for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION):
+            with sdpa_kernel(backend):
+                nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+        x = torch.rand(5, 3, 8, device="cuda", requires_grad=True)
+        block = nn.Sequential(nn.Linear(8, 8, device="cuda"), nn.Dropout())
+        for reentrant in (True, False):
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                checkpoint(block, x, use_reentrant=reentrant).sum().backward()
+        lstm = nn.LSTM(8, 8, 2, bidirectional=True, device="cuda")
+        packed, state = lstm(nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3, 2])))
+        output, lengths = nn.utils.rnn.pad_packed_sequence(packed)
+        output.sum().backward()
+        devices = x.grad.device.type, output.device.type, lengths.device.type, packed.batch_sizes.device.type
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["devices"] == ("cuda", "cuda", "cpu", "cpu")
+
+
+def test_threads_have_the_gpu_too(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import threading, torch
+        from concurrent.futures import ThreadPoolExecutor
+        def work():
+            return torch.ones(2).cuda().sum()
+        found = []
+        thread = threading.Thread(target=lambda: found.append(work()))
+        thread.start()
+        thread.join()
+        with ThreadPoolExecutor(1) as pool:
+            found.append(pool.submit(work).result())
+        """
+    )
+    assert [tags.is_cuda(tensor) for tensor in program.names["found"]] == [True, True]
+    assert program.lines() == {"return torch.ones(2).cuda().sum()": {"h2d cuda": 2}}
+
+
+def test_a_forked_process_has_no_gpu(traced: Callable[..., Traced]) -> None:
+    names = traced(
+        """
+        import multiprocessing, torch
+        x = torch.ones(2, device="cuda")
+        def child(connection):
+            try:
+                torch.ones(2).cuda()
+            except RuntimeError as error:
+                connection.send(str(error))
+        here, there = multiprocessing.Pipe()
+        process = multiprocessing.get_context("fork").Process(target=child, args=(there,))
+        process.start()
+        error = here.recv()
+        process.join()
+        """
+    ).names
+    assert names["error"].startswith("Cannot re-initialize CUDA in forked subprocess")
+
+
+def test_what_cannot_be_done_is_named(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        x = torch.ones(2, device="cuda:1")  # unsupported cuda:1
+        graph = torch.cuda.CUDAGraph()  # unsupported CUDA graph
+        model = torch.cuda.make_graphed_callables(torch.nn.ReLU(), (x,))  # unsupported CUDA graph
+        hasattr(x, "__cuda_array_interface__")  # unsupported __cuda_array_interface__
+        torch.cuda.utilization()  # unsupported torch.cuda.utilization
+        torch.cuda.memory._record_memory_history()  # unsupported torch.cuda.memory._record_memory_history
+        torch.multiprocessing.spawn(lambda rank: x + rank, nprocs=2)  # unsupported several processes
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["model"](program.names["x"]).tolist() == [1.0, 1.0]
+
+
+def test_compilers_see_plain_tensors(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        from torchlint.trace.virtual import plain
+        x = torch.rand(4, device="cuda")
+        torch.set_default_device("cuda")
+        with plain():
+            inside = x.device.type, torch.rand(1).device.type, x.sum().item() > 0, repr(x).endswith(")")
+            compiled = torch.compile(lambda value: torch.nn.functional.relu(value) + 1, backend="eager")(x)
+        outside = x.device.type, torch.rand(1).device.type
+        torch.set_default_device(None)
+        scripted = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 2, device="cuda"), torch.nn.ReLU()))(x)
+        """
+    )
+    assert program.events == []
+    assert program.names["inside"] == ("cpu", "cpu", True, True)
+    assert program.names["outside"] == ("cuda", "cuda")
+    assert [tags.is_cuda(program.names[name]) for name in ("compiled", "scripted")] == [False, True]
+    with plain():  # without a virtual GPU it changes nothing
+        assert torch.zeros(1).device == torch.device("cpu")
+
+
+def test_hidden_syncs_name_the_library(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        zeros, ones = torch.zeros(2, device="cuda"), torch.ones(2, device="cuda")
+        normal = torch.distributions.Normal(zeros, ones, validate_args=True)  # sync bool x2
+        normal.sample()  # sync normal
+        """
+    )
+    assert program.lines() == program.expected()
+    libraries = {event.name: str((event.data or {})["via"]).split(":")[0] for event in program.events}
+    assert libraries == {"bool": "torch/distributions/distribution.py", "normal": "torch/distributions/normal.py"}
+
+
+def test_private_torch_is_as_expected() -> None:
+    from torchlint.trace.private import self_test
+
+    assert self_test() == []

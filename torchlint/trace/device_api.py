@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -32,8 +32,18 @@ def patched(patches: Iterator[Patch]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for patch in patches:
             if hasattr(patch.owner, patch.name):
-                stack.enter_context(mock.patch.object(patch.owner, patch.name, patch.value))
+                # each place has an object of its own: Dynamo knows functions by identity
+                value = _own(patch.value) if isinstance(patch.value, FunctionType) else patch.value
+                stack.enter_context(mock.patch.object(patch.owner, patch.name, value))
         yield
+
+
+def _own(function: FunctionType) -> FunctionType:
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
 
 
 def _returns(value: object) -> Callable[..., Any]:

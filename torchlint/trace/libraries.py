@@ -6,7 +6,7 @@ import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import torch
@@ -38,6 +38,7 @@ def patches(gpu: VirtualGpu, scopes: Scopes) -> Iterator[Patch]:
     yield from _compilers(gpu, scopes.plain)
     yield from _profiler(gpu)
     yield from _parallel(gpu)
+    yield from _spawned(gpu)
     yield from _distributed(gpu)
     yield from _custom_kernels(gpu)
 
@@ -52,8 +53,8 @@ def _autocast() -> Iterator[Patch]:
         if self.device == "cuda":
             enabled = self._enabled and self.fast_dtype in _LOW_PRECISION
             dtype = self.fast_dtype if self.fast_dtype in _LOW_PRECISION else None
-            inner = torch.autocast("cpu", dtype=dtype, enabled=enabled, cache_enabled=self._cache_enabled)
-            inner.__enter__()  # type: ignore[no-untyped-call]
+            inner: Any = torch.autocast("cpu", dtype=dtype, enabled=enabled, cache_enabled=self._cache_enabled)
+            inner.__enter__()
             self.__dict__.setdefault("_torchlint_inner", []).append(inner)
         return entered
 
@@ -69,7 +70,8 @@ def _autocast() -> Iterator[Patch]:
 def _tensor_methods(gpu: VirtualGpu) -> Iterator[Patch]:
     """Methods of Tensor written in Python whose body runs under the modes, and must not be seen part by part."""
     kind: Any = Tensor
-    show, write, copy = kind.__repr__, kind.__format__, kind.__deepcopy__
+    parameter: Any = torch.nn.Parameter
+    show, write = kind.__repr__, kind.__format__
 
     def shown(self: Tensor, *, tensor_contents: str | None = None) -> str:
         if gpu.tags.is_cuda(self):
@@ -83,11 +85,14 @@ def _tensor_methods(gpu: VirtualGpu) -> Iterator[Patch]:
             text: str = write(self, spec)
             return text
 
-    def copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
-        clone: Tensor = copy(self, memo)
-        if gpu.tags.is_cuda(self):
-            gpu.tags.mark_cuda(clone)
-        return clone
+    def copied(copy: Callable[[Any, dict[int, Any]], Tensor]) -> Callable[[Tensor, dict[int, Any]], Tensor]:
+        def copy_beside(self: Tensor, memo: dict[int, Any]) -> Tensor:
+            clone = copy(self, memo)
+            if gpu.tags.is_cuda(self):
+                gpu.tags.mark_cuda(clone)
+            return clone
+
+        return copy_beside
 
     def no_interface(self: Tensor) -> dict[str, Any]:
         if gpu.tags.is_cuda(self):
@@ -97,17 +102,9 @@ def _tensor_methods(gpu: VirtualGpu) -> Iterator[Patch]:
     yield Patch(kind, "record_stream", lambda self, stream: None)  # nothing runs late, so no memory has to wait
     yield Patch(kind, "__repr__", shown)
     yield Patch(kind, "__format__", written)
-    yield Patch(kind, "__deepcopy__", copied)
+    for owner in (kind, parameter):
+        yield Patch(owner, "__deepcopy__", copied(owner.__deepcopy__))
     yield Patch(kind, "__cuda_array_interface__", property(no_interface))
-    parameter_copy = torch.nn.Parameter.__deepcopy__
-
-    def copied_parameter(self: Any, memo: dict[int, Any]) -> Any:
-        clone = parameter_copy(self, memo)
-        if gpu.tags.is_cuda(self):
-            gpu.tags.mark_cuda(clone)
-        return clone
-
-    yield Patch(torch.nn.Parameter, "__deepcopy__", copied_parameter)
 
 
 def _bytes(storage: Any) -> Tensor:
@@ -256,7 +253,7 @@ def _profiler(gpu: VirtualGpu) -> Iterator[Patch]:
 
 def _parallel(gpu: VirtualGpu) -> Iterator[Patch]:
     """DataParallel on the one GPU."""
-    import torch.nn.parallel.comm as comm
+    from torch.nn.parallel import comm
 
     def scatter(tensor: Tensor, devices: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
         for device in devices or ():
@@ -264,6 +261,17 @@ def _parallel(gpu: VirtualGpu) -> Iterator[Patch]:
         return (tensor.to(CUDA),)
 
     yield Patch(comm, "scatter", scatter)
+
+
+def _spawned(gpu: VirtualGpu) -> Iterator[Patch]:
+    """`torch.multiprocessing.spawn` runs its first process here; the others have no device to run on."""
+
+    def spawn(function: Any, args: Any = (), nprocs: int = 1, *rest: Any, **kwargs: Any) -> None:
+        if nprocs > 1:
+            gpu.unsupported("several processes", f"{nprocs} spawned; only the first runs")
+        function(0, *args)
+
+    yield Patch(torch.multiprocessing, "spawn", spawn)
 
 
 def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
@@ -352,10 +360,3 @@ def _launch_reporter(gpu: VirtualGpu) -> Callable[..., None]:
         gpu.unsupported(f"Triton kernel {getattr(function, '__name__', '?')}", "not launched; its outputs stay as they are")
 
     return run
-
-
-def entered(stack: ExitStack, locations: Locations) -> None:
-    """Have storages of the virtual GPU saved and loaded as `cuda:0`."""
-    from torchlint.trace import private
-
-    stack.enter_context(private.storage_package(locations.tag, locations.restore))

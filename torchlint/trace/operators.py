@@ -159,15 +159,14 @@ for _rule, _names in (
 
 # --- operators that take tensors of both sides --------------------------------------------------------------------
 
-_MIXED = frozenset(
-    _operators(
-        "copy_", "_to_copy", "index.Tensor", "_unsafe_index.Tensor", "index_put", "index_put_", "_index_put_impl_",
-        "_unsafe_index_put", "fill_.Tensor", "set_.source_Tensor", "resize_as_", "_pack_padded_sequence",
-        "_pad_packed_sequence", "_ctc_loss", "_ctc_loss.Tensor", "_ctc_loss_backward", "_ctc_loss_backward.Tensor",
-        "tensor_split.tensor_indices_or_sections", "is_same_size", "_foreach_copy_", "_foreach_copy",
-        "_has_same_storage_numel", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
-    )  # fmt: skip
-)
+_MIXED_NAMES = (
+    "copy_", "_to_copy", "index.Tensor", "_unsafe_index.Tensor", "index_put", "index_put_", "_index_put_impl_",
+    "_unsafe_index_put", "fill_.Tensor", "set_.source_Tensor", "resize_as_", "_pack_padded_sequence",
+    "_pad_packed_sequence", "_ctc_loss", "_ctc_loss.Tensor", "_ctc_loss_backward", "_ctc_loss_backward.Tensor",
+    "tensor_split.tensor_indices_or_sections", "is_same_size", "_foreach_copy_", "_foreach_copy",
+    "_has_same_storage_numel", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
+)  # fmt: skip
+_MIXED = frozenset(_operators(*_MIXED_NAMES))
 _JOINING = frozenset(_operators("cat", "stack"))
 _HOST_RESULTS = dict.fromkeys(_operators("_pack_padded_sequence", "_pad_packed_sequence"), 1)
 
@@ -193,14 +192,14 @@ def _check_same_device(func: Any, host: Tensors, args: Sequence[Any]) -> None:
 
 # --- without computing --------------------------------------------------------------------------------------------
 
-_HEAVY = frozenset(
-    _operators(
-        "mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward", "_scaled_dot_product_flash_attention_for_cpu",
-        "_scaled_dot_product_flash_attention_for_cpu_backward", "linear", "linear_backward", "mkldnn_rnn_layer",
-        "mkldnn_rnn_layer_backward", "embedding_dense_backward", "_softmax", "_softmax_backward_data", "native_layer_norm",
-        "native_layer_norm_backward", "gelu", "gelu_backward", "_log_softmax", "_log_softmax_backward_data",
-    )  # fmt: skip
-)
+_HEAVY_NAMES = (
+    "mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward",
+    "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward", "linear",
+    "linear_backward", "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "embedding_dense_backward", "_softmax",
+    "_softmax_backward_data", "native_layer_norm", "native_layer_norm_backward", "gelu", "gelu_backward",
+    "_log_softmax", "_log_softmax_backward_data",
+)  # fmt: skip
+_HEAVY = frozenset(_operators(*_HEAVY_NAMES))
 
 
 def _without_computing(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -121,6 +121,7 @@ class Gates:
     """
 
     def __init__(self, mode: type[TorchFunctionMode]) -> None:
+        self.opened = False
         modes = (mode, device_context_class())
         closed = {name: getattr(torch.overrides, name) for name in _GATES}
         length = torch._C._len_torch_function_stack
@@ -143,6 +144,7 @@ class Gates:
         ]
 
     def set(self, opened: bool) -> None:
+        self.opened = opened
         for module, name, open_gate, closed_gate in self._places:
             setattr(module, name, open_gate if opened else closed_gate)
 
@@ -274,7 +276,7 @@ def storage_package(
     tag: Callable[[Any], str | None], restore: Callable[[Any, str], Any | None]
 ) -> Iterator[None]:
     """Let `tag` name the location of a storage that is saved and `restore` place one that is loaded, before all others."""
-    import torch.serialization as serialization
+    from torch import serialization
 
     serialization.register_package(-1, tag, restore)
     try:
@@ -335,7 +337,7 @@ def self_test() -> list[str]:
     for probe in PROBES:
         try:
             found = probe()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a probe that raises is a capability that is off
             found = f"{probe.__name__.removeprefix('probe_')}: {type(error).__name__}: {error}"
         if found:
             off.append(found)

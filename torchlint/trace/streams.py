@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from torchlint.trace.device import CUDA, VirtualGpu
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Current:
@@ -87,7 +90,7 @@ class VirtualStream:
     def is_capturing(self) -> bool:
         return False
 
-    def __enter__(self) -> VirtualStream:
+    def __enter__(self) -> Self:
         _streams.append(self)
         return self
 

@@ -30,6 +30,7 @@ from torchlint.trace.targets import properties
 
 __all__ = ["plain", "real_gpu", "tags", "virtual_gpu"]
 
+_gpu: VirtualGpu | None = None
 _gates: private.Gates | None = None
 
 
@@ -40,10 +41,9 @@ def virtual_gpu(recorder: Sink, *, compute: bool = True, target: str = "sm_90") 
     Without `compute`, matrix products and their like return zeros: control flow, shapes and events stay, values don't.
     Raises ValueError for an unknown target.
     """
-    import torch._dynamo  # the first operator under a dispatch mode would, and keep what it found patched
 
-    global _gates
-    gpu = VirtualGpu(recorder, properties(target), compute)
+    global _gpu, _gates
+    gpu = _gpu = VirtualGpu(recorder, properties(target), compute)
     tags.clear()
 
     @contextlib.contextmanager
@@ -64,11 +64,20 @@ def virtual_gpu(recorder: Sink, *, compute: bool = True, target: str = "sm_90") 
         stack.enter_context(device_api.patched(libraries.patches(gpu, scopes)))
         stack.enter_context(device_api.patched(locations.saving()))
         stack.enter_context(private.grouped_by(gpu.device_of))
-        libraries.entered(stack, locations)
+        stack.enter_context(private.storage_package(locations.tag, locations.restore))
+        stack.callback(_leave)
         stack.callback(_gates.set, False)
         _gates.set(True)
         stack.enter_context(modes())
         yield
+
+
+def _leave() -> None:
+    global _gpu, _gates
+    _gpu = _gates = None
+    device = private.default_device()
+    if device is not None and device.type == "cuda":
+        torch.set_default_device(None)
 
 
 @contextlib.contextmanager
@@ -80,9 +89,10 @@ def plain() -> Iterator[None]:
         return isinstance(mode, DeviceFunctions) or (isinstance(device, torch.device) and device.type == "cuda")
 
     with contextlib.ExitStack() as stack:
-        if _gates is not None:
-            stack.callback(_gates.set, True)
+        if _gpu is not None and _gates is not None:
+            stack.callback(_gates.set, _gates.opened)
             _gates.set(False)
+            stack.enter_context(_gpu.thread.pause())
         stack.enter_context(private.without_function_modes(is_ours))
         stack.enter_context(private.without_dispatch_modes(lambda mode: isinstance(mode, DeviceOperators)))
         yield
