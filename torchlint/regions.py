@@ -165,22 +165,28 @@ class Regions:
         return region if region is not None and self.reached(function, node) else None
 
 
+_TRUE_IN_TRACE = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
+_FALSE_IN_TRACE = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
+
+
 def _skipped_when_compiling(flow: Flow, node: ast.AST) -> bool:
-    for guard in flow.guards(node):
-        test, true = guard.test, guard.true
-        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or) else [test]
-        for part in parts:
-            holds = true
-            while isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
-                part, holds = part.operand, not holds
-            if isinstance(part, ast.Call):
-                func = part.func
-                last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-                if last in ("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling") and not holds:
-                    return True
-                if last in ("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting") and holds:
-                    return True
-    return False
+    return any(_known(guard.test) is (not guard.true) for guard in flow.guards(node))
+
+
+def _known(test: ast.expr) -> bool | None:
+    """What a test is while Dynamo traces; None where that depends on more than the compiler."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _known(test.operand)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        decisive = isinstance(test.op, ast.Or)
+        parts = [_known(value) for value in test.values]
+        return decisive if decisive in parts else None if None in parts else not decisive
+    if isinstance(test, ast.Call):
+        func = test.func
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        return True if last.lstrip("_") in _TRUE_IN_TRACE else False if last in _FALSE_IN_TRACE else None
+    return None
 
 
 def _is_autograd(function: Function) -> bool:
