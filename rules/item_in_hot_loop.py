@@ -1,20 +1,103 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
 
+_MATH = "sqrt exp log log2 log10 log1p floor ceil trunc fabs isnan isinf isfinite sin cos tanh pow"
+_STACK = 3
 
-@rule("TL101", on={".item()", "float()", "int()", "bool()", "round()"}, scope="hot", fix="unsafe", impact="high", category="sync", principle=("async",), confirmed_by=("sync",))
+
+@rule(
+    "TL101",
+    on={".item()", "float()", "int()", "bool()", "complex()", *(f"math.{name}()" for name in _MATH.split())},
+    scope="hot",
+    fix="unsafe",
+    impact="high",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("sync",),
+)
 def item_in_hot_loop(site: Site) -> Iterator[Finding]:
-    """Draft."""
-    if site.name == ".item()":
-        if site.call.args:
-            return
-        value = site.receiver
-    else:
-        value = site.value(site.call.args[0]) if site.call.args else site.value(site.call)
-    if not (value.kind == "tensor") or value.on_cpu or not site.accelerator:
+    """A tensor of the device is read back to Python on every step.
+
+    ## What it does
+
+    Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory, in the innermost
+    loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in evaluation and
+    generation loops. There is one finding a statement.
+
+    A read in a logging call is TL104's, one that is repeated for each element is TL105's.
+
+    ## Why is this slow?
+
+    The host queues work for the device and runs ahead of it. To read a value it has to wait until the device has
+    finished everything queued so far; then the device waits in turn, until the host has queued something new. The
+    read itself (`aten::_local_scalar_dense`) is one copy and one stream synchronization; what it costs is the overlap.
+
+    ## When it does not matter
+
+    Behind a condition that holds once in many steps (`if step % log_every == 0:`), after the loop, on the way out of
+    the program, in an exception handler, for a tensor in host memory, and where the environment of a reinforcement
+    learning loop needs the action: none of these is reported. A loop that is bound by its data loader waits anyway.
+
+    ## Bad
+
+    ```python
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        total += loss.item()  # TL101
+    ```
+
+    ## Good
+
+    Sum on the device and read once.
+
+    ```python
+    total = torch.zeros((), device=device)
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+    print(total.item())  # ok
+    ```
+
+    ## Fix safety
+
+    `total += loss.item()` becomes `total += loss.detach()`, and `total` becomes `float(total)` where it is read. It is
+    offered where `total` starts as a number and is read only after the loop or behind a throttle. It is unsafe, since
+    the sum is then kept in the tensor's dtype and no longer in a Python double.
+
+    ## References
+
+    - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
+    - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html>
+    """
+    level = reads.severity(site)
+    if level is None:
         return
-    if site.hot or site.warm:
-        yield site.finding(f"`{site.short()}` waits", severity=None if site.hot else "info", related=site.why_hot())
+    tensor = reads.scalar_read(site, site.call)
+    if tensor is None or reads.is_logged(site, site.call) or reads.per_element(site, site.call):
+        return
+    if reads.for_environment(site, site.call) or (level == "info" and reads.decides(site, site.call)):
+        return
+    found = reads.scalar_reads(site, site.statement)
+    if found[0] is not site.call:
+        return
+    message = f"`{site.short()}` waits for the device {reads.how_often(site)}"
+    if isinstance(site.statement, ast.AugAssign):
+        message += ": keep the sum on the device and read it once"
+    elif len(found) > 1:
+        message += f", and so does {_others(len(found) - 1)} of this statement"
+    yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _others(count: int) -> str:
+    return "another read" if count == 1 else f"each of {count} more reads"

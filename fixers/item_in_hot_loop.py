@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rule import Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    """`total += loss.item()` -> `total += loss.detach()`, where `total` is a number that is read after the loop."""
+    statement = site.statement
+    loops = site.flow.loops(site.target)
+    func = site.call.func
+    if not (
+        isinstance(statement, ast.AugAssign)
+        and isinstance(statement.op, ast.Add | ast.Sub)
+        and isinstance(statement.target, ast.Name)
+        and isinstance(func, ast.Attribute)
+        and func.attr == "item"
+        and loops
+        and _arithmetic(site, statement.value)
+    ):
+        return None
+    total = statement.target
+    loads = _reads(site, total, loops[0])
+    if loads is None:
+        return None
+    tensor = site.text(func.value)
+    detached = tensor if tensor.endswith(".detach()") else f"{tensor}.detach()"
+    edits = [site.tree.replace(site.node, detached)]
+    edits += [site.tree.replace(site.cst(load), f"float({total.id})") for load in loads]
+    return Fix(
+        f"Sum on the device and read `{total.id}` where it is used",
+        tuple(edits),
+        "unsafe",
+        "The sum is kept in the dtype of the tensor, not in a Python double.",
+    )
+
+
+def _arithmetic(site: Site, node: ast.expr) -> bool:
+    """Whether the value is the read itself, times or over numbers."""
+    if node is site.target:
+        return True
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        sides = [(node.left, node.right)]
+        if isinstance(node.op, ast.Mult):
+            sides.append((node.right, node.left))
+        return any(_arithmetic(site, a) and site.value(b).kind in ("number", "unknown") for a, b in sides)
+    return False
+
+
+def _reads(site: Site, total: ast.Name, loop: ast.AST) -> list[ast.Name] | None:
+    """Where the sum is read; None if it is no local number that is read rarely."""
+    flow = site.flow
+    name = total.id
+    if name in flow.globals or name in {p.arg for p in site.function.parameters} or site.function is site.module.body:
+        return None
+    if any(name in inner.flow.loads for inner in site.function.nested.values()):
+        return None
+    others = [store for store in flow.stores[name] if store is not total]
+    if not others or not all(_starts(flow.parents[store]) for store in others):
+        return None
+    loads = flow.loads.get(name, [])
+    for load in loads:
+        place = Site(site.analysis, site.function, load, site.rule)
+        if loop in flow.loops(load) and (place.hot is not None or place.warm is not None):
+            return None
+    return loads
+
+
+def _starts(parent: ast.AST) -> bool:
+    """`total = 0.0`"""
+    return (
+        isinstance(parent, ast.Assign)
+        and len(parent.targets) == 1
+        and isinstance(parent.value, ast.Constant)
+        and isinstance(parent.value.value, int | float)
+        and not isinstance(parent.value.value, bool)
+    )

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rule import Edit, Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    """Log once in a hundred steps, where the loop counts its steps and the call is a statement of its own."""
+    statement = site.statement
+    loops = site.flow.loops(site.target)
+    step = _counter(loops[0]) if loops else None
+    if step is None or not isinstance(statement, ast.Expr) or statement.value is not site.target:
+        return None
+    source = site.source
+    start = source.offset(statement.lineno, statement.col_offset)
+    first = source.line_text(statement.lineno)
+    margin = first[: len(first) - len(first.lstrip())]
+    if source.data[: start].rpartition(b"\n")[2].strip():
+        return None
+    lines = [start, *(source.offset(line, 0) for line in range(statement.lineno + 1, (statement.end_lineno or 0) + 1))]
+    opening = f"if {step} % 100 == 0:{source.newline}{margin}    ".encode()
+    edits = (Edit(start, start, opening), *(Edit(at, at, b"    ") for at in lines[1:]))
+    return Fix(f"Log once in 100 steps of `{step}`", edits, "suggestion")
+
+
+def _counter(loop: ast.AST) -> str | None:
+    """The name that `for step, batch in enumerate(loader)` or `for step in range(n)` counts with."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+        return None
+    called = loop.iter.func.id if isinstance(loop.iter.func, ast.Name) else ""
+    if called == "enumerate" and isinstance(loop.target, ast.Tuple) and isinstance(loop.target.elts[0], ast.Name):
+        return loop.target.elts[0].id
+    return loop.target.id if called in ("range", "trange") and isinstance(loop.target, ast.Name) else None

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.rule import Finding, Site, rule
+
+# The classes that check their parameters, by the module that defines them.
+_MODULES = {
+    "bernoulli": "Bernoulli",
+    "beta": "Beta",
+    "binomial": "Binomial",
+    "categorical": "Categorical",
+    "cauchy": "Cauchy",
+    "chi2": "Chi2",
+    "continuous_bernoulli": "ContinuousBernoulli",
+    "dirichlet": "Dirichlet",
+    "exponential": "Exponential",
+    "fishersnedecor": "FisherSnedecor",
+    "gamma": "Gamma",
+    "geometric": "Geometric",
+    "gumbel": "Gumbel",
+    "half_cauchy": "HalfCauchy",
+    "half_normal": "HalfNormal",
+    "inverse_gamma": "InverseGamma",
+    "kumaraswamy": "Kumaraswamy",
+    "laplace": "Laplace",
+    "log_normal": "LogNormal",
+    "logistic_normal": "LogisticNormal",
+    "lowrank_multivariate_normal": "LowRankMultivariateNormal",
+    "multinomial": "Multinomial",
+    "multivariate_normal": "MultivariateNormal",
+    "negative_binomial": "NegativeBinomial",
+    "normal": "Normal",
+    "one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough",
+    "pareto": "Pareto",
+    "poisson": "Poisson",
+    "relaxed_bernoulli": "RelaxedBernoulli",
+    "relaxed_categorical": "RelaxedOneHotCategorical",
+    "studentT": "StudentT",
+    "uniform": "Uniform",
+    "von_mises": "VonMises",
+    "weibull": "Weibull",
+    "wishart": "Wishart",
+}
+_ON = {
+    f"torch.distributions.{path}{name}()"
+    for module, names in _MODULES.items()
+    for name in names.split()
+    for path in ("", f"{module}.")
+}
+_SWITCHED_OFF = rb"set_default_validate_args\(\s*(?:value\s*=\s*)?False"
+
+
+@rule(
+    "TL110",
+    on=_ON,
+    severity="info",
+    fix="unsafe",
+    impact="medium",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("sync",),
+)
+def distribution_validates_args(site: Site) -> Iterator[Finding]:
+    """A distribution that is built on every step checks its parameters on the host.
+
+    ## What it does
+
+    Finds constructors of `torch.distributions` classes without `validate_args`, in step loops, in what they call, in
+    evaluation and generation loops and in `forward`, unless the project calls
+    `Distribution.set_default_validate_args(False)`.
+
+    ## Why is this slow?
+
+    The constructor checks each parameter (`torch._is_all_true(constraint.check(value))`) and branches on the result in
+    Python: the host waits for the device once for each parameter of each distribution. `log_prob` checks its argument too.
+
+    ## When it does not matter
+
+    While a model is being developed, the check is worth its price. Distributions of numbers or of tensors in host memory, those that are
+    built once, and programs run with `python -O` check nothing on the device.
+
+    ## Bad
+
+    ```python
+    for states, actions in loader:
+        policy = torch.distributions.Categorical(logits=model(states.to(device)))  # TL110
+        loss = -policy.log_prob(actions.to(device)).mean()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    for states, actions in loader:
+        policy = torch.distributions.Categorical(logits=model(states.to(device)), validate_args=False)  # ok
+        loss = -policy.log_prob(actions.to(device)).mean()
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+
+    The fix adds `validate_args=False`. It is unsafe, since parameters and values outside their domain (a negative scale, a NaN) are then no
+    longer refused.
+
+    ## References
+
+    - <https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.distribution.Distribution.set_default_validate_args>
+    """
+    if site.spread or site.argument("validate_args") is not None or not site.accelerator or site.region is not None:
+        return
+    given = [site.value(node) for node in (*site.call.args, *(keyword.value for keyword in site.call.keywords))]
+    if all(value.on_cpu for value in given):
+        return
+    if site.hot is None and site.warm is None and not reads.in_forward(site):
+        return
+    if site.analysis.context.switched_on(_SWITCHED_OFF):
+        return
+    name = site.name.removesuffix("()").rpartition(".")[2]
+    message = f"`{name}(...)` checks its parameters, and the host waits for the device to know the result"
+    yield site.finding(message, related=site.why_hot())

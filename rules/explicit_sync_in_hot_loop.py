@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.rule import Finding, Site, chain, rule
+
+_MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelerator")
+_WAITS = {f"{module}.synchronize()" for module in _MODULES}
+_CACHES = {f"{module}.empty_cache()" for module in _MODULES} | {"torch.accelerator.memory.empty_cache()"}
+_CLOCKS = frozenset(["time", "perf_counter", "perf_counter_ns", "monotonic", "process_time", "time_ns", "default_timer", "elapsed_time", "timer", "record"])
+_NEAR = 3
+"""How many statements from a synchronization a clock counts as next to it."""
+
+
+@rule(
+    "TL112",
+    on={*_WAITS, *_CACHES, ".synchronize()", "gc.collect()"},
+    fix="suggestion",
+    impact="medium",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("synchronize", "empty_cache"),
+)
+def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
+    """The program waits for the device, empties its cache or collects garbage on every step.
+
+    ## What it does
+
+    Finds `torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`, `torch.cuda.empty_cache()` and
+    `gc.collect()` in step loops and in what they call, in evaluation and generation loops (`info`), and in `forward`.
+    Behind an option of the program it is an `info` too.
+
+    ## Why is this slow?
+
+    A synchronization lets the device run dry: nothing is queued while the host waits. `empty_cache()` waits too, gives the cached memory back
+    by `cudaFree`, and the next step has to ask the driver for it again, which the caching allocator is there
+    to avoid. `gc.collect()` walks every Python object while the device waits for work.
+
+    ## When it does not matter
+
+    Around a timer, where the wait is what makes the time right; behind a condition that holds once in many steps; after an
+    out-of-memory error: none of these is reported. Two programs that share a device in turns may need `empty_cache()`.
+
+    ## Bad
+
+    ```python
+    for images, labels in loader:
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        torch.cuda.empty_cache()  # TL112
+    ```
+
+    ## Good
+
+    ```python
+    for images, labels in loader:
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+    torch.cuda.empty_cache()  # ok
+    ```
+
+    To order work of two streams, `stream.wait_stream(other)` and `event.wait()` let the device wait, not the host.
+
+    ## References
+
+    - <https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management>
+    - <https://docs.pytorch.org/docs/stable/generated/torch.cuda.synchronize.html>
+    """
+    if site.name == ".synchronize()" and not site.receiver.cls.startswith("torch.cuda."):
+        return
+    level = reads.severity(site) or ("warning" if site.in_forward else None)
+    if level is None or site.role in ("benchmark", "test") or site.region is not None or not site.accelerator:
+        return
+    if site.name in _WAITS | {".synchronize()"} and _timed(site):
+        return
+    loops = site.flow.loops(site.target)
+    if any(site.flow.guards(site.target, loops[0] if loops else None)):
+        level = "info"
+    where = reads.how_often(site) if site.hot is not None or site.warm is not None else "on every call of the module"
+    yield site.finding(f"`{site.short()}` {_cost(site)} {where}", severity=level, related=site.why_hot())
+
+
+def _cost(site: Site) -> str:
+    if site.name == "gc.collect()":
+        return "walks every Python object while the device waits for work"
+    if site.name in _CACHES:
+        return "waits for the device and gives its cached memory back to the driver"
+    return "waits for the device"
+
+
+def _timed(site: Site) -> bool:
+    """Whether a clock is read near the synchronization, in its block or in the one around it."""
+    for statement in site.flow.chain(site.target)[:2]:
+        parent = site.flow.parents[statement]
+        for block in (getattr(parent, field, None) for field in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and statement in block:
+                at = block.index(statement)
+                if any(_reads_clock(near) for near in block[max(0, at - _NEAR) : at + _NEAR + 1]):
+                    return True
+    return False
+
+
+def _reads_clock(statement: ast.stmt) -> bool:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call):
+            name = (chain(node.func) or [node.func.attr if isinstance(node.func, ast.Attribute) else ""])[-1]
+            if name in _CLOCKS:
+                return True
+    return False

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL105",
+    on={".item()", "float()", "int()", "bool()"},
+    scope="hot",
+    fix="unsafe",
+    impact="high",
+    category="sync",
+    principle=("vectorisation", "batching", "async"),
+    confirmed_by=("sync",),
+)
+def per_element_host_read(site: Site) -> Iterator[Finding]:
+    """Device tensors are read back one by one where one read would do.
+
+    ## What it does
+
+    Finds `.item()`, `float(t)`, `int(t)` and `bool(t)` of device tensors that are repeated for each element: in a
+    comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops, in
+    what they call, and (as `info`) in evaluation and generation loops.
+
+    ## Why is this slow?
+
+    Each read is a copy and a wait of its own (tens of microseconds at least), one behind the other. A read of all elements
+    at once waits once.
+
+    ## When it does not matter
+
+    At start-up (drop-path rates from `torch.linspace`), behind a condition that holds once in many steps, and for
+    tensors in host memory: none of these is reported. Two or three elements a step cost little more than one.
+
+    ## Bad
+
+    ```python
+    for images in loader:
+        losses = criterion(model(images.to(device)), reduction="none")
+        losses.mean().backward()
+        optimizer.step()
+        history.append([loss.item() for loss in losses])  # TL105
+    ```
+
+    ## Good
+
+    ```python
+    for images in loader:
+        losses = criterion(model(images.to(device)), reduction="none")
+        losses.mean().backward()
+        optimizer.step()
+        kept.append(losses.detach())
+    history = torch.stack(kept).tolist()  # ok
+    ```
+
+    `X.tolist()` gives the elements of a one-dimensional tensor in one read, `torch.stack(list_of_scalars).tolist()` those
+    of several. A total norm of gradients is `torch.nn.utils.get_total_norm(grads)` (2.6 and later).
+
+    ## Fix safety
+
+    `[x.item() for x in X]` becomes `X.tolist()`. It is unsafe, since rows of one element each become lists.
+
+    ## References
+
+    - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html>
+    - <https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html>
+    """
+    level = reads.severity(site)
+    if level is None or reads.scalar_read(site, site.call) is None or reads.is_logged(site, site.call):
+        return
+    repeated = reads.per_element(site, site.call)
+    if repeated is None or reads.for_environment(site, site.call):
+        return
+    if reads.scalar_reads(site, site.statement)[0] is not site.call:
+        return
+    what = "element of this comprehension" if not isinstance(repeated, ast.For) else "iteration of the inner loop"
+    message = f"`{site.short()}` waits for the device once for each {what}: read them all at once"
+    yield site.finding(message, severity=level, related=site.why_hot())

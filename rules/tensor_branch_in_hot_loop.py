@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL102",
+    on={"if", "while", "assert", "ternary", "boolop"},
+    scope="hot",
+    fix="none",
+    impact="high",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("sync",),
+)
+def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
+    """Python branches on the value of a device tensor on every step.
+
+    ## What it does
+
+    Finds `if`, `while`, `assert`, `and`, `or`, `not` and `a if t else b` whose condition is a tensor in device memory
+    (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`), in a step loop or in what it calls.
+
+    ## Why is this slow?
+
+    Python needs True or False, so `Tensor.__bool__` reads the value back: the host waits until the device has
+    finished everything queued so far, on each test. In a loop over parameters that is hundreds of waits a step.
+
+    ## When it does not matter
+
+    Behind a condition that holds once in many steps. Tests of shapes, dtypes, devices and of `None` read nothing and are not
+    reported; nor are tensors in host memory.
+
+    ## Bad
+
+    ```python
+    for images, labels in loader:
+        loss = criterion(model(images.to(device)), labels.to(device))
+        if torch.isnan(loss):  # TL102
+            raise RuntimeError("diverged")
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    Let the device check it (the failure is raised at a later synchronization), or check once in many steps.
+
+    ```python
+    for step, (images, labels) in enumerate(loader):
+        loss = criterion(model(images.to(device)), labels.to(device))
+        torch._assert_async(torch.isfinite(loss).all())  # ok
+        if step % 100 == 0 and torch.isnan(loss):  # ok
+            raise RuntimeError("diverged")
+        loss.backward()
+        optimizer.step()
+    ```
+
+    Where the branch selects a value, `torch.where(condition, a, b)` selects on the device. A `GradScaler` already skips
+    the steps whose gradients are not finite.
+
+    ## References
+
+    - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
+    - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
+    """
+    test = _test(site.target)
+    found = next(reads.tested(site, test), None) if test is not None and site.accelerator else None
+    if found is None:
+        return
+    place = Site(site.analysis, site.function, found, site.rule)
+    if reads.severity(place) != "warning" or reads.is_logged(site, found) or _first(site) is not site.target:
+        return
+    if reads.scalar_reads(site, site.statement):
+        return
+    message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device on every training step"
+    yield site.finding(message, at=found, related=place.why_hot())
+
+
+def _test(node: ast.AST) -> ast.expr | None:
+    """The condition; of `a or b` by itself, everything but the last operand."""
+    if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp):
+        return node.test
+    if isinstance(node, ast.BoolOp):
+        return node.values[0] if len(node.values) == 2 else ast.BoolOp(node.op, node.values[:-1])
+    return None
+
+
+def _first(site: Site) -> ast.AST | None:
+    """The first node of the statement that branches on a tensor: one finding a statement is enough."""
+    nodes: list[ast.AST] = [site.statement, *reads.own_nodes(site.statement)]
+    for node in nodes:
+        test = _test(node)
+        if test is not None and next(reads.tested(site, test), None) is not None:
+            return node
+    return None

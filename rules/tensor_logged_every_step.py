@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.rule import Finding, Site, rule
+
+_METHODS = """info warning error critical exception add_scalar add_scalars log_metric log_metrics set_postfix
+set_postfix_str set_description set_description_str track log_scalar log log_dict"""
+_FUNCTIONS = """print wandb.log mlflow.log_metric mlflow.log_metrics tqdm.tqdm.write logging.info logging.warning
+logging.error logging.critical logging.exception"""
+
+
+@rule(
+    "TL104",
+    on={*(f".{name}()" for name in _METHODS.split()), *(f"{name}()" for name in _FUNCTIONS.split())},
+    scope="hot",
+    fix="suggestion",
+    impact="high",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("sync",),
+)
+def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
+    """A device tensor is printed or logged on every step.
+
+    ## What it does
+
+    Finds calls of `print`, of loggers, progress bars (`set_postfix`) and experiment trackers (`add_scalar`,
+    `wandb.log`) that format or read a tensor in device memory: itself, in an f-string, `%` or `format`, in a dictionary,
+    or by `.item()`. In evaluation and generation loops it is an `info`.
+
+    ## Why is this slow?
+
+    To write a tensor down, its value has to be on the host: the host waits until the device has finished everything
+    queued so far, and then does its writing while the device has nothing to do.
+    A progress bar that draws rarely (`mininterval`) still evaluates its arguments on each step.
+
+    ## When it does not matter
+
+    Behind a condition that holds once in many steps, and after the loop: neither is reported. A condition on the rank
+    alone is no such condition, since everybody waits for rank 0. `logger.debug("%s", loss)` formats nothing while the
+    level is off, and `self.log("loss", loss)` of Lightning keeps the tensor.
+
+    ## Bad
+
+    ```python
+    for images, labels in loader:
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        print(f"loss {loss:.3f}")  # TL104
+    ```
+
+    ## Good
+
+    ```python
+    for step, (images, labels) in enumerate(loader):
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        if step % 100 == 0:
+            print(f"loss {loss:.3f}")  # ok
+    ```
+
+    ## References
+
+    - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
+    - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis>
+    """
+    level = reads.severity(site)
+    if level is None or not site.accelerator or not reads.logging_call(site, site.call):
+        return
+    found = reads.logged(site, site.call)
+    if found is None or reads.is_logged(site, site.call):
+        return
+    message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be logged"
+    yield site.finding(message, severity=level, related=site.why_hot())
