@@ -7,6 +7,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -75,10 +76,14 @@ class Sink:
     """Keeps events in memory."""
 
     step: int = 0
+    active: bool = True
     events: list[Event] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
+
+    def record(self, kind: Any, *, name: str = "", **_: Any) -> None:
+        self.events.append(Event(kind, name=name, step=self.step))
 
     def of(self, kind: str) -> list[Event]:
         return [event for event in self.events if event.kind == kind]
@@ -455,6 +460,115 @@ def test_on_a_gpu_the_code_is_inductors_own(monkeypatch: pytest.MonkeyPatch) -> 
     assert torch.equal(weight.grad, torch.full((3, 3), 2.0))
     assert [(event.name, event.count) for event in sink.of("graph")] == [("0/0", 1), ("0/0 backward", 1)]
     assert [(event.name, event.count) for event in sink.of("kernel")] == [("extern_kernels.mm", 1)] * 2
+
+
+# --- on the virtual GPU ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def virtual_recording(sink: Sink, **options: Any) -> Iterator[None]:
+    from torchlint.trace.virtual import virtual_gpu
+
+    with virtual_gpu(sink), compile_recording(sink, **options):
+        yield
+
+
+def test_training_on_the_virtual_gpu_has_the_values_and_kernels_of_the_cpu(
+    models: ModuleType, trained: dict[str, Trained]
+) -> None:
+    torch.manual_seed(0)
+    x, model, sink = torch.randn(2, 8, 32), models.Block(), Sink()
+    with virtual_recording(sink):
+        model.to("cuda")
+        losses, _ = train(model, torch.compile(model), x.to("cuda"), sink)
+        assert all(parameter.grad.is_cuda for parameter in model.parameters())
+
+    assert losses == trained["Block"].plain_losses
+    assert sink.of("graph_break") == sink.of("unsupported") == []
+    counts = [(event.name, event.data["triton"], event.data["extern"]) for event in sink.of("graph") if event.data]
+    assert counts == [
+        (event.name, event.data["triton"], event.data["extern"])
+        for event in trained["Block"].sink.of("graph")
+        if event.data
+    ]
+
+
+def test_compiled_code_may_name_cuda() -> None:
+    sink = Sink()
+
+    def f(x: Any) -> Any:
+        y = (
+            x.to("cuda")
+            + torch.ones(2, device="cuda")
+            + torch.zeros(2).cuda()
+            + torch.tensor([1.0, 2.0], device=x.device)
+        )
+        assert x.is_cuda and x.device.type == "cuda" and x.get_device() == 0 and torch.cuda.is_available()
+        return y * torch.cuda.device_count(), y.device
+
+    with virtual_recording(sink):
+        result, device = torch.compile(f, backend="eager")(torch.zeros(2, device="cuda"))
+        assert (result.device, device) == (torch.device("cuda", 0), torch.device("cuda", 0))
+        assert result.tolist() == [2.0, 3.0]
+
+    assert sink.of("graph_break") == []
+
+
+def test_what_compiled_code_puts_on_the_host_stays_there() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        return y, y.cpu(), y.sum().to("cpu") + 1
+
+    with virtual_recording(Sink()):
+        device, host, scalar = torch.compile(f, backend="eager")(torch.ones(2, device="cuda"))
+        assert [value.device.type for value in (device, host, scalar)] == ["cuda", "cpu", "cpu"]
+        assert host.numpy().tolist() == [2.0, 2.0]
+
+
+def test_the_eager_parts_of_a_compiled_function_may_name_cuda() -> None:
+    sink = Sink()
+
+    def f(x: Any) -> Any:
+        for _ in range(2):
+            print(end="")  # skips the frame
+            x = x + torch.ones(2, device="cuda") + torch.tensor([1.0, 1.0], device="cuda") + torch.zeros(2).cuda()
+            x = x + torch.ones(2).pin_memory().to("cuda", non_blocking=True)
+            assert x.device.type == "cuda"
+        return x
+
+    weight = torch.ones(2, requires_grad=True)
+    with virtual_recording(sink):
+        on_gpu = weight.to("cuda")
+        result = torch.compile(f, backend="eager")(on_gpu)
+        assert result.is_cuda
+        result.sum().backward()
+
+    assert result.tolist() == [7.0, 7.0]
+    assert weight.grad is not None and weight.grad.tolist() == [1.0, 1.0]
+    assert [event.data["frame_skipped"] for event in sink.of("graph_break") if event.data] == [True]
+
+
+def test_what_acts_on_the_device_acts_when_the_graph_runs() -> None:
+    sink = Sink()
+
+    def f(x: Any) -> Any:
+        y = x * 2
+        torch.cuda.synchronize()
+        return y + 1
+
+    with virtual_recording(sink):
+        compiled_f = torch.compile(f, backend="eager")
+        for sink.step in range(3):
+            compiled_f(torch.ones(2, device="cuda"))
+
+    assert [event.step for event in sink.of("synchronize") if event.step] == [1, 2]
+    assert sink.of("graph_break") == []
+
+
+def test_dynamo_can_be_reset_on_the_virtual_gpu() -> None:
+    with virtual_recording(Sink()):
+        torch._dynamo.reset()
+        torch.compiler.reset()
 
 
 # --- reading the wrapper -----------------------------------------------------------------------------------------

@@ -219,7 +219,7 @@ def compile_on_gpu(
     def receive(source: str, stacks: dict[str, list[str]], backward: bool) -> None:
         found.append(GeneratedGraph(source, f"sm_{major}{minor}", backward, operators, read_kernels(source, stacks)))
 
-    with private.generated_code(receive, load=True), private.backward_at_once():
+    with private.generated_code(receive, load=True), private.backward_at_once(), private.without_caches():
         run = inductor(graph, inputs)
     return sorted(found, key=lambda code: code.backward), run
 

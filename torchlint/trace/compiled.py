@@ -83,11 +83,12 @@ class _PlainDevice:
     def in_dynamo(self) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def carry(self, inputs: object, outputs: object, host: frozenset[int] = frozenset()) -> None:
+    def carry(self, inputs: object, outputs: object) -> None:
         """Outputs are already where they say."""
 
-    def host_outputs(self, graph: Any) -> frozenset[int]:
-        return frozenset()
+    def on_host(self, graph: Any) -> Callable[[Any], Any]:
+        """What to do with the outputs of `graph` that the program put on the CPU: nothing, they are there."""
+        return lambda outputs: outputs
 
 
 def _gpu_in_use() -> bool:
@@ -110,19 +111,25 @@ class _VirtualDevice(_PlainDevice):
     def in_dynamo(self) -> AbstractContextManager[object]:
         return cuda_in_dynamo(_gpu_in_use)
 
-    def carry(self, inputs: object, outputs: object, host: frozenset[int] = frozenset()) -> None:
-        """Outputs are on the virtual GPU if an input is, but for those at the positions `host`."""
+    def carry(self, inputs: object, outputs: object) -> None:
+        """Outputs are on the virtual GPU if an input is, but for those known to be on the host."""
         if any(isinstance(leaf, torch.Tensor) and tags.is_cuda(leaf) for leaf in tree_leaves(inputs)):
-            for position, leaf in enumerate(tree_leaves(outputs)):
-                if not isinstance(leaf, torch.Tensor):
-                    continue
-                if position in host:
-                    self._on_host[leaf] = True
-                elif leaf not in self._on_host:
+            for leaf in tree_leaves(outputs):
+                if isinstance(leaf, torch.Tensor) and leaf not in self._on_host:
                     tags.mark_cuda(leaf)
 
-    def host_outputs(self, graph: Any) -> frozenset[int]:
-        return host_outputs(graph)
+    def on_host(self, graph: Any) -> Callable[[Any], Any]:
+        """They become copies, which the CPU didn't make of what was on the CPU, and are remembered."""
+        positions = host_outputs(graph)
+
+        def copied(outputs: Any) -> Any:
+            values = list(outputs)
+            for position in positions:
+                values[position] = values[position].clone()
+                self._on_host[values[position]] = True
+            return tuple(values)
+
+        return copied if positions else lambda outputs: outputs
 
 
 # --- compiled regions --------------------------------------------------------------------------------------------
@@ -211,14 +218,14 @@ class _Regions:
                 self._tell_failure(place, name, failure)
         forward = self._graph(name, place, codes.get(False), count_operators(graph))
         backward = self._graph(f"{name} backward", place, codes[True]) if True in codes else None
-        return self._counted(run, forward, backward, self._device.host_outputs(graph))
+        return self._counted(run, forward, backward, self._device.on_host(graph))
 
     def other_backend(self, graph: Any, inputs: Sequence[Any], backend: str, original: private.Backend) -> Call:
         """A backend that the user chose runs as it is; its kernels are its own affair."""
         place, name = self._name()
         self._log.graph_made(graph)
         forward = self._graph(name, place, None, count_operators(graph), backend)
-        return self._counted(original(graph, inputs), forward, None, self._device.host_outputs(graph))
+        return self._counted(original(graph, inputs), forward, None, self._device.on_host(graph))
 
     def _name(self) -> tuple[Frame, str]:
         compile_id = private.current_compile_id()
@@ -277,13 +284,13 @@ class _Regions:
 
     # counting
 
-    def _counted(self, run: Call, forward: _Graph, backward: _Graph | None, host: frozenset[int]) -> Call:
+    def _counted(self, run: Call, forward: _Graph, backward: _Graph | None, on_host: Call) -> Call:
         def execute(*inputs: Any) -> Any:
             self._count(forward)
-            outputs = run(*inputs)
+            outputs = on_host(run(*inputs))
             if backward is not None:
                 self._count_backward(backward, inputs, outputs)
-            self._device.carry(inputs, outputs, host)
+            self._device.carry(inputs, outputs)
             return outputs
 
         return execute

@@ -524,6 +524,16 @@ def backward_at_once() -> contextlib.AbstractContextManager[object]:
     return patched
 
 
+def without_caches() -> contextlib.AbstractContextManager[object]:
+    """Inductor generates all code anew, and keeps the user lines of its kernels."""
+    from torch._inductor import config
+
+    patched: contextlib.AbstractContextManager[object] = config.patch(
+        _known({"force_disable_caches": True, "fx_graph_cache": False, "trace.provenance_tracking_level": 1})
+    )
+    return patched
+
+
 def aot_graphs(graph: Any, inputs: Sequence[Any], inner: Callable[..., Any], settings: Mapping[str, object]) -> None:
     """Trace `graph` forward and backward into operators on the CPU; `inner(graph, inputs, **options)` gets each.
 
