@@ -94,3 +94,32 @@ def shown(site: Site, finding: Finding) -> Site:
             if (start, end) == wanted:
                 return Site(site.analysis, function, node, site.rule, site.name)
     return site
+
+
+def line_before(site: Site, code: str, statement: ast.stmt | None = None) -> Edit | None:
+    """A line of code in front of the place's statement (or another one); None where that is not the first on its line."""
+    statement = statement or site.statement
+    source, margin = site.source, _margin(site, statement)
+    start = source.offset(statement.lineno, 0)
+    if source.data[start : source.offset(statement.lineno, statement.col_offset)].strip():
+        return None
+    return Edit(start, start, f"{margin}{code}{source.newline}".encode())
+
+
+def line_after(site: Site, code: str, statement: ast.stmt | None = None) -> Edit | None:
+    """A line of code behind the place's statement (or another one) and its comment; None where more follows on the line."""
+    statement = statement or site.statement
+    source = site.source
+    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    stop = source.data.find(b"\n", end)
+    stop = stop if stop >= 0 else len(source.data)
+    line = source.data[end:stop]
+    if line.strip() and not line.strip().startswith(b"#"):
+        return None
+    stop -= len(line) - len(line.rstrip(b"\r"))
+    return Edit(stop, stop, f"{source.newline}{_margin(site, statement)}{code}".encode())
+
+
+def _margin(site: Site, statement: ast.stmt) -> str:
+    line = site.source.line_text(statement.lineno)
+    return line[: len(line) - len(line.lstrip())]

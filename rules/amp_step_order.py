@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import syntax
+from torchlint.facts.calls import OPTIMIZER_NAME
+from torchlint.rule import Finding, Related, Site, chain, rule
+
+_CLIPS = {"torch.nn.utils.clip_grad_norm_()", "torch.nn.utils.clip_grad_value_()"}
+_AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"))
+
+
+@rule(
+    "TL606",
+    on={*_CLIPS, ".backward()", ".step()"},
+    severity="error",
+    fix="unsafe",
+    torch=">=1.6",
+    impact="high",
+    category="precision",
+    principle=("precision",),
+)
+def amp_step_order(site: Site) -> Iterator[Finding]:
+    """The calls of a training step with automatic mixed precision come in the wrong order.
+
+    ## What it does
+
+    Finds in a function that calls `scaler.scale(loss).backward()`:
+    gradients that are clipped before `scaler.unscale_(optimizer)`, `optimizer.step()` in place of
+    `scaler.step(optimizer)`, and a step without `scaler.update()` anywhere in the file.
+    It also finds `.backward()` inside `with torch.autocast(...)`, as a warning.
+
+    ## Why is this slow?
+
+    It is wrong before it is slow.
+    The gradients carry the factor of the scaler, 65536 at first: clipped in this state, nearly all of them are cut down to
+    nothing, and a plain `optimizer.step()` takes steps that are as much too long.
+    Without `update()` the scale never adapts, and a scale that makes gradients overflow skips every step from then on.
+    Backward under autocast is not recommended: its operations run in the type of the forward pass anyway, but those of
+    custom functions and hooks are cast again.
+
+    ## When it does not matter
+
+    With a scaler that is not enabled (`enabled=False`) `scale` and `step` do nothing of their own, and the order is free.
+
+    ## Bad
+
+    ```python
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(x), y)
+        scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # TL606
+        scaler.step(optimizer)
+        scaler.update()
+    ```
+
+    ## Good
+
+    ```python
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # ok
+        scaler.step(optimizer)
+        scaler.update()
+    ```
+
+    ## Fix safety
+
+    Writes the missing `unscale_` or `update`, or the scaler's `step`.
+    The fix is unsafe because the program then trains differently, which is its purpose.
+    Nothing is written for a backward under autocast.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
+    - https://docs.pytorch.org/docs/stable/amp.html
+    """
+    if site.name == ".backward()":
+        yield from _backward(site)
+        return
+    scaled = _scaled_backward(site)
+    if scaled is None:
+        return
+    backward, scaler = scaled
+    related = (site.related(site.function, backward, "the gradients are scaled here"),)
+    if site.name in _CLIPS:
+        yield from _clip(site, scaler, related)
+    else:
+        yield from _step(site, scaler, related)
+
+
+def _scaled_backward(site: Site) -> tuple[ast.Call, ast.expr] | None:
+    """`scaler.scale(loss).backward()` before the place, on a way that leads to it, and the scaler."""
+    for call, receiver in syntax.method_calls(site.flow, "backward"):
+        if not isinstance(receiver, ast.Call) or not isinstance(receiver.func, ast.Attribute):
+            continue
+        scaler = receiver.func.value
+        if receiver.func.attr != "scale" or len(receiver.args) != 1 or not _is_scaler(site, scaler):
+            continue
+        if call.lineno < site.call.lineno and not syntax.exclusive(site.flow, call, site.call):
+            return call, scaler
+    return None
+
+
+def _is_scaler(site: Site, node: ast.expr) -> bool:
+    value = site.value(node)
+    if value.kind == "scaler":
+        enabled = [k.value for k in value.origin.keywords if k.arg == "enabled"] if isinstance(value.origin, ast.Call) else []
+        return not (enabled and isinstance(enabled[0], ast.Constant) and enabled[0].value is False)
+    return not value and "scaler" in (chain(node) or [""])[-1].lower()
+
+
+def _clip(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
+    unscaled = any(True for _ in syntax.method_calls(site.flow, "unscale_"))
+    if not unscaled and b"unscale" not in site.source.data:
+        yield site.finding(
+            f"`{site.short()}` clips gradients that are still multiplied by the scale of `{site.text(scaler)}`; "
+            f"call `{site.text(scaler)}.unscale_(optimizer)` first",
+            related=related,
+        )
+
+
+def _step(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
+    assert isinstance(site.call.func, ast.Attribute)
+    receiver = site.call.func.value
+    written = site.text(scaler)
+    if syntax.same(receiver, scaler):
+        if not _has_call(site, "update"):
+            yield site.finding(
+                f"`{site.short()}` is never followed by `{written}.update()`, so the scale never adapts", related=related
+            )
+    elif not site.call.args and _is_optimizer(site, receiver) and not _has_call(site, "step", scaler):
+        yield site.finding(
+            f"`{site.short()}` steps with gradients that are multiplied by the scale of `{written}`; "
+            f"call `{written}.step({site.text(receiver)})`",
+            related=related,
+        )
+
+
+def _is_optimizer(site: Site, node: ast.expr) -> bool:
+    value = site.value(node)
+    return value.kind == "optimizer" or (not value and bool(OPTIMIZER_NAME.search((chain(node) or [""])[-1])))
+
+
+def _has_call(site: Site, method: str, scaler: ast.expr | None = None) -> bool:
+    """Whether any function of the file calls a method of the scaler, or of anything named like one."""
+    for function in site.module.functions:
+        for _, receiver in syntax.method_calls(function.flow, method):
+            if syntax.same(receiver, scaler) or "scaler" in (chain(receiver) or [""])[-1].lower():
+                return True
+    return False
+
+
+def _backward(site: Site) -> Iterator[Finding]:
+    assert isinstance(site.call.func, ast.Attribute)
+    for context in site.flow.contexts(site.target):
+        if isinstance(context, ast.Call) and site.resolve(context.func) in _AUTOCASTS and not _disabled(context):
+            yield site.finding(
+                f"`{site.short()}` runs under autocast; only the forward pass and the loss belong there",
+                severity="warning",
+                related=(site.related(site.function, context, "entered here"),),
+            )
+            return
+
+
+def _disabled(context: ast.Call) -> bool:
+    return any(k.arg == "enabled" and isinstance(k.value, ast.Constant) and k.value.value is False for k in context.keywords)

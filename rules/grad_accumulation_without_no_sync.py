@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.facts import syntax
+from torchlint.facts.calls import OPTIMIZER_NAME
+from torchlint.facts.flow import Loop
+from torchlint.facts.module import Function, Module
+from torchlint.rule import Finding, Site, chain, rule
+
+_WRAPPERS = frozenset(
+    (
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.distributed.fsdp.FullyShardedDataParallel",
+        "torch.distributed.fsdp.fully_shard",
+        "torch.distributed._composable.fsdp.fully_shard",
+    )
+)
+_WRAPS = re.compile(rb"DistributedDataParallel|FullyShardedDataParallel|fully_shard|\bDDP\b|\bFSDP\b")
+_HANDLED = re.compile(
+    rb"no_sync|require_backward_grad_sync|set_requires_gradient_sync|set_is_last_backward|no_backward_sync|\.accumulate\("
+    rb"|[Aa]ccelerator\b|\bfabric\b|lightning|deepspeed"
+)
+_WRAPPER_NAME = re.compile(r"DDP|FSDP|wrap|parallel|distribute")
+_ACCUMULATION = re.compile(r"accum", re.IGNORECASE)
+
+
+@rule(
+    "TL803",
+    on={".backward()"},
+    scope="hot",
+    impact="high",
+    category="distributed",
+    principle=("parallelism",),
+    depends_on=("TL801",),
+)
+def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
+    """Gradient accumulation exchanges the gradients on every micro-step.
+
+    ## What it does
+
+    Finds `.backward()` in a loop whose optimizer steps once in several iterations only, in a file that wraps its model in
+    `DistributedDataParallel` or FSDP and never says that a backward pass shall not synchronise.
+
+    ## Why is this slow?
+
+    DDP reduces all gradients over all processes during every backward pass, FSDP scatters them.
+    With accumulation over `k` micro-steps only the last exchange is needed; the other `k - 1` cost as much.
+    `model.no_sync()` (FSDP2: `model.set_requires_gradient_sync(False)`) leaves them out.
+
+    ## When it does not matter
+
+    Where the exchange hides behind the backward pass.
+    FSDP under `no_sync` keeps unsharded gradients: who is short of memory may want the exchange.
+
+    ## Bad
+
+    ```python
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    for i, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y) / 4
+        loss.backward()  # TL803
+        if (i + 1) % 4 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+    ```
+
+    ## Good
+
+    ```python
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    for i, (x, y) in enumerate(loader):
+        last = (i + 1) % 4 == 0
+        with contextlib.nullcontext() if last else model.no_sync():
+            loss = criterion(model(x), y) / 4
+            loss.backward()  # ok
+        if last:
+            optimizer.step()
+            optimizer.zero_grad()
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html#torch.nn.parallel.DistributedDataParallel.no_sync
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    """
+    if site.hot is None or _HANDLED.search(site.source.data) or not _wraps(site):
+        return
+    loops = site.flow.loops(site.target)
+    if not loops:
+        return
+    loop, outermost = loops[0], loops[-1]
+    steps = [
+        call
+        for call, receiver in syntax.method_calls(site.flow, "step")
+        if outermost in site.flow.loops(call) and _steps(site, call, receiver)
+    ]
+    if steps and all(_thinned(site, step, loop) for step in steps) and not _zeroed_each_time(site, loop):
+        yield site.finding(
+            f"`{site.short()}` exchanges the gradients of all processes on every micro-step, though the optimizer steps "
+            "once in several; put the others under `no_sync()`",
+            related=(site.related(site.function, steps[0], "the optimizer steps here"),),
+        )
+
+
+def _wraps(site: Site) -> bool:
+    """Whether the file wraps a model in DDP or FSDP, by itself or by a function of the project."""
+    return any(_wraps_in(site, function, 1) for function in site.module.functions if _may_wrap(function.module))
+
+
+def _may_wrap(module: Module) -> bool:
+    return _WRAPS.search(module.source.data) is not None
+
+
+def _wraps_in(site: Site, function: Function, depth: int) -> bool:
+    for call in function.flow.calls:
+        if site.project.resolve(function, call.func) in _WRAPPERS:
+            return True
+        last = (chain(call.func) or [""])[-1]
+        targets = site.project.targets(function, call) if depth and _WRAPPER_NAME.search(last) else []
+        if any(_wraps_in(site, target, depth - 1) for target in targets):
+            return True
+    return False
+
+
+def _steps(site: Site, call: ast.Call, receiver: ast.expr) -> bool:
+    """`optimizer.step()`, `scaler.step(optimizer)`."""
+    named = (chain(call.args[0] if call.args else receiver) or [""])[-1]
+    return bool(OPTIMIZER_NAME.search(named)) or site.value(receiver).kind in ("optimizer", "scaler")
+
+
+def _thinned(site: Site, step: ast.Call, loop: Loop) -> bool:
+    """Whether the step runs once in several iterations of the loop around the backward pass."""
+    loops = site.flow.loops(step)
+    if loop not in loops:
+        # for micro_step in range(k): loss.backward()  -- and the step behind that loop, in a loop around both
+        around = site.flow.loops(loop)
+        return bool(around) and bool(loops) and loops[0] is around[0] and _counts(site, loop) and step.lineno > loop.lineno
+    return any(guard.true and _gates(site, guard.test) for guard in site.flow.guards(step, loop))
+
+
+def _counts(site: Site, loop: Loop) -> bool:
+    """`for micro_step in range(accumulation_steps)`, with a model called inside."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or site.resolve(loop.iter.func) != "range":
+        return False
+    return any(_ACCUMULATION.search(word) for word in _names(loop.iter))
+
+
+def _gates(site: Site, test: ast.expr) -> bool:
+    """`(i + 1) % k == 0` with a k that is not 1, and comparisons with a number of accumulated steps."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return site.value(node.right).const != 1
+    return any(_ACCUMULATION.search(word) for word in _names(test))
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+
+
+def _zeroed_each_time(site: Site, loop: Loop) -> bool:
+    """Whether the gradients are zeroed on every iteration: then nothing accumulates."""
+    for call, _ in syntax.method_calls(site.flow, "zero_grad"):
+        if loop in site.flow.loops(call) and not any(guard.true for guard in site.flow.guards(call, loop)):
+            return True
+    return False
