@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import ast
+import re
+
+from torchlint.facts import amp, syntax
+from torchlint.facts.module import Function
+from torchlint.rewrite import call_node, older_torch, spelled
+from torchlint.rule import Edit, Finding, Fix, Site, chain
+
+_DEFAULTS = rb"\bset_autocast_"
+_CHECKS = rb"isinstance\([^()]*,[^()]*GradScaler"
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    edits = _with_import(site) or _alone(site)
+    if edits is None:
+        return None
+    _, member = amp.split(site.name)
+    note = _risk(site, member)
+    return Fix(f"Use `torch.amp.{member}`", edits, "unsafe" if note else "safe", note)
+
+
+def _risk(site: Site, member: str) -> str:
+    switched_on = site.analysis.context.switched_on
+    if member == "autocast" and switched_on(_DEFAULTS):
+        return "the project sets other defaults of autocast, which the new name follows and the old one does not"
+    if member == "GradScaler" and switched_on(_CHECKS):
+        return "a check for the old class may not know the new one"
+    return older_torch(site, (2, 4))
+
+
+def _alone(site: Site) -> tuple[Edit, ...] | None:
+    """This use only, by its full name."""
+    _, member = amp.split(site.name)
+    spelling = spelled(site, f"torch.amp.{member}")
+    if spelling is None:
+        return None
+    code, imports = spelling
+    edits = _rewritten(site, site.function, _expression(site), code)
+    return (*edits, *imports) if edits is not None else None
+
+
+def _expression(site: Site) -> ast.expr:
+    assert isinstance(site.target, ast.expr)
+    return site.target
+
+
+def _with_import(site: Site) -> tuple[Edit, ...] | None:
+    """All uses of an import statement that gives nothing but old names of one device, and the statement itself."""
+    parts = chain(_expression(site))
+    bindings = syntax.imports_of(site.function, parts[0]) if parts is not None and len(parts) == 1 else []
+    if len(bindings) != 1 or not isinstance(bindings[0].statement, ast.ImportFrom):
+        return None
+    home, statement = bindings[0].function, bindings[0].statement
+    known = amp.MEMBERS.get(statement.module or "", frozenset())
+    if statement.level or home is not site.module.body or any(alias.name not in known for alias in statement.names):
+        return None
+    edits: list[Edit] = []
+    for alias in statement.names:
+        name = alias.asname or alias.name
+        more = None if _visible_elsewhere(site, name) else _uses(site, name)
+        if more is None:
+            return None
+        edits += more
+    node = site.tree.node(statement, [statement])
+    return (site.tree.replace(node.module, "torch.amp"), *edits)  # type: ignore[attr-defined]
+
+
+def _visible_elsewhere(site: Site, name: str) -> bool:
+    """Whether another file may import the name from here, or this one binds it anew."""
+    module = site.module
+    for function in module.functions:
+        if name in function.flow.stores or any(parameter.arg == name for parameter in function.parameters):
+            return True
+        if function is not module.body and name in function.imports:
+            return True
+    word = re.compile(rf"\b{re.escape(name)}\b".encode())
+    mark = re.compile(rf"[\"']{re.escape(name)}[\"']".encode())
+    if module.is_package or mark.search(module.source.data):
+        return True
+    return any(
+        source is not None and word.search(source.data)
+        for source in (site.project.source(path) for path in site.project.importers(module))
+    )
+
+
+def _uses(site: Site, name: str) -> list[Edit] | None:
+    """The edits of every call of a name in the file; None where one of them can't be made."""
+    edits: list[Edit] = []
+    for function, load in syntax.loads_of(site.module, name):
+        if amp.use_of(function.flow, load) is None:
+            if _is_annotation(function, load):
+                continue
+            return None
+        more = _rewritten(site, function, load, name)
+        if more is None:
+            return None
+        edits += more
+    return edits
+
+
+def _is_annotation(function: Function, node: ast.expr) -> bool:
+    parent = function.flow.parents.get(node)
+    return isinstance(parent, ast.AnnAssign) and parent.annotation is node
+
+
+def _rewritten(site: Site, function: Function, name: ast.expr, code: str) -> list[Edit] | None:
+    """The edits that turn one use of an old name into the new one, written as `code`."""
+    place = Site(site.analysis, function, name, site.rule, site.name)
+    old = place.resolve(name)
+    use = amp.use_of(function.flow, name)
+    if old is None or old not in amp.OLD or use is None:
+        return None
+    device, member = amp.split(old)
+    decorator = member in amp.DECORATORS
+    renamed = [] if code == place.text(name) else [place.tree.replace(place.cst(name), code)]
+    if use is name:
+        return [place.tree.replace(place.cst(name), f'{code}(device_type="{device}")')] if decorator else None
+    assert isinstance(use, ast.Call)
+    given = _arguments(place, use, device, member)
+    return [*renamed, *given] if given is not None else None
+
+
+def _arguments(place: Site, call: ast.Call, device: str, member: str) -> list[Edit] | None:
+    """The edits that put the device in front, and names before positional arguments whose place has changed."""
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return None
+    names = amp.AUTOCAST_ORDER if member == "autocast" else ()
+    if (names and len(call.args) > len(names)) or (call.args and member in amp.DECORATORS):
+        return None
+    first = f'device_type="{device}"' if member in amp.DECORATORS else f'"{device}"'
+    tree = place.tree
+    if not call.args and not call.keywords:
+        added = tree.add_argument(call_node(place, call), first)
+        return [added] if added is not None else None
+    if not call.args:
+        return [tree.insert_before(place.cst(call.keywords[0]), f"{first}, ")]
+    leads = [f"{name}=" for name in names[: len(call.args)]] or [""] * len(call.args)
+    leads[0] = f"{first}, {leads[0]}"
+    return [tree.insert_before(place.cst(arg), lead) for arg, lead in zip(call.args, leads, strict=True) if lead]

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import amp, syntax
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL901",
+    on=amp.OLD,
+    severity="info",
+    fix="safe",
+    torch=">=2.4",
+    category="migration",
+    confirmed_by=("warning:FutureWarning",),
+)
+def amp_device_specific_api(site: Site) -> Iterator[Finding]:
+    """Mixed precision through the deprecated modules `torch.cuda.amp` and `torch.cpu.amp`.
+
+    ## What it does
+
+    Finds calls of `autocast` and `GradScaler`, and uses of the decorators `custom_fwd` and `custom_bwd`, from
+    `torch.cuda.amp` and `torch.cpu.amp`.
+    `torch.amp` has all of them for every device since torch 2.4.
+
+    ## Why is this slow?
+
+    It is not, but each use raises a `FutureWarning` since torch 2.4, in a training loop on every step, and the old names
+    are going to be removed.
+
+    ## When it does not matter
+
+    In code that must run on torch before 2.4.
+    There `torch.autocast("cuda", ...)` already works in place of `torch.cuda.amp.autocast(...)`.
+    Compatibility shims (`try: ... except ImportError`, `hasattr(torch.amp, ...)`) are not reported.
+
+    ## Bad
+
+    ```python
+    scaler = torch.cuda.amp.GradScaler(enabled=True)  # TL901
+    with torch.cuda.amp.autocast(dtype=torch.float16):  # TL901
+        loss = model(x)
+    ```
+
+    ## Good
+
+    ```python
+    scaler = torch.amp.GradScaler("cuda", enabled=True)  # ok
+    with torch.amp.autocast("cuda", dtype=torch.float16):  # ok
+        loss = model(x)
+    ```
+
+    ## Fix safety
+
+    Writes the name in `torch.amp` with the device, and positional arguments of `autocast` as keywords, whose order is
+    another one there.
+    An import that gives nothing but these names is changed together with all their uses; where that can't be done the
+    use is written out as `torch.amp.autocast(...)`.
+    The fix is unsafe where the project allows torch before 2.4, where it sets another default for autocast
+    (`torch.set_autocast_dtype`), and where it asks for `isinstance(..., GradScaler)`.
+    Nothing is written where `*arguments` hide what is given.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/amp.html
+    - https://docs.pytorch.org/docs/stable/notes/amp_examples.html
+    """
+    target = site.target
+    assert isinstance(target, ast.expr)
+    use = amp.use_of(site.flow, target)
+    if use is None or site.shim or syntax.from_shim(site.function, target):
+        return
+    old = amp.split(site.name)
+    yield site.finding(
+        f"`{site.text()}` is deprecated since torch 2.4 and warns on every use; `{amp.form(old)}` takes its place", at=use
+    )
