@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 import runpy
+import sys
 import textwrap
+import types
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +22,7 @@ torch = pytest.importorskip("torch")
 
 from torchlint.event import Event
 from torchlint.trace.recorder import Recorder
-from torchlint.trace.virtual import plain, tags, virtual_gpu
+from torchlint.trace.virtual import plain, real_gpu, tags, virtual_gpu
 
 pytestmark = pytest.mark.torch
 _EXPECTED = re.compile(r"#\s+((?:sync|h2d|d2h|synchronize|empty_cache|unsupported) .*)$")
@@ -738,3 +741,70 @@ def test_private_torch_is_as_expected() -> None:
     from torchlint.trace.private import self_test
 
     assert self_test() == []
+
+
+def test_custom_kernels_are_named(traced: Callable[..., Traced], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for Triton: what counts here is that a launch is told and the program goes on."""
+
+    class JITFunction:
+        def __init__(self, function: Callable[..., None]) -> None:
+            self.fn = function
+
+        def run(self, *args: object, grid: object) -> None:
+            raise RuntimeError("0 active drivers")
+
+        def __getitem__(self, grid: object) -> Callable[..., None]:
+            return lambda *args: self.run(*args, grid=grid)
+
+    runtime = types.ModuleType("triton.runtime")
+    monkeypatch.setattr(runtime, "JITFunction", JITFunction, raising=False)
+    monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton"))
+    monkeypatch.setitem(sys.modules, "triton.runtime", runtime)
+    program = traced(
+        """
+        import torch
+        from torch.utils.cpp_extension import load
+        from triton.runtime import JITFunction
+        @JITFunction
+        def add_kernel(x, y): pass
+        x = torch.ones(2, device="cuda")
+        add_kernel[(1,)](x, x)  # unsupported Triton kernel add_kernel
+        try: load("fast", sources=["fast.cu"], build_directory="/nowhere")  # unsupported CUDA extension fast
+        except Exception as error: failed = True
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["failed"]
+
+
+def test_data_parallel_on_the_one_gpu(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        from torch import nn
+        model = nn.DataParallel(nn.Linear(4, 2)).cuda()  # h2d to x2
+        output = model(torch.rand(3, 4, device="cuda"))
+        also = model(torch.rand(3, 4))  # h2d to
+        """
+    )
+    assert program.lines() == program.expected()
+    assert [tags.is_cuda(program.names[name]) for name in ("output", "also")] == [True, True]
+
+
+# --- a real GPU, as far as that goes without one ------------------------------------------------------------------
+
+
+def test_a_real_gpu_tells_its_syncs_by_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[object] = []
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    recorder = Recorder(tmp_path / "events.jsonl")
+    with real_gpu(recorder):
+        warnings.warn("called a synchronizing CUDA operation (Triggered internally at ...)", UserWarning, stacklevel=1)
+        torch.cuda.synchronize()
+        torch.zeros(2).to(torch.float64).copy_(torch.ones(2))
+    recorder.close()
+    events = [Event.from_json(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [(event.kind, event.name) for event in events] == [("sync", "sync"), ("synchronize", "synchronize")]
+    assert modes == ["warn", 0]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import torch
 
-from torchlint.event import Kind
+from torchlint.event import Event, Kind
 from torchlint.trace.tags import DeviceTags, tags
 
 CPU = torch.device("cpu")
@@ -34,6 +34,8 @@ class Sink(Protocol):
         count: int = 1,
         data: dict[str, object] | None = None,
     ) -> None: ...
+
+    def emit(self, event: Event) -> None: ...
 
 
 class VirtualGpu:

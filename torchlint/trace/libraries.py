@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -318,28 +318,28 @@ def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
 
 def _world_size(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """As `init_process_group(backend, init_method, timeout, world_size, ...)` would see it."""
-    import os
-
     given = kwargs.get("world_size", args[1] if len(args) > 1 else -1)
     return int(given) if given and int(given) > 0 else int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _custom_kernels(gpu: VirtualGpu) -> Iterator[Patch]:
     """Kernels written in CUDA or Triton can't run: they are named, and a Triton launch leaves its outputs as they were."""
-    if importlib.util.find_spec("torch.utils.cpp_extension") is not None:
-        import torch.utils.cpp_extension as extension
+    import torch.utils.cpp_extension as extension
 
-        def named(load: Callable[..., Any]) -> Callable[..., Any]:
-            def loading(name: str, *args: Any, **kwargs: Any) -> Any:
-                if _has_cuda_sources(args, kwargs):
-                    gpu.unsupported(f"CUDA extension {name}", "it can't run on the CPU")
-                return load(name, *args, **kwargs)
+    def named(load: Callable[..., Any]) -> Callable[..., Any]:
+        def loading(name: str, *args: Any, **kwargs: Any) -> Any:
+            if _has_cuda_sources(args, kwargs):
+                gpu.unsupported(f"CUDA extension {name}", "it can't run on the CPU")
+            return load(name, *args, **kwargs)
 
-            return loading
+        return loading
 
-        yield Patch(extension, "load", named(extension.load))
-        yield Patch(extension, "load_inline", named(extension.load_inline))
-    runtime = sys.modules.get("triton.runtime")
+    yield Patch(extension, "load", named(extension.load))
+    yield Patch(extension, "load_inline", named(extension.load_inline))
+    try:
+        runtime = importlib.import_module("triton.runtime")
+    except ImportError:
+        return
     for name in ("JITFunction", "Autotuner", "Heuristics"):
         kind = getattr(runtime, name, None)
         if kind is not None:

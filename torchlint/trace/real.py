@@ -14,6 +14,7 @@ from unittest import mock
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchlint.event import Event
 from torchlint.trace.device import Sink, size_in_bytes
 
 _SYNC_WARNING = "called a synchronizing CUDA operation"
@@ -21,7 +22,10 @@ _SYNC_WARNING = "called a synchronizing CUDA operation"
 
 @contextlib.contextmanager
 def real_gpu(recorder: Sink) -> Iterator[None]:
-    """Record synchronizations as torch warns of them, copies, and calls of `synchronize` and `empty_cache`."""
+    """Record synchronizations as torch warns of them, copies, calls of `synchronize` and `empty_cache`, and kernels.
+
+    Kernels come from torch's profiler and are told at the end: an event for each name, with its count and its time.
+    """
     show = warnings.showwarning
     before = torch.cuda.get_sync_debug_mode()
 
@@ -47,7 +51,22 @@ def real_gpu(recorder: Sink) -> Iterator[None]:
         stack.enter_context(_Copies(recorder))
         stack.callback(torch.cuda.set_sync_debug_mode, before)
         torch.cuda.set_sync_debug_mode("warn")
+        stack.enter_context(_kernels(recorder))
         yield
+
+
+@contextlib.contextmanager
+def _kernels(recorder: Sink) -> Iterator[None]:
+    cuda = torch.profiler.ProfilerActivity.CUDA
+    if cuda not in torch.profiler.supported_activities():
+        yield
+        return
+    with torch.profiler.profile(activities=[cuda]) as profile:
+        yield
+    for kernel in profile.key_averages():
+        if kernel.self_device_time_total:
+            data: dict[str, object] = {"microseconds": kernel.self_device_time_total}
+            recorder.emit(Event("kernel", name=kernel.key, count=kernel.count, data=data))
 
 
 class _Copies(TorchDispatchMode):  # type: ignore[no-untyped-call]
