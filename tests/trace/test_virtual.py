@@ -5,14 +5,14 @@ In the programs below a comment says which events its line causes, as `kind name
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import runpy
 import sys
 import textwrap
-import types
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -743,23 +743,31 @@ def test_private_torch_is_as_expected() -> None:
     assert self_test() == []
 
 
-def test_custom_kernels_are_named(traced: Callable[..., Traced], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a stand-in for Triton: what counts here is that a launch is told and the program goes on."""
+@pytest.fixture
+def stand_in_for_triton(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a launch goes through, in a package of its own."""
+    package = tmp_path / "site-packages" / "triton"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "runtime.py").write_text(
+        textwrap.dedent(
+            """
+            class JITFunction:
+                def __init__(self, function): self.fn = function
+                def run(self, *args, grid): raise RuntimeError("0 active drivers")
+                def __getitem__(self, grid): return lambda *args: self.run(*args, grid=grid)
+            """
+        )
+    )
+    monkeypatch.syspath_prepend(package.parent)
+    yield
+    for name in ("triton", "triton.runtime"):
+        sys.modules.pop(name, None)
 
-    class JITFunction:
-        def __init__(self, function: Callable[..., None]) -> None:
-            self.fn = function
 
-        def run(self, *args: object, grid: object) -> None:
-            raise RuntimeError("0 active drivers")
-
-        def __getitem__(self, grid: object) -> Callable[..., None]:
-            return lambda *args: self.run(*args, grid=grid)
-
-    runtime = types.ModuleType("triton.runtime")
-    monkeypatch.setattr(runtime, "JITFunction", JITFunction, raising=False)
-    monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton"))
-    monkeypatch.setitem(sys.modules, "triton.runtime", runtime)
+@pytest.mark.skipif(importlib.util.find_spec("triton") is not None, reason="the real one is installed")
+@pytest.mark.usefixtures("stand_in_for_triton")
+def test_custom_kernels_are_named(traced: Callable[..., Traced]) -> None:
     program = traced(
         """
         import torch

@@ -37,7 +37,7 @@ def real_gpu(recorder: Sink) -> Iterator[None]:
 
     def recorded(kind: Any, function: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
-            recorder.record(kind, name=function.__name__)
+            recorder.record(kind, name=kind)
             return function(*args, **kwargs)
 
         return call
@@ -58,7 +58,8 @@ def real_gpu(recorder: Sink) -> Iterator[None]:
 @contextlib.contextmanager
 def _kernels(recorder: Sink) -> Iterator[None]:
     cuda = torch.profiler.ProfilerActivity.CUDA
-    if cuda not in torch.profiler.supported_activities():
+    supported: Any = torch.profiler.supported_activities
+    if cuda not in supported():
         yield
         return
     with torch.profiler.profile(activities=[cuda]) as profile:
