@@ -109,4 +109,3 @@ def _moves_to_device(site: Site) -> bool:
 def _named_like_device(node: ast.expr) -> bool:
     parts = chain(node)
     return parts is not None and parts[-1].lower().strip("_").endswith(_DEVICE_WORDS)
-

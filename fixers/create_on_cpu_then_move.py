@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchlint.rule import Edit, Finding, Fix, Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+else:
+    from torchlint.lazy import lazy
+
+    cst = lazy("libcst")
+
+_EXACT = frozenset(("zeros", "ones", "empty", "full", "eye", "zeros_like", "ones_like", "empty_like", "full_like"))
+_RANDOM = frozenset(("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"))
+_INTEGERS = frozenset(f"torch.{name}" for name in ("long", "int", "short", "int64", "int32", "int16", "int8", "uint8"))
+_CASTS = {
+    "Float": "float",
+    "Double": "double",
+    "Half": "half",
+    "BFloat16": "bfloat16",
+    "Long": "long",
+    "Int": "int",
+    "Short": "short",
+    "Bool": "bool",
+}
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    move = site.call
+    assert isinstance(move.func, ast.Attribute) and isinstance(move.func.value, ast.Call)
+    made = move.func.value
+    factory = _factory(site, made)
+    if factory is None:
+        return _uncast(site, made)
+    given = _keywords(site, factory)
+    if given is None:
+        return None
+    node = site.cst(factory)
+    assert isinstance(node, cst.Call)
+    added = site.tree.add_argument(node, ", ".join(f"{name}={code}" for name, code in given.items()))
+    if added is None:
+        return None
+    name = (site.resolve(factory.func) or "").removeprefix("torch.")
+    note = _risk(site, name, factory)
+    return Fix("Create the tensor on the device", (added, _cut(site, made)), "unsafe" if note else "safe", note)
+
+
+def _factory(site: Site, made: ast.Call) -> ast.Call | None:
+    """The call of torch at the root of a chain of methods."""
+    while isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call):
+        made = made.func.value
+    return made if (site.resolve(made.func) or "").startswith("torch.") else None
+
+
+def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
+    """What the move asked for, as arguments of the factory."""
+    move = site.call
+    assert isinstance(move.func, ast.Attribute)
+    if any(k.arg not in ("device", "dtype", "other", "non_blocking") for k in move.keywords) or len(move.args) > 2:
+        return None
+    target = site.argument("device", 0) or site.argument("other")
+    found: dict[str, str] = {}
+    if target is None:
+        found["device"] = f'"{move.func.attr}"'
+    elif site.value(target).kind == "tensor":
+        if not isinstance(target, ast.Name | ast.Attribute):
+            return None
+        found["device"], found["dtype"] = f"{site.text(target)}.device", f"{site.text(target)}.dtype"
+    else:
+        if move.func.attr != "to" and site.value(target).kind != "device":
+            return None  # `.cuda(None)` is the current device, `device=None` the host
+        found["device"] = site.text(target)
+    dtype = site.argument("dtype", 1)
+    if dtype is not None:
+        found["dtype"] = site.text(dtype)
+    if "dtype" in found and (factory is not move.func.value or any(k.arg == "dtype" for k in factory.keywords)):
+        return None
+    return found
+
+
+def _cut(site: Site, made: ast.Call) -> Edit:
+    """Take the `.to(device)` off its receiver."""
+    end = site.source.offset(made.end_lineno or 0, made.end_col_offset or 0)
+    last = site.source.offset(site.call.end_lineno or 0, site.call.end_col_offset or 0)
+    return Edit(end, last, b"")
+
+
+def _risk(site: Site, name: str, factory: ast.Call) -> str:
+    if name in _RANDOM:
+        return "the device draws other random numbers from the same seed than the host"
+    if name in _EXACT or (name == "arange" and _counts(site, factory)):
+        return ""
+    return "the last bit of a value computed on the device may differ"
+
+
+def _counts(site: Site, factory: ast.Call) -> bool:
+    """Whether an `arange` is one of integers."""
+    kinds = [site.resolve(keyword.value) for keyword in factory.keywords if keyword.arg == "dtype"]
+    return (
+        all(site.value(argument).integer for argument in factory.args)
+        and len(kinds) == len(factory.keywords)
+        and all(kind in _INTEGERS for kind in kinds)
+    )
+
+
+def _uncast(site: Site, made: ast.Call) -> Fix | None:
+    """`mask.type(torch.FloatTensor).to(device)` as `mask.float()`."""
+    assert isinstance(made.func, ast.Attribute)
+    kind = (site.resolve(made.args[0]) or "").removeprefix("torch.").removesuffix("Tensor")
+    if kind not in _CASTS or len(site.call.args) + len(site.call.keywords) > 1:
+        return None
+    name_end = site.source.offset(made.func.end_lineno or 0, made.func.end_col_offset or 0)
+    dot = site.source.data.rindex(b".", 0, name_end)
+    end = site.source.offset(site.call.end_lineno or 0, site.call.end_col_offset or 0)
+    edit = Edit(dot, end, f".{_CASTS[kind]}()".encode())
+    return Fix(
+        "Cast on the device",
+        (edit,),
+        "unsafe",
+        "the tensor stays on the device it is on, which may not be the one of the move",
+    )

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import calls
+from torchlint.rule import Finding, Site, chain, rule
+
+_FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
+_RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
+_LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
+# Methods between the factory and the move that keep the tensor dense.
+_BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
+_BETWEEN |= {"unsqueeze", "view", "reshape", "repeat", "t", "transpose", "permute"}
+# Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
+_KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out", "memory_format"))
+_KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
+_HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in _KINDS)
+
+
+@rule(
+    "TL405",
+    on={".to()", ".cuda()", ".xpu()", ".type_as()"},
+    fix="safe",
+    impact="medium",
+    category="data",
+    principle=("locality",),
+    confirmed_by=("h2d",),
+)
+def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
+    """A tensor is filled in host memory and then copied to the device, again and again.
+
+    ## What it does
+
+    Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
+    `randn`, `randint`, `randperm`, `*_like` of a host tensor; `.cuda()`, `.to(x)`, `.type_as(x)`) in step loops, in
+    evaluation and generation loops, in the `forward` of a module, and in functions that take the device from a tensor
+    they were given. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
+    is reported as well.
+
+    ## Why is this slow?
+
+    The host fills the memory, the copy goes through memory that is not pinned, and the host waits for it. With
+    `device=` the factory is one small kernel that nobody waits for.
+
+    ## When it does not matter
+
+    Once at set-up it costs microseconds: outside the places above nothing is reported. Where random numbers have to be
+    those of the CPU generator, whatever the device, drawing them on the host is right: say so with `generator=`.
+
+    ## Bad
+
+    ```python
+    class Head(torch.nn.Module):
+        def forward(self, x):
+            mask = torch.ones(x.shape[1], x.shape[1]).to(x.device)  # TL405
+            return x * mask
+    ```
+
+    ## Good
+
+    ```python
+    class Head(torch.nn.Module):
+        def forward(self, x):
+            mask = torch.ones(x.shape[1], x.shape[1], device=x.device)  # ok
+            return x * mask
+    ```
+
+    ## Fix safety
+
+    Moves the device (and the dtype) into the factory. The fix is safe for `zeros`, `ones`, `empty`, `full`, `eye` and
+    for `arange` of integers: the same values, dtype and strides. It is unsafe for random factories, because the device
+    draws other numbers from the same seed than the host, and for `linspace`, `logspace` and `arange` of floats, whose
+    last bit may differ; and for a cast by a host type, which becomes a cast by method.
+    No fix is offered where the call has `memory_format=` or `copy=`.
+
+    ## References
+
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#create-tensors-directly-on-the-target-device
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
+    """
+    func = site.call.func
+    assert isinstance(func, ast.Attribute)
+    if not isinstance(func.value, ast.Call) or site.spread or not site.accelerator:
+        return
+    target = _target(site)
+    if target == "":
+        return
+    factory = _factory(site, func.value)
+    cast = factory is None and _host_cast(site, func.value)
+    if factory is None and not cast:
+        return
+    often = _often(site, target)
+    if often:
+        what = f"`{site.short(factory or func.value)}`"
+        message = f"{what} casts on the host and is copied back" if cast else f"{what} is filled on the host and copied"
+        always = bool(site.hot) or site.in_forward
+        yield site.finding(
+            f"{message} to the device {often}", severity=None if always else "info", related=site.why_hot()
+        )
+
+
+def _target(site: Site) -> ast.expr | str | None:
+    """The expression that names the accelerator; None for `.cuda()`, "" where the call goes elsewhere or nowhere."""
+    if site.name == ".type_as()":
+        given = site.argument("other", 0)
+        return given if given is not None and _is_there(site, given) else ""
+    target = site.argument("device", 0) or site.argument("other")
+    if target is None:
+        return None if site.name != ".to()" else ""
+    value = site.value(target)
+    if value.kind == "tensor":
+        return target if _is_there(site, target) else ""
+    return target if value.device != "cpu" and calls.is_device(value) and value.const not in ("cpu", "meta") else ""
+
+
+def _is_there(site: Site, node: ast.expr) -> bool:
+    value = site.value(node)
+    return value.kind == "tensor" and not value.on_cpu
+
+
+def _factory(site: Site, made: ast.Call) -> ast.Call | None:
+    """The factory at the root of `torch.zeros(2).long()`, where it makes a host tensor."""
+    while isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call) and made.func.attr in _BETWEEN:
+        made = made.func.value
+    name = site.resolve(made.func) or ""
+    last = name.removeprefix("torch.")
+    if name == last or last not in _FILLED | _RANDOM | _LIKE:
+        return None
+    if any(keyword.arg is None or keyword.arg in _KEEPS for keyword in made.keywords):
+        return None
+    if last in _LIKE and (not made.args or site.value(made.args[0]).device != "cpu"):
+        return None
+    return made
+
+
+def _host_cast(site: Site, made: ast.Call) -> bool:
+    """`x.type(torch.FloatTensor)` of something that is not proven to be on the host already."""
+    if not (isinstance(made.func, ast.Attribute) and made.func.attr == "type" and len(made.args) == 1):
+        return False
+    if site.resolve(made.args[0]) not in _HOST_TYPES:
+        return False
+    return site.value(made.func.value).device == "accelerator"
+
+
+def _often(site: Site, target: ast.expr | str | None) -> str:
+    """When the place runs again and again; "" where it may be set-up."""
+    if site.hot:
+        return "on every step"
+    if site.in_forward:
+        return "in every forward pass"
+    if site.warm:
+        return "on every iteration"
+    if site.function.name == "__init__" or site.role in ("test", "benchmark") or not isinstance(target, ast.Attribute):
+        return ""
+    return "on every call" if target.attr == "device" and _is_given(site, target.value) else ""
+
+
+def _is_given(site: Site, node: ast.expr) -> bool:
+    """Whether a tensor comes in from outside: a parameter of the function, or what its object holds."""
+    value = site.value(node)
+    if value.kind != "tensor" or value.parameter or value.on_cpu:
+        return False
+    names = {parameter.arg for parameter in site.function.parameters}
+    root = chain(node)
+    return root is not None and root[0] in names and (len(root) == 1 or root[0] == "self")

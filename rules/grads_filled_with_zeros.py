@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.facts.argparse_defaults import argparse_defaults
+from torchlint.rule import Finding, Range, Site, chain, rule
+
+_FILLS = Range.parse(">=1.7,<2.0")
+# Code for which the gradient is a buffer that has to stay: it is added to, sent by reference or part of a bucket.
+_BUFFER = re.compile(
+    rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_memory_))|gradient_as_bucket_view|flat_?(?:grad|param)|CUDAGraph|cuda\.graph\("
+)
+
+
+@rule(
+    "TL501",
+    on={".zero_grad()", ".zero_()", ".grad"},
+    fix="unsafe",
+    impact="medium",
+    category="memory",
+    torch=">=1.7",
+)
+def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
+    """Gradients are filled with zeros instead of dropped.
+
+    ## What it does
+
+    Finds `zero_grad(set_to_none=False)`, also by an option of the command line whose default is False, and
+    `p.grad.zero_()` or `p.grad = torch.zeros_like(p)` over the parameters of a model.
+    For programs that are for torch before 2.0 a bare `zero_grad()` in a step loop counts as well: it filled by default.
+
+    ## Why is this slow?
+
+    One kernel writes zeros for each parameter, the backward pass then reads and adds to them instead of just writing,
+    and the memory of the gradients stays allocated through the forward pass, where the peak is.
+
+    ## When it does not matter
+
+    Where gradients are views of a flat buffer, are added to by hand, sent to other processes by reference or captured
+    in a CUDA graph, they have to stay: files that do so are not reported.
+
+    ## Bad
+
+    ```python
+    for x in batches:
+        optimizer.zero_grad(set_to_none=False)  # TL501
+        model(x).sum().backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    for x in batches:
+        optimizer.zero_grad()  # ok
+        model(x).sum().backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+
+    Drops the argument, or assigns None. Unsafe: code that reads `p.grad` before the backward pass meets None, and
+    optimizers skip parameters without a gradient, so that weight decay and momentum no longer touch parameters that a
+    step did not use.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    """
+    if site.name == ".zero_grad()":
+        yield from _called(site)
+    elif site.name == ".zero_()":
+        yield from _zeroed(site)
+    elif site.hot or site.loop():
+        yield from _assigned(site)
+
+
+def _called(site: Site) -> Iterator[Finding]:
+    if site.spread or _BUFFER.search(site.source.data):
+        return
+    given = site.argument("set_to_none", 0)
+    if given is None:
+        if site.torch is None or _FILLS.intersection(site.torch) != site.torch or not site.hot:
+            return
+        if site.receiver.kind in ("optimizer", "module"):
+            message = f"`{site.short()}` fills the gradients with zeros on every step before torch 2.0"
+            yield site.finding(message, related=site.why_hot())
+    elif isinstance(given, ast.Constant) and given.value is False:
+        yield site.finding(f"`{site.short()}` fills the gradients with zeros instead of dropping them")
+    elif _off_by_default(site, given):
+        message = f"`{site.short(given)}` is False unless the option is given: the gradients are filled with zeros"
+        yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _off_by_default(site: Site, node: ast.expr) -> bool:
+    """Whether the expression is an option of the command line that is False when nobody gives it."""
+    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+        return False
+    return not site.value(node.value) and argparse_defaults(site.module).get(node.attr) is False
+
+
+def _zeroed(site: Site) -> Iterator[Finding]:
+    """`p.grad.zero_()`, `p.grad.data.zero_()` as a statement."""
+    assert isinstance(site.call.func, ast.Attribute)
+    parts = chain(site.call.func.value)
+    if parts is None or "grad" not in parts[1:] or parts[-1] not in ("grad", "data"):
+        return
+    if isinstance(site.flow.parents[site.call], ast.Expr) and _of_each_parameter(site, site.call):
+        yield site.finding(f"`{site.short()}` writes zeros for each parameter", related=site.why_hot())
+
+
+def _assigned(site: Site) -> Iterator[Finding]:
+    """`p.grad = torch.zeros_like(p)`."""
+    assert isinstance(site.target, ast.Attribute)
+    statement = site.flow.parents[site.target]
+    if not isinstance(statement, ast.Assign) or site.target not in statement.targets:
+        return
+    made = statement.value
+    if not isinstance(made, ast.Call) or site.resolve(made.func) not in ("torch.zeros_like", "torch.zeros"):
+        return
+    if _of_each_parameter(site, site.target):
+        yield site.finding(f"`{site.short(made)}` writes zeros for each parameter", at=made, related=site.why_hot())
+
+
+def _of_each_parameter(site: Site, node: ast.AST) -> bool:
+    """Whether the place is in a loop over parameters, and not there to fill in missing gradients."""
+    if _BUFFER.search(site.source.data):
+        return False
+    for guard in site.flow.guards(node):
+        test = guard.test
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is if guard.true else ast.IsNot):
+            return False
+    loop = site.loop((ast.For,))
+    if not isinstance(loop, ast.For):
+        return False
+    while isinstance(node, ast.Call | ast.Attribute):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    targets = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
+    return isinstance(node, ast.Name) and node.id in targets and site.value(node).parameter

@@ -1,0 +1,77 @@
+"""What the options of a command line are when nobody gives them: `add_argument` calls, read as data."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from .module import Function, Module
+
+_ADDED = re.compile(rb"\.add_argument\(")
+_STORED = {"store_true": False, "store_false": True}
+
+
+def argparse_defaults(module: Module) -> Mapping[str, object]:
+    """The default of each option that the file adds to a parser, by its attribute of the namespace.
+
+    Options without a literal default, and those added twice with different ones, are left out.
+    """
+    known: dict[str, object] | None = module.__dict__.get("argparse_defaults")
+    if known is None:
+        known = module.__dict__["argparse_defaults"] = _read(module)
+    return known
+
+
+def _read(module: Module) -> dict[str, object]:
+    found: dict[str, object] = {}
+    unclear: set[str] = set()
+    for function in _adders(module):
+        for call in function.flow.calls:
+            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
+                continue
+            name, default = _destination(call), _default(call)
+            if default is None or found.get(name, default.value) != default.value:
+                unclear.add(name)
+            else:
+                found[name] = default.value
+    return {name: value for name, value in found.items() if name and name not in unclear}
+
+
+def _adders(module: Module) -> list[Function]:
+    """The functions whose lines add an option."""
+    lines = module.source.lines
+    places = [bisect_right(lines, match.start()) for match in _ADDED.finditer(module.source.data)]
+    return list(dict.fromkeys(module.function_at(line) for line in places))
+
+
+def _destination(call: ast.Call) -> str:
+    """The attribute that the option becomes; "" where that is not told in place."""
+    given = _keyword(call, "dest")
+    if given is not None:
+        return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    if not flags or len(flags) != len(call.args):
+        return ""
+    flag = next((flag for flag in flags if flag.startswith("--")), flags[0])
+    return flag.lstrip("-").replace("-", "_") if flag.startswith("-") else ""
+
+
+def _default(call: ast.Call) -> ast.Constant | None:
+    """The literal that the option has when it is not given; None where it is no literal."""
+    given = _keyword(call, "default")
+    if given is not None:
+        return given if isinstance(given, ast.Constant) else None
+    if any(keyword.arg is None for keyword in call.keywords):
+        return None
+    action = _keyword(call, "action")
+    if action is None:
+        return ast.Constant(None)
+    if isinstance(action, ast.Constant) and action.value in _STORED:
+        return ast.Constant(_STORED[action.value])
+    return None
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
