@@ -525,10 +525,15 @@ class Project:
         """The files whose imports name the module."""
         word = module.name.rpartition(".")[2].encode()
         own = module.path.rpartition("/")[0]
+        # A folder without `__init__.py` may be part of the name too.
+        parts = [*own.split("/"), module.name.rpartition(".")[2]]
+        longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
         found = []
         for path in self._importers.get(word, ()):
             folder = path.rpartition("/")[0]
-            if path != module.path and (module.path == self._find(module.name, folder) or (folder == own and "." in module.name)):
+            written = [name for name in longer if name.encode() in self._raw(path)]
+            named = any(module.path == self._find(name, folder) for name in (module.name, *written))
+            if path != module.path and (named or (folder == own and "." in module.name)):
                 found.append(path)
         return found
 

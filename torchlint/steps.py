@@ -14,11 +14,11 @@ from .facts.flow import Loop
 from .facts.module import Function, Module
 from .project import CallSite, Project
 
-TRIGGER = re.compile(rb"backward\(|\.step\(|def (?:training_step|compute_loss)\b")
+TRIGGER = re.compile(rb"backward\(|\.step\(|def (?:training_step|compute_loss|on_train_batch_(?:start|end))\b")
 DEPTH = 3
 """How many calls away from a step loop a function still counts as run by it."""
 
-_FRAMEWORK_STEPS = frozenset(("training_step", "compute_loss"))
+_FRAMEWORK_STEPS = frozenset(("training_step", "compute_loss", "on_train_batch_start", "on_train_batch_end"))
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
 
@@ -92,7 +92,7 @@ class Steps:
 
     def _is_framework(self, function: Function) -> bool:
         assert function.cls is not None
-        if function.name == "training_step":
+        if function.name != "compute_loss":
             return True
         bases = " ".join(".".join(names.chain(b) or ["?"]) for b in function.cls.node.bases)
         return "Trainer" in bases
@@ -249,6 +249,20 @@ class Steps:
                 return True
             last = (names.chain(call.func) or [""])[-1]
             if value.kind == "unknown" and calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")):
+                return True
+            if self._hands_on_model(function, call):
+                return True
+        return False
+
+    def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
+        """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
+        if not any(self.project.value(function, given).kind == "module" for given in call.args):
+            return False
+        for target in self.project.targets(function, call):
+            once = [c for c in target.flow.calls if not target.flow.loops(c)]
+            if any(self._is_step(target, c) for c in target.flow.calls):
+                return False
+            if any(self.project.value(target, c.func).kind == "module" for c in once if isinstance(c.func, ast.Name)):
                 return True
         return False
 
