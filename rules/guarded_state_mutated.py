@@ -44,7 +44,7 @@ def guarded_state_mutated(site: Site) -> Iterator[Finding]:
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             self.calls += 1  # TL301
-            return x
+            return x * 2
 
     model = torch.compile(Average())
     ```
@@ -58,7 +58,7 @@ def guarded_state_mutated(site: Site) -> Iterator[Finding]:
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             self.calls += 1
-            return x
+            return x * 2
 
     model = torch.compile(Average())
     ```

@@ -22,12 +22,12 @@ import sys
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypedDict
 
+import numpy
 import torch  # noqa: TID251
 
 from torchlint.event import Event
@@ -460,56 +460,56 @@ def constructs() -> dict[str, tuple[str, str]]:
     return found
 
 
-def measured(code: str, folder: Path) -> dict[str, list[str]]:
+def measured(function: Callable[[torch.Tensor], object]) -> Answer:
     """The ids of the breaks of one construct in the order they happen, and of what fullgraph=True raises; [] for neither."""
     sink = Sink()
-    program = _program(code, folder)
-    x = torch.randn(8, 8)
     with compile_recording(sink, virtual=False):
-        _compiled(program, x, fullgraph=False)
+        _run(function, fullgraph=False)
         breaks = list(sink.ids)
         try:
-            _compiled(_program(code, folder), x, fullgraph=True)
+            _run(function, fullgraph=True)
             raised = []
         except Exception as error:  # noqa: BLE001  whatever it is, it is the answer
             raised = [f"GB{number}" for number in dict.fromkeys(_URL.findall(str(error)))] or [type(error).__name__]
     return {"breaks": breaks, "fullgraph": raised}
 
 
-def _compiled(program: ModuleType, x: torch.Tensor, *, fullgraph: bool) -> None:
+def _run(function: Callable[[torch.Tensor], object], *, fullgraph: bool) -> None:
     torch._dynamo.reset()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        torch.compile(program.f, backend="eager", fullgraph=fullgraph)(x)
+        torch.compile(function, backend="eager", fullgraph=fullgraph)(torch.randn(8, 8))
 
 
-def _program(code: str, folder: Path) -> ModuleType:
-    path = folder / f"construct{len(list(folder.glob('construct*')))}.py"  # Python caches the modules it has read
-    body = textwrap.indent(f"y = x + 1\n{code}\nreturn y * 2\n", "    ")
-    path.write_text(f"{SETUP}\n\ndef f(x):\n{body}", encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("construct", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def program(constructs: dict[str, tuple[str, str]], decorator: str = "") -> str:
+    """A program with one function for each construct, in their order, called `construct_0`, `construct_1`, ..."""
+    functions = [
+        f"{decorator}def construct_{number}(x: torch.Tensor) -> torch.Tensor:\n"
+        + textwrap.indent(f"y = x + 1\n{code}\nreturn y * 2\n", "    ")
+        for number, (_, code) in enumerate(constructs.values())
+    ]
+    return "\n\n".join([SETUP, *functions])
 
 
 def measure() -> dict[str, Answer]:
-    """The answers of every construct under the installed torch. A construct that does not run at all is an error."""
-    found: dict[str, Answer] = {}
+    """The answers of the installed torch to every construct. One that does not run at all is an error."""
     here = os.getcwd()
+    asked = constructs()
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.getLogger().addHandler(logging.NullHandler())
-        folder = Path(name).resolve()
-        os.chdir(folder)
-        torch.save(torch.ones(2), "tensor.pt")
-        __import__("numpy").save("array.npy", [1.0])
+        path = Path(name).resolve() / "constructs.py"
+        path.write_text(program(asked), encoding="utf-8")
+        os.chdir(path.parent)
         try:
-            for key, (_, code) in constructs().items():
-                found[key] = measured(code, folder)
+            torch.save(torch.ones(2), "tensor.pt")
+            numpy.save("array.npy", [1.0])
+            spec = importlib.util.spec_from_file_location("constructs", path)
+            assert spec is not None and spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return {key: measured(getattr(module, f"construct_{number}")) for number, key in enumerate(asked)}
         finally:
             os.chdir(here)
-    return found
 
 
 def merged(table: dict[str, Any], answers: dict[str, Answer], version: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from . import break_table
 from .break_place import Break, Place, called, found, is_tensor
 from .module import Function
 
-_LOGGER_METHODS = frozenset("debug info warning warn error exception critical log".split())
+_LOGGER_METHODS = frozenset("debug info warning warn error exception critical log isEnabledFor".split())
 # What is called to announce the exception to the rule: under a condition, that condition is not the usual one.
 _ANNOUNCES = frozenset("warning warn error exception critical".split())
 

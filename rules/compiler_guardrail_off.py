@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Severity, Site, rule
+
+_CONFIG = "torch._dynamo.config."
+_LIMITS = frozenset(("cache_size_limit", "recompile_limit", "accumulated_cache_size_limit", "accumulated_recompile_limit"))
+_FAR_ABOVE = {"cache_size_limit": 64, "recompile_limit": 64, "accumulated_cache_size_limit": 2048, "accumulated_recompile_limit": 2048}
+_VARIABLES = frozenset(("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "TORCHDYNAMO_SUPPRESS_ERRORS"))
+
+
+@rule(
+    "TL212",
+    on={".suppress_errors", ".disable", *(f".{limit}" for limit in _LIMITS), "torch._dynamo.config.patch()", ".environ"},
+    fix="suggestion",
+    impact="medium",
+    category="compile-usage",
+    principle=("measure",),
+    torch=">=2.0",
+)
+def compiler_guardrail_off(site: Site) -> Iterator[Finding]:
+    """The program hides that torch.compile gives up.
+
+    ## What it does
+    Finds `torch._dynamo.config.suppress_errors = True`, `disable = True`, recompile limits far above their defaults (8 for one function, 256 for all), and the environment variables that do the same when the program sets them.
+    Tests are left out.
+
+    ## Why is this slow?
+    With `suppress_errors` a function that the compiler fails on runs eagerly, and nobody is told.
+    With `disable` nothing is compiled at all.
+    With a huge limit a function that is compiled anew for each value goes on compiling, which costs seconds each time, instead of stopping with a warning that names the reason.
+
+    ## When it does not matter
+    A library that compiles one function for many static shapes on purpose needs a high limit; where the file compiles with `dynamic=False` the finding is information.
+
+    ## Bad
+    ```python
+    import torch._dynamo
+
+    torch._dynamo.config.suppress_errors = True  # TL212
+    torch._dynamo.config.recompile_limit = 10000  # TL212
+    model = torch.compile(torch.nn.Linear(8, 8))
+    ```
+
+    ## Good
+    ```python
+    model = torch.compile(torch.nn.Linear(8, 8), dynamic=True)
+    ```
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html
+    - https://docs.pytorch.org/docs/stable/torch.compiler.config.html
+    """
+    if site.role == "test" or site.rare:
+        return
+    if isinstance(site.target, ast.Call):
+        settings = [(k.arg, k.value) for k in site.call.keywords if k.arg]
+    elif site.name == ".environ":
+        yield from _variable(site)
+        return
+    else:
+        settings = _assigned(site)
+    for option, value in settings:
+        found = _meaning(site, option, site.value(value).const)
+        if found is not None:
+            yield site.finding(found[0], at=site.target if isinstance(site.target, ast.Call) else site.statement, severity=found[1])
+
+
+def _assigned(site: Site) -> list[tuple[str, ast.expr]]:
+    """The option of torch._dynamo.config that the attribute is, and what it is set to."""
+    assert isinstance(site.target, ast.Attribute)
+    statement = site.flow.parents.get(site.target)
+    if not isinstance(statement, ast.Assign) or site.target not in statement.targets:
+        return []
+    name = site.resolve(site.target) or ""
+    return [(name.removeprefix(_CONFIG), statement.value)] if name.startswith(_CONFIG) else []
+
+
+def _meaning(site: Site, option: str, value: object) -> tuple[str, Severity | None] | None:
+    if option == "suppress_errors" and value is True:
+        return "`suppress_errors = True` runs eagerly what the compiler fails on, and says nothing.", None
+    if option == "disable" and value is True:
+        return "`disable = True` turns every torch.compile of the program off.", None
+    if option in _LIMITS and isinstance(value, int) and value >= _FAR_ABOVE[option]:
+        on_purpose = "dynamic=False" in site.source.text
+        message = f"`{option} = {value}` lets a function that is compiled anew for each value go on compiling, without a word."
+        return message, "info" if on_purpose else None
+    return None
+
+
+def _variable(site: Site) -> Iterator[Finding]:
+    """`os.environ["TORCHDYNAMO_DISABLE"] = "1"`."""
+    assert isinstance(site.target, ast.Attribute)
+    subscript = site.flow.parents.get(site.target)
+    statement = site.flow.parents.get(subscript) if subscript is not None else None
+    if not isinstance(subscript, ast.Subscript) or not isinstance(statement, ast.Assign) or subscript not in statement.targets:
+        return
+    name, value = site.value(subscript.slice).const, site.value(statement.value).const
+    if site.resolve(site.target) == "os.environ" and name in _VARIABLES and str(value).lower() in ("1", "true"):
+        effect = "runs eagerly what the compiler fails on" if name == "TORCHDYNAMO_SUPPRESS_ERRORS" else "turns every torch.compile of the program off"
+        yield site.finding(f"`{name}` {effect}.", at=statement)

@@ -1,0 +1,216 @@
+"""Dynamo is the judge of TL201 to TL209 and TL301: what they predict is what the installed torch does."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("numpy")
+
+from torchlint.config import Settings
+from torchlint.event import Event
+from torchlint.facts import break_table
+from torchlint.finding import Finding
+from torchlint.lint import lint
+from torchlint.rule import load
+from torchlint.trace.compiled import compile_recording
+from torchlint.version import Range
+
+pytestmark = pytest.mark.torch
+VERSION = ".".join(torch.__version__.split(".")[:2])
+TARGET = Range.parse(f"=={VERSION}")
+BREAKS = frozenset(f"TL20{number}" for number in range(1, 9))
+SCRIPT = Path(__file__).parents[2] / "scripts" / "break_table.py"
+
+# Constructs that Dynamo breaks at and no rule reports.
+NOT_REPORTED = {
+    "not": "`z = not t` by itself: rare, and a negation inside a test is reported there",
+    "chained comparison": "`z = 0 < t < 1` by itself: rare, and inside a test it is reported there",
+    ".step()": "documented: a compiled function that steps the optimizer compiles the update itself",
+    ".requires_grad_() input": "whether a tensor is an input of the region is not known in the functions it calls",
+    ".requires_grad_() other": "breaks only where such a tensor is returned",
+    "class": "a class statement in compiled code: not seen in the corpora",
+}
+
+
+@dataclass
+class Sink:
+    """Keeps events in memory."""
+
+    step: int = 0
+    events: list[Event] = field(default_factory=list)
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+
+@pytest.fixture(scope="session")
+def script() -> ModuleType:
+    """scripts/break_table.py."""
+    spec = importlib.util.spec_from_file_location("break_table_script", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def measured(script: ModuleType) -> dict[str, dict[str, list[str]]]:
+    """What the installed torch answers to every construct."""
+    answers: dict[str, dict[str, list[str]]] = script.measure()
+    return answers
+
+
+def linted(source: str, codes: frozenset[str]) -> list[Finding]:
+    settings = Settings(codes=codes, fixable=frozenset(), target_torch=TARGET)
+    result = lint({"example.py": source.encode()}, settings)
+    assert result.errors == ()
+    return list(result.findings)
+
+
+def predicted(script: ModuleType, decorator: str, codes: frozenset[str]) -> dict[str, set[str]]:
+    """The codes found in each construct, all of them being compiled."""
+    constructs = script.constructs()
+    source = script.program(constructs, decorator)
+    starts = [number for number, line in enumerate(source.splitlines(), 1) if line.startswith("def construct_")]
+    found: dict[str, set[str]] = {key: set() for key in constructs}
+    for finding in linted(source, codes):
+        if finding.line >= starts[0]:
+            number = max(index for index, start in enumerate(starts) if start <= finding.line)
+            found[list(constructs)[number]].add(finding.code)
+    return found
+
+
+def test_the_table_says_what_the_installed_torch_does(measured: dict[str, dict[str, list[str]]]) -> None:
+    if not any(break_table.ids(key, "breaks", TARGET) for key in measured):
+        pytest.skip(f"torch {VERSION} was never measured")
+    expected = {
+        key: {mode: list(break_table.ids(key, mode, TARGET)) for mode in ("breaks", "fullgraph")} for key in measured
+    }
+
+    assert expected == measured
+
+
+def test_a_break_is_reported_and_what_is_traced_is_not(script: ModuleType, measured: dict[str, dict[str, list[str]]]) -> None:
+    found = predicted(script, "@torch.compile\n", BREAKS)
+    rules = {key: rule for key, (rule, _) in script.constructs().items()}
+    expected = {key: {rules[key]} if answer["breaks"] else set() for key, answer in measured.items()}
+
+    differ = {key for key in expected if expected[key] != found[key]}
+
+    assert {key: expected[key] for key in NOT_REPORTED} == {key: expected[key] for key in differ}
+    assert not any(found[key] for key in NOT_REPORTED)
+
+
+def test_what_fullgraph_raises_for_is_reported(script: ModuleType, measured: dict[str, dict[str, list[str]]]) -> None:
+    found = predicted(script, "@torch.compile(fullgraph=True)\n", frozenset(("TL209",)))
+    # That a list is one of floats, which alone are an error, the source seldom proves.
+    silent = {*NOT_REPORTED, ".tolist() float"}
+
+    differ = {key for key, answer in measured.items() if bool(answer["fullgraph"]) != bool(found[key])}
+
+    assert {key for key in silent if measured[key]["fullgraph"]} == differ
+
+
+# --- examples ----------------------------------------------------------------------------------------------------
+
+FENCE = re.compile(r"^## (Bad|Good)\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PRELUDE = "import torch\n"
+X = "torch.ones(3, 8)"
+# What runs the example of each page.
+RUNS = {
+    "TL201": f"scale({X})",
+    "TL202": f"clip({X})",
+    "TL203": f"step({X})",
+    "TL204": f"positives({X})",
+    "TL205": f"forward({X})",
+    "TL206": f"model({X})",
+    "TL207": f"step({X})",
+    "TL208": f"model({X})",
+    "TL209": f"clip({X})",
+    "TL301": f"[model({X}) for _ in range(4)]",
+}
+
+
+def example(code: str, which: str) -> str:
+    return PRELUDE + dict(FENCE.findall(load()[code].doc))[which]
+
+
+def eager(function: Any = None, **options: Any) -> Any:
+    """torch.compile with a backend that costs nothing."""
+    options["backend"] = "eager"
+    return partial(REAL, **options) if function is None else REAL(function, **options)
+
+
+REAL = torch.compile
+Runner = Callable[[str, str], list[Event]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
+    """Runs a program, then an expression in it, and gives the events of the compiler."""
+
+    def run(source: str, call: str) -> list[Event]:
+        path = tmp_path / "example.py"
+        path.write_text(source, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("example", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        torch._dynamo.reset()
+        sink = Sink()
+        with compile_recording(sink, virtual=False), monkeypatch.context() as patch:
+            patch.setattr(torch, "compile", eager)
+            spec.loader.exec_module(module)
+            eval(call, vars(module))
+        return [event for event in sink.events if event.kind in ("graph_break", "recompile")]
+
+    return run
+
+
+@pytest.mark.parametrize("code", [code for code in RUNS if code not in ("TL209", "TL301")])
+def test_the_bad_example_breaks_where_the_rule_says(code: str, run: Runner) -> None:
+    source = example(code, "Bad")
+    findings = {finding.line: finding for finding in linted(source, frozenset((code,)))}
+
+    told = {event.line: event.name for event in run(source, RUNS[code]) if event.line in findings}
+
+    assert set(findings) == set(told)
+    assert all(name in findings[line].message for line, name in told.items())
+
+
+@pytest.mark.parametrize("code", [code for code in RUNS if code not in ("TL209", "TL301")])
+def test_the_good_example_is_one_graph(code: str, run: Runner) -> None:
+    source = example(code, "Good")
+
+    assert [] == run(source, RUNS[code])
+    assert [] == linted(source, BREAKS)
+
+
+def test_the_bad_example_of_fullgraph_raises(run: Runner) -> None:
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="GB0170|gb0170|Data-dependent"):
+        run(example("TL209", "Bad"), RUNS["TL209"])
+
+
+def test_the_good_example_of_fullgraph_does_not(run: Runner) -> None:
+    assert [] == run(example("TL209", "Good"), RUNS["TL209"])
+
+
+def test_a_counter_that_is_guarded_on_recompiles(run: Runner) -> None:
+    events = run(example("TL301", "Bad"), RUNS["TL301"])
+
+    assert ["recompile"] * 3 == [event.kind for event in events]
+
+
+def test_a_counter_in_a_buffer_does_not(run: Runner) -> None:
+    assert [] == run(example("TL301", "Good"), RUNS["TL301"])
