@@ -288,6 +288,23 @@ def test_a_break_inside_the_library_is_told_at_the_users_line(run: Run) -> None:
     assert event.line - 3 == 5
 
 
+def test_a_break_inside_a_layer_of_torch_is_told_where_the_compiled_code_calls_it(run: Run) -> None:
+    sink = run("""
+        layer = torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+        encoder = torch.nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        mask = torch.triu(torch.ones(4, 4), 1).bool()
+        def f(x):
+            y = x * 2
+            return encoder(y, mask=mask)
+        compile(f)(torch.ones(2, 4, 8))
+    """)
+
+    [event] = sink.of("graph_break")
+    assert (event.line - 3, event.function, event.name) == (6, "f", "GB0124")
+    assert event.data is not None
+    assert "transformer.py:" in str(event.data["via"])
+
+
 def test_logging_switched_off_hides_no_break(run: Run) -> None:
     try:
         sink = run("""

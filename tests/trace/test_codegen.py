@@ -548,6 +548,27 @@ def test_the_eager_parts_of_a_compiled_function_may_name_cuda() -> None:
     assert [event.data["frame_skipped"] for event in sink.of("graph_break") if event.data] == [True]
 
 
+def test_dynamo_leaves_the_virtual_gpu_alone() -> None:
+    sink = Sink()
+
+    def f(x: Any) -> Any:
+        for _ in range(2):
+            print(end="")  # skips the frame
+            x = torch.nn.functional.relu(x.to("cuda") + 1)
+            torch.cuda.synchronize()
+        return x
+
+    with virtual_recording(sink):
+        torch.compile(f)(torch.ones(2, device="cuda"))
+        layer = torch.nn.Linear(2, 2).to("cuda")
+        layer.compile()
+        layer(torch.ones(2, device="cuda"))
+
+    assert {(event.file, event.function) for event in sink.of("graph")} <= {
+        (__file__, "test_dynamo_leaves_the_virtual_gpu_alone")
+    }
+
+
 def test_what_acts_on_the_device_acts_when_the_graph_runs() -> None:
     sink = Sink()
 

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from torchlint.event import Event
 from torchlint.trace import private_inductor as private
-from torchlint.trace.recorder import is_user, real_path
+from torchlint.trace.recorder import is_user, real_path, user_frame
 
 
 class EventSink(Protocol):
@@ -54,6 +54,7 @@ class GraphBreak:
     """One graph break at one user line; `frame_skipped` means that the whole frame runs eagerly, not only the line."""
 
     frames: tuple[Frame, ...]  # user frames, innermost first
+    at: Frame  # the innermost frame of all, which may be a library's
     type: str
     identifier: str
     reason: str
@@ -120,9 +121,13 @@ def _function(name: str) -> str:
 
 def frames_of(text: str) -> list[Frame]:
     """The frames of a printed traceback, outermost first, real paths."""
+    return _frames((file, int(line), name.strip()) for file, line, name in _FRAME.findall(text))
+
+
+def _frames(frames: Iterable[tuple[str, int, str]]) -> list[Frame]:
+    """Frames as torch holds them, with real paths and the names of the program's functions."""
     return [
-        Frame(file if file.startswith("<") else real_path(file), int(line), _function(name.strip()))
-        for file, line, name in _FRAME.findall(text)
+        Frame(file if file.startswith("<") else real_path(file), line, _function(name)) for file, line, name in frames
     ]
 
 
@@ -172,6 +177,7 @@ def _break(frames: list[Frame], kind: str, explanation: str, hint: str, text: st
     user = user_frames(frames)
     return GraphBreak(
         frames=user,
+        at=frames[-1] if frames else _NOWHERE,
         type=kind,
         identifier=f"GB{url.group(1)}" if url else identifier_of(kind),
         reason=explanation or kind,
@@ -217,6 +223,16 @@ def parse_guard(reason: str) -> tuple[str, tuple[Frame, ...]]:
     return guard, user_frames(frames)
 
 
+def _with_traced_frames(found: GraphBreak) -> GraphBreak:
+    """The log leaves out the frame being traced where the break is in the library that it calls."""
+    above = user_frame()
+    traced = [frame for frame in reversed(_frames(private.traced_frames())) if is_user(frame.file)]
+    outside = above is not None and found.frames[:1] == (Frame(above.file, above.line, _function(above.function)),)
+    if traced and outside and traced[0] not in found.frames:
+        found.frames = (*traced, *found.frames)
+    return found
+
+
 # --- the log as it comes -----------------------------------------------------------------------------------------
 
 
@@ -245,7 +261,7 @@ class TraceLog:
             self._started(compile_id[0], *started)
         if isinstance(artifact, dict) and payload is not None:
             if artifact.get("name") == "dynamo_graph_break_reason":
-                self._break(parse_break(payload), compile_id)
+                self._break(_with_traced_frames(parse_break(payload)), compile_id)
             elif artifact.get("name") == "recompile_reasons":
                 self._recompile(parse_reasons(payload), compile_id)
         elif isinstance(metrics, dict):
@@ -253,13 +269,12 @@ class TraceLog:
 
     def graph_made(self, graph: object) -> None:
         """A backend got `graph`: torch._dynamo.explain knows only the breaks that ended such a graph."""
-        frames = [Frame(real_path(file), line, _function(name)) for file, line, name in private.break_after(graph)]
-        self.explained.update(user_frames(frames)[:1])
+        self.explained.update(_frames(private.break_after(graph))[-1:])
 
     def flush(self) -> None:
         """Emit the breaks seen since the last flush; one that was emitted before only if its frame is now skipped."""
         for found in self.pending.values():
-            found.explained = found.frames[:1] != () and found.frames[0] in self.explained
+            found.explained = found.at in self.explained
             if (*found.key, True) in self.emitted or (*found.key, found.frame_skipped) in self.emitted:
                 continue
             self.emitted.add((*found.key, found.frame_skipped))
@@ -268,7 +283,7 @@ class TraceLog:
         self.of_compile.clear()
 
     def _started(self, frame_id: object, file: str, line: int, function: str) -> None:
-        self.frames[frame_id] = Frame(file if file.startswith("<") else real_path(file), line, _function(function))
+        self.frames[frame_id] = _frames([(file, line, function)])[0]
 
     def _break(self, found: GraphBreak, compile_id: tuple[object, object]) -> None:
         known = self.pending.setdefault(found.key, found)

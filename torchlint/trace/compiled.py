@@ -34,6 +34,7 @@ from torchlint.trace.codegen import (
     on_gpu,
 )
 from torchlint.trace.dynamo_device import EagerParts, cuda_in_dynamo, host_outputs
+from torchlint.trace.recorder import is_user, user_frame
 from torchlint.trace.tags import tags
 
 Call = Callable[..., Any]
@@ -58,6 +59,7 @@ def compile_recording(
         stack.enter_context(private.resettable())
         torch._dynamo.reset()
         private.register_dynamo_handlers()
+        private.never_compile("torchlint")
         stack.callback(torch._dynamo.reset)
         log = stack.enter_context(reading_trace_log(recorder))
         what_if = _WhatIf(recorder) if whatif else None
@@ -231,7 +233,11 @@ class _Regions:
         compile_id = private.current_compile_id()
         name = "/".join(map(str, compile_id))
         seen = self._names[name] = self._names.get(name, 0) + 1  # the user's torch._dynamo.reset() starts anew
-        return self._log.frames.get(compile_id[0], Frame("", 0, "")), name if seen == 1 else f"{name}#{seen}"
+        place = self._log.frames.get(compile_id[0])
+        if place is None or not is_user(place.file):  # a layer of torch's own: where it is called
+            caller = user_frame()
+            place = Frame(*caller) if caller is not None else Frame("", 0, "")
+        return place, name if seen == 1 else f"{name}#{seen}"
 
     def _graph(
         self, name: str, place: Frame, code: GeneratedGraph | None, operators: int = 0, backend: str = "inductor"

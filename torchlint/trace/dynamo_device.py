@@ -24,7 +24,6 @@ _CUDA = re.compile(r"cuda(:\d+)?$")
 _HOST = "torchlint: on the host"
 
 
-@torch.compiler.disable(recursive=False)
 def on_cpu(argument: Any) -> Any:
     """`argument`, with the CPU in place of a CUDA device."""
     if isinstance(argument, torch.device) and argument.type == "cuda":
@@ -98,7 +97,6 @@ class EagerParts(TorchFunctionMode):
         super().__init__()
         self._in_use = in_use
 
-    @torch.compiler.disable(recursive=False)  # in a frame that Dynamo skips it would compile this one
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (_DEVICE, _IS_CUDA) and self._in_use() and func(*args) in (CPU, False):
             return private.CUDA_0 if func == _DEVICE else True

@@ -188,6 +188,44 @@ def is_restart(error: BaseException) -> bool:
     return any("RestartAnalysis" in kind.__name__ for kind in type(error).__mro__)
 
 
+def traced_frames() -> list[tuple[str, int, str]]:
+    """The frames (file, line, function; outermost first) that Dynamo is tracing now, at the lines where it is."""
+    from torch._guards import TracingContext
+
+    if TracingContext.try_get() is None:
+        return []
+    return [(frame.filename, frame.lineno or 0, frame.name) for frame in TracingContext.extract_stack()]
+
+
+def never_compile(package: str) -> None:
+    """Keep Dynamo from compiling this package's own frames where the eager parts of the program call them.
+
+    They can still be inlined into the program's.
+    """
+    from torch._dynamo.eval_frame import skip_code
+
+    for name, module in list(sys.modules.items()):
+        if name == package or name.startswith(package + "."):
+            for code in _code_objects(list(vars(module).values()), name):
+                skip_code(code)
+
+
+def _code_objects(values: Sequence[object], module: str) -> Iterator[types.CodeType]:
+    """The code of these functions, methods of classes and properties, and of what they define inside."""
+    for value in values:
+        if isinstance(value, types.CodeType):
+            yield value
+            yield from _code_objects(value.co_consts, module)
+        elif isinstance(value, types.FunctionType):
+            yield from _code_objects([value.__code__, getattr(value, "__wrapped__", None)], module)
+        elif isinstance(value, (staticmethod, classmethod)):
+            yield from _code_objects([value.__func__], module)
+        elif isinstance(value, property):
+            yield from _code_objects([value.fget, value.fset], module)
+        elif isinstance(value, type) and value.__module__ == module:
+            yield from _code_objects(list(vars(value).values()), module)
+
+
 def current_compile_id() -> tuple[int, int]:
     """The (frame, compilation) numbers of what is being compiled now, as in `0/1`."""
     from torch._guards import CompileContext
