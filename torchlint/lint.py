@@ -6,14 +6,14 @@ import ast
 import gc
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .config import Settings
 from .context import ACCELERATOR
-from .facts import names
+from .dispatch import Dispatch, searchable
 from .facts.module import Function
 from .finding import Finding
 from .project import Project, normal, read
@@ -22,9 +22,6 @@ from .sieve import Sieve
 from .site import Analysis, FileSite, Site
 from .source import Source, SourceError
 from .suppress import JUDGE, Suppressions
-
-Triggers = Mapping[str, Sequence[tuple[str, Rule]]]
-
 
 @dataclass(frozen=True, slots=True)
 class FileError:
@@ -124,100 +121,66 @@ class _Run:
 
     def _found(self) -> dict[str, list[Finding]]:
         found: dict[str, list[Finding]] = {}
-        for path, function, triggers in self._tasks():
-            for finding in self._show(function, triggers):
-                found.setdefault(path, []).append(finding)
+        for dispatch, function, lines in self._tasks():
+            for finding in self._show(dispatch, function, lines):
+                found.setdefault(function.module.path, []).append(finding)
         return found
 
-    def _tasks(self) -> Iterator[tuple[str, Function, Triggers]]:
-        by_scope = {scope: [r for r in self.rules if r.scope == scope] for scope in ("any", "hot", "compiled")}
-        anywhere = _triggers(by_scope["any"])
-        hot = _triggers(by_scope["hot"])
-        hot_calls = _triggers(by_scope["hot"], calls_only=True)
-        compiled = _triggers(by_scope["compiled"])
-        torch_files = [path for path in self.targets if self._is_torch(path)]
-        wanted = set(torch_files)
-        if anywhere:
-            for path, function in self._sifted(torch_files, by_scope["any"]):
-                yield path, function, anywhere
+    def _tasks(self) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
+        anywhere, hot, compiled = (self._dispatch(scope) for scope in ("any", "hot", "compiled"))
+        paths = [path for path in self.targets if self._is_torch(path)]
+        wanted = set(paths)
+        for function, lines in self._sifted(paths, anywhere):
+            yield anywhere, function, lines
         if hot:
             seen = set()
             steps = self.analysis.steps
             for function in [*steps.loops.values(), *steps.functions]:
                 if function.module.path in wanted and function not in seen:
                     seen.add(function)
-                    yield function.module.path, function, hot
-            for path, function in self._sifted(torch_files, by_scope["hot"]):
+                    yield hot, function, None
+            calls = Dispatch(hot.rules, self.project, only_calls=True)
+            for function, lines in self._sifted(paths, calls):
                 if function not in seen and _WARM.search(function.module.source.data) and _has_loop(function):
-                    yield path, function, hot_calls
+                    yield calls, function, lines
         if compiled:
             for function in self.analysis.regions.functions:
                 if function.module.path in wanted:
-                    yield function.module.path, function, compiled
+                    yield compiled, function, None
+
+    def _dispatch(self, scope: str) -> Dispatch:
+        return Dispatch((rule for rule in self.rules if rule.scope == scope), self.project)
 
     def _is_torch(self, path: str) -> bool:
         source = self.project.source(path)
         return source is not None and (b"torch" in source.data or ACCELERATOR.search(source.data) is not None)
 
-    def _sifted(self, paths: Iterable[str], rules: Sequence[Rule]) -> Iterator[tuple[str, Function]]:
-        """The functions that hold a word of the rules; all of them with --no-sieve."""
-        paths = list(paths)
-        sieve = Sieve(trigger for rule in rules for trigger in rule.on if _searchable(trigger))
-        if self.settings.sieve:
+    def _sifted(self, paths: Sequence[str], dispatch: Dispatch) -> Iterator[tuple[Function, Collection[int] | None]]:
+        """The functions that hold a word of the rules, and its lines; all functions, whole, with --no-sieve."""
+        if not dispatch:
+            return
+        sieve = Sieve(filter(searchable, dispatch.triggers)) if self.settings.sieve else None
+        if sieve is not None:
             for path in self.project.paths:
                 source = self.project.source(path)
                 if source is not None:
                     sieve.learn(source.data)
         for path in paths:
             source = self.project.source(path)
-            if source is None or (self.settings.sieve and not sieve.hit(source.data)):
+            if source is None or (sieve is not None and not sieve.hit(source.data)):
                 continue
             module = self.project.module(path)
             if module is not None:
-                for function in sieve.functions(module) if self.settings.sieve else module.functions:
-                    yield path, function
+                yield from sieve.places(module) if sieve is not None else ((function, None) for function in module.functions)
 
     # One function
 
-    def _show(self, function: Function, triggers: Triggers) -> Iterator[Finding]:
+    def _show(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> Iterator[Finding]:
         try:
-            for node in function.flow.nodes:
-                for name, rule in self._asked(function, node, triggers):
-                    yield from self._check(Site(self.analysis, function, node, rule, name))
+            for node, name, rule in dispatch.nodes(function, lines):
+                yield from self._check(Site(self.analysis, function, node, rule, name))
         except RecursionError:
             self.errors.append(FileError(function.module.path, f"`{function.qualname}` is nested too deeply to be analysed"))
-
-    def _asked(self, function: Function, node: ast.AST, triggers: Triggers) -> list[tuple[str, Rule]]:
-        kind = _KINDS.get(node.__class__)
-        asked = list(triggers.get(kind, ())) if kind is not None else []
-        if isinstance(node, ast.Call):
-            asked += self._called(function, node, triggers)
-        elif isinstance(node, ast.Attribute):
-            asked += [pair for pair in triggers.get(node.attr, ()) if pair[0] == f".{node.attr}"]
-        if isinstance(node, ast.Attribute | ast.Name):
-            parent = function.flow.parents.get(node)
-            word = node.attr if isinstance(node, ast.Attribute) else node.id
-            pairs = [p for p in triggers.get(word, ()) if not p[0].endswith("()") and not p[0].startswith(".")]
-            if isinstance(node, ast.Name) and (origin := names.imported(function, word)) is not None:
-                pairs += [p for p in triggers.get(origin.rpartition(".")[2], ()) if "." in p[0][1:] and not p[0].endswith("()")]
-            if pairs and not isinstance(parent, ast.Attribute):
-                name = self.project.resolve(function, node)
-                asked += [pair for pair in pairs if pair[0] == name]
-        return asked
-
-    def _called(self, function: Function, node: ast.Call, triggers: Triggers) -> list[tuple[str, Rule]]:
-        func = node.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        pairs = [*triggers.get(last, ()), *triggers.get("*", ())]
-        if isinstance(func, ast.Name) and names.imported(function, last) is not None:
-            pairs += triggers.get(names.imported(function, last).rpartition(".")[2], ())  # type: ignore[union-attr]
-        if not pairs:
-            return []
-        name = self.project.resolve(function, func)
-        if name is None:
-            return [pair for pair in pairs if pair[0] == f".{last}()" and isinstance(func, ast.Attribute)]
-        wanted = {f"{name}()", f"{name.rpartition('.')[0]}.*()"}
-        return list(dict.fromkeys(pair for pair in pairs if pair[0] in wanted))
 
     def _check(self, site: Site) -> Iterator[Finding]:
         rule: Rule = site.rule  # type: ignore[assignment]
@@ -278,48 +241,6 @@ def _syntax_error(source: Source) -> SourceError | None:
     except SourceError as error:
         return error
     return None
-
-
-def _triggers(rules: Iterable[Rule], *, calls_only: bool = False) -> dict[str, list[tuple[str, Rule]]]:
-    """What the rules ask for, by the last word or the kind of node."""
-    found: dict[str, list[tuple[str, Rule]]] = {}
-    for rule in rules:
-        for trigger in sorted(rule.on):
-            if calls_only and not trigger.endswith("()"):
-                continue
-            word = trigger if trigger in _KIND_NAMES else trigger.removesuffix("()").rpartition(".")[2]
-            found.setdefault(word, []).append((trigger, rule))
-    return found
-
-
-def _searchable(trigger: str) -> bool:
-    """Whether the sieve can look for the trigger: no kinds of nodes, no builtins, which are everywhere."""
-    return trigger not in _KIND_NAMES and not (trigger.endswith("()") and "." not in trigger)
-
-
-_KINDS: dict[type[ast.AST], str] = {
-    ast.If: "if",
-    ast.While: "while",
-    ast.Assert: "assert",
-    ast.For: "for",
-    ast.AsyncFor: "for",
-    ast.With: "with",
-    ast.AsyncWith: "with",
-    ast.AugAssign: "augassign",
-    ast.Assign: "assign",
-    ast.AnnAssign: "assign",
-    ast.Subscript: "subscript",
-    ast.IfExp: "ternary",
-    ast.BoolOp: "boolop",
-    ast.ListComp: "comprehension",
-    ast.SetComp: "comprehension",
-    ast.DictComp: "comprehension",
-    ast.GeneratorExp: "comprehension",
-    ast.FunctionDef: "function",
-    ast.AsyncFunctionDef: "function",
-    ast.Call: "call",
-}
-_KIND_NAMES = frozenset(_KINDS.values())
 
 
 def _has_loop(function: Function) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from .facts.module import Function, Module
 
@@ -18,7 +18,7 @@ class Sieve:
     """The search for the last words of what rules are shown: `.item()`, `torch.nn.DataParallel`, `.grad`."""
 
     def __init__(self, wanted: Iterable[str]) -> None:
-        methods, attributes, names = set(), set(), set()
+        methods, attributes, names, homes = set(), set(), set(), set()
         for trigger in wanted:
             word = trigger.removesuffix("()").rpartition(".")[2]
             if trigger.startswith(".") and trigger.endswith("()"):
@@ -26,15 +26,16 @@ class Sieve:
             elif trigger.startswith("."):
                 attributes.add(word)
             elif word == "*":
-                # Any member of a module: the module's own name must be there, in an import if nowhere else.
-                names.add(trigger.split(".")[-2])
+                homes.add(trigger.split(".")[-2])
             elif trigger:
                 names.add(word)
         parts = []
         if methods:
-            parts.append(rf"\.[ \t\\\r\n]*{_trie(methods)}[ \t\\\r\n]*\(")
+            parts.append(rf"\.[ \t\\\r\n]*({_trie(methods)})[ \t\\\r\n]*\(")
         if attributes:
-            parts.append(rf"\.[ \t]*{_trie(attributes)}\b")
+            parts.append(rf"\.[ \t\\\r\n]*({_trie(attributes)})\b")
+        self._homes = [home.encode() for home in homes]
+        """Names of modules any member of which is wanted: where one is mentioned, it may be used on any line."""
         self._names = names
         self._parts = parts
         self._regexes = [re.compile(part.encode()) for part in parts]
@@ -53,18 +54,35 @@ class Sieve:
 
     def hit(self, data: bytes) -> bool:
         """Whether the file holds any of the words."""
-        return any(regex.search(data) for regex in (*self._regexes, *self._words))
+        return any(regex.search(data) for regex in (*self._regexes, *self._words)) or self._at_home(data)
+
+    def _at_home(self, data: bytes) -> bool:
+        return any(home in data for home in self._homes)
 
     def offsets(self, data: bytes) -> Iterator[int]:
-        for regex in (*self._regexes, *self._words):
+        """Where the words stand."""
+        for regex in self._regexes:
             for match in regex.finditer(data):
-                yield match.end() - 1
+                yield match.start(1)
+        for regex in self._words:
+            for match in regex.finditer(data):
+                yield match.start()
 
-    def functions(self, module: Module) -> list[Function]:
-        """The functions whose lines hold a word, in source order."""
-        lines = module.source.lines
-        found = {bisect_right(lines, offset) for offset in self.offsets(module.source.data)}
-        return list(dict.fromkeys(module.function_at(line) for line in sorted(found)))
+    def places(self, module: Module) -> Iterator[tuple[Function, Collection[int] | None]]:
+        """The functions whose lines hold a word, in source order, with those lines; None for all lines."""
+        if self._at_home(module.source.data):
+            yield from ((function, None) for function in module.functions)
+            return
+        starts = module.source.lines
+        found: dict[Function, set[int]] = {}
+        for line in sorted({bisect_right(starts, offset) for offset in self.offsets(module.source.data)}):
+            found.setdefault(module.function_at(line), set()).add(line)
+        for function in list(found):
+            # A decorator, default or base of a nested definition belongs to the function around it.
+            outer = function.parent
+            if outer is not None:
+                found.setdefault(outer, set()).update(found[function])
+        yield from found.items()
 
 
 def _words(names: set[str]) -> list[re.Pattern[bytes]]:

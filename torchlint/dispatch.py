@@ -1,0 +1,138 @@
+"""Which rules want to be shown which node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+
+from .facts import names
+from .facts.module import Function
+from .project import Project
+from .rule import Rule
+
+Asked = tuple[str, Rule]
+
+KINDS: dict[type[ast.AST], str] = {
+    ast.If: "if",
+    ast.While: "while",
+    ast.Assert: "assert",
+    ast.For: "for",
+    ast.AsyncFor: "for",
+    ast.With: "with",
+    ast.AsyncWith: "with",
+    ast.AugAssign: "augassign",
+    ast.Assign: "assign",
+    ast.AnnAssign: "assign",
+    ast.Subscript: "subscript",
+    ast.IfExp: "ternary",
+    ast.BoolOp: "boolop",
+    ast.ListComp: "comprehension",
+    ast.SetComp: "comprehension",
+    ast.DictComp: "comprehension",
+    ast.GeneratorExp: "comprehension",
+    ast.FunctionDef: "function",
+    ast.AsyncFunctionDef: "function",
+    ast.Call: "call",
+}
+_NAMES = frozenset(KINDS.values())
+
+
+def searchable(trigger: str) -> bool:
+    """Whether the sieve can look for the trigger: no kinds of nodes, no builtins, which are everywhere."""
+    return trigger not in _NAMES and not (trigger.endswith("()") and "." not in trigger)
+
+
+class Dispatch:
+    """What some rules ask for, by kind of node and by the last word of a name."""
+
+    def __init__(self, rules: Iterable[Rule], project: Project, *, only_calls: bool = False) -> None:
+        self.project = project
+        self.rules = [rule for rule in rules if rule.on]
+        self.triggers = sorted({t for rule in self.rules for t in rule.on if not only_calls or (t.endswith("()") and searchable(t))})
+        self._kinds: dict[type[ast.AST], list[Asked]] = {}
+        self._methods: dict[str, list[Asked]] = {}
+        self._attributes: dict[str, list[Asked]] = {}
+        self._calls: dict[str, list[Asked]] = {}
+        self._members: dict[str, list[Asked]] = {}
+        self._uses: dict[str, list[Asked]] = {}
+        for rule in self.rules:
+            for trigger in rule.on:
+                if trigger in self.triggers:
+                    self._add(trigger, rule)
+
+    def __bool__(self) -> bool:
+        return bool(self.triggers)
+
+    def _add(self, trigger: str, rule: Rule) -> None:
+        word = trigger.removesuffix("()").rpartition(".")[2]
+        if trigger in _NAMES:
+            for kind, name in KINDS.items():
+                if name == trigger:
+                    self._kinds.setdefault(kind, []).append((trigger, rule))
+        elif trigger.startswith("."):
+            table = self._methods if trigger.endswith("()") else self._attributes
+            table.setdefault(word, []).append((trigger, rule))
+        elif word == "*":
+            self._members.setdefault(trigger.removesuffix(".*()"), []).append((trigger, rule))
+        else:
+            table = self._calls if trigger.endswith("()") else self._uses
+            table.setdefault(word, []).append((trigger, rule))
+
+    def nodes(self, function: Function, lines: Collection[int] | None) -> Iterator[tuple[ast.AST, str, Rule]]:
+        """The nodes of a function that rules ask for, each with the trigger; only those named on `lines` where given."""
+        for node in function.flow.nodes:
+            kind = node.__class__
+            if kind in self._kinds:
+                for trigger, rule in self._kinds[kind]:
+                    yield node, trigger, rule
+            if isinstance(node, ast.Call):
+                func = node.func
+                if lines is None or func.end_lineno in lines:
+                    for trigger, rule in self._called(function, func):
+                        yield node, trigger, rule
+            elif isinstance(node, ast.Attribute):
+                if lines is None or node.end_lineno in lines:
+                    for trigger, rule in self._attributes.get(node.attr, ()):
+                        yield node, trigger, rule
+                    for trigger, rule in self._used(function, node, node.attr):
+                        yield node, trigger, rule
+            elif isinstance(node, ast.Name) and (lines is None or node.lineno in lines):
+                for trigger, rule in self._used(function, node, node.id):
+                    yield node, trigger, rule
+
+    def _called(self, function: Function, func: ast.expr) -> Iterable[Asked]:
+        if isinstance(func, ast.Attribute):
+            last = func.attr
+        elif isinstance(func, ast.Name):
+            last = func.id
+            origin = names.imported(function, last)
+            if origin is not None:
+                # `from torch.nn import DataParallel as DP`
+                last = origin.rpartition(".")[2]
+        else:
+            return ()
+        calls = self._calls.get(last, ())
+        methods = self._methods.get(last, ()) if isinstance(func, ast.Attribute) else ()
+        if not calls and not methods and not self._members:
+            return ()
+        name = self.project.resolve(function, func)
+        if name is None:
+            return methods
+        wanted = f"{name}()"
+        found = [asked for asked in calls if asked[0] == wanted]
+        if name.rpartition(".")[2] != last:  # the project gives it out under another name
+            found += [asked for asked in self._calls.get(name.rpartition(".")[2], ()) if asked[0] == wanted]
+        return [*found, *self._members.get(name.rpartition(".")[0], ())]
+
+    def _used(self, function: Function, node: ast.Attribute | ast.Name, word: str) -> Iterable[Asked]:
+        if not self._uses or isinstance(function.flow.parents.get(node), ast.Attribute):
+            return ()
+        if isinstance(node, ast.Name):
+            origin = names.imported(function, word)
+            if origin is not None:
+                word = origin.rpartition(".")[2]
+        pairs = self._uses.get(word)
+        if not pairs:
+            return ()
+        name = self.project.resolve(function, node)
+        return [asked for asked in pairs if asked[0] == name]
