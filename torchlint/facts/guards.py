@@ -17,6 +17,9 @@ ValueOf = Callable[[ast.expr], Value]
 # Every how many steps a condition may hold and still count as every step.
 EVERY = 4
 
+# A condition on a counter below this bound holds for the first steps of a run only.
+FIRST = 10
+
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
@@ -101,6 +104,10 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"
     if equal and (_is_counter(left, right, value_of) or _is_counter(right, left, value_of)):
         return "throttled"
+    if true and isinstance(op, ast.Lt | ast.LtE) and isinstance(right, ast.Constant) and _is_counter(left, right, value_of):
+        # `if step < 3`: the first steps only.
+        if isinstance(right.value, int) and right.value <= FIRST:
+            return "throttled"
     if isinstance(op, ast.In) and true and isinstance(right, ast.Tuple | ast.List | ast.Set) and _is_index(left, value_of):
         return "throttled"
     if isinstance(op, ast.In) and true and _throttle_word(right):
@@ -123,7 +130,7 @@ def _is_clock(node: ast.expr) -> bool:
     )
 
 
-_COUNTER = re.compile(r"(?:^|_)(?:i|j|k|n|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$", re.I)
+_COUNTER = re.compile(r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$", re.I)
 
 
 def _is_index(node: ast.expr, value_of: ValueOf) -> bool:
