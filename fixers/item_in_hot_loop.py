@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Edit, Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -24,10 +24,19 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     loads = _reads(site, total, loops[0])
     if loads is None:
         return None
+    divisions = [
+        d
+        for store in site.flow.stores[total.id]
+        if isinstance(d := site.flow.parents[store], ast.AugAssign) and d is not statement
+    ]
+    last = min((division.lineno for division in divisions), default=None)
     tensor = site.text(func.value)
     detached = tensor if tensor.endswith(".detach()") else f"{tensor}.detach()"
     edits = [site.tree.replace(site.node, detached)]
-    edits += [site.tree.replace(site.cst(load), f"float({total.id})") for load in loads]
+    edits += [_divided(site, division) for division in divisions]
+    edits += [
+        site.tree.replace(site.cst(load), f"float({total.id})") for load in loads if last is None or load.lineno < last
+    ]
     return Fix(
         f"Sum on the device and read `{total.id}` where it is used",
         tuple(edits),
@@ -57,7 +66,12 @@ def _reads(site: Site, total: ast.Name, loop: ast.AST) -> list[ast.Name] | None:
     if any(name in inner.flow.loads for inner in site.function.nested.values()):
         return None
     others = [store for store in flow.stores[name] if store is not total]
-    if not others or not all(_starts(flow.parents[store]) for store in others):
+    if not any(_starts(flow.parents[store]) for store in others):
+        return None
+    if not all(
+        _starts(flow.parents[store]) or (_divides(flow.parents[store]) and loop not in flow.loops(store))
+        for store in others
+    ):
         return None
     loads = flow.loads.get(name, [])
     for load in loads:
@@ -76,3 +90,15 @@ def _starts(parent: ast.AST) -> bool:
         and isinstance(parent.value.value, int | float)
         and not isinstance(parent.value.value, bool)
     )
+
+
+def _divides(parent: ast.AST) -> bool:
+    """`total /= len(loader)`"""
+    return isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Div)
+
+
+def _divided(site: Site, division: ast.AugAssign) -> Edit:
+    """`total = float(total) / len(loader)`: in place, a sum of integers could not be divided."""
+    name, value = site.text(division.target), site.text(division.value)
+    plain = isinstance(division.value, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
+    return site.tree.replace(site.cst(division), f"{name} = float({name}) / {value if plain else f'({value})'}")

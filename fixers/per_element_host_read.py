@@ -9,7 +9,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     """`[x.item() for x in X]` -> `X.tolist()`."""
     comprehension = site.flow.comprehension(site.target)
     func = site.call.func
-    if not isinstance(comprehension, ast.ListComp) or comprehension.elt is not site.target or len(comprehension.generators) != 1:
+    if (
+        not isinstance(comprehension, ast.ListComp)
+        or comprehension.elt is not site.target
+        or len(comprehension.generators) != 1
+    ):
         return None
     generator = comprehension.generators[0]
     if (

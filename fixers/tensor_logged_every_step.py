@@ -16,7 +16,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     start = source.offset(statement.lineno, statement.col_offset)
     first = source.line_text(statement.lineno)
     margin = first[: len(first) - len(first.lstrip())]
-    if source.data[: start].rpartition(b"\n")[2].strip():
+    if source.data[:start].rpartition(b"\n")[2].strip():
         return None
     lines = [start, *(source.offset(line, 0) for line in range(statement.lineno + 1, (statement.end_lineno or 0) + 1))]
     opening = f"if {step} % 100 == 0:{source.newline}{margin}    ".encode()

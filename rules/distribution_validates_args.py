@@ -67,19 +67,20 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds constructors of `torch.distributions` classes without `validate_args`, in step loops, in what they call, in
-    evaluation and generation loops and in `forward`, unless the project calls
+    Finds constructors of `torch.distributions` classes without `validate_args`, in step loops, in what they call,
+    in evaluation and generation loops and in `forward`, unless the project calls
     `Distribution.set_default_validate_args(False)`.
 
     ## Why is this slow?
 
-    The constructor checks each parameter (`torch._is_all_true(constraint.check(value))`) and branches on the result in
-    Python: the host waits for the device once for each parameter of each distribution. `log_prob` checks its argument too.
+    The constructor checks each parameter (`torch._is_all_true(constraint.check(value))`) and branches on the result
+    in Python: the host waits for the device once for each parameter of each distribution. `log_prob` checks its
+    argument too.
 
     ## When it does not matter
 
-    While a model is being developed, the check is worth its price. Distributions of numbers or of tensors in host memory, those that are
-    built once, and programs run with `python -O` check nothing on the device.
+    While a model is being developed, the check is worth its price. Distributions of numbers or of tensors in host
+    memory, those that are built once, and programs run with `python -O` check nothing on the device.
 
     ## Bad
 
@@ -103,8 +104,8 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix adds `validate_args=False`. It is unsafe, since parameters and values outside their domain (a negative scale, a NaN) are then no
-    longer refused.
+    The fix adds `validate_args=False`. It is unsafe, since parameters and values outside their domain (a negative
+    scale, a NaN) are then no longer refused.
 
     ## References
 

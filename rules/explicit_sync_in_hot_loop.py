@@ -9,7 +9,20 @@ from torchlint.rule import Finding, Site, chain, rule
 _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelerator")
 _WAITS = {f"{module}.synchronize()" for module in _MODULES}
 _CACHES = {f"{module}.empty_cache()" for module in _MODULES} | {"torch.accelerator.memory.empty_cache()"}
-_CLOCKS = frozenset(["time", "perf_counter", "perf_counter_ns", "monotonic", "process_time", "time_ns", "default_timer", "elapsed_time", "timer", "record"])
+_CLOCKS = frozenset(
+    [
+        "time",
+        "perf_counter",
+        "perf_counter_ns",
+        "monotonic",
+        "process_time",
+        "time_ns",
+        "default_timer",
+        "elapsed_time",
+        "timer",
+        "record",
+    ]
+)
 _NEAR = 3
 """How many statements from a synchronization a clock counts as next to it."""
 
@@ -29,19 +42,20 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`, `torch.cuda.empty_cache()` and
-    `gc.collect()` in step loops and in what they call, in evaluation and generation loops (`info`), and in `forward`.
-    Behind an option of the program it is an `info` too.
+    `gc.collect()` in step loops and in what they call, in evaluation and generation loops (`info`), and in
+    `forward` and attention processors. Behind an option of the program it is an `info` too.
 
     ## Why is this slow?
 
-    A synchronization lets the device run dry: nothing is queued while the host waits. `empty_cache()` waits too, gives the cached memory back
-    by `cudaFree`, and the next step has to ask the driver for it again, which the caching allocator is there
-    to avoid. `gc.collect()` walks every Python object while the device waits for work.
+    A synchronization lets the device run dry: nothing is queued while the host waits. `empty_cache()` waits too,
+    gives the cached memory back by `cudaFree`, and the next step has to ask the driver for it again, which the
+    caching allocator is there to avoid. `gc.collect()` walks every Python object while the device waits for work.
 
     ## When it does not matter
 
-    Around a timer, where the wait is what makes the time right; behind a condition that holds once in many steps; after an
-    out-of-memory error: none of these is reported. Two programs that share a device in turns may need `empty_cache()`.
+    Around a timer, where the wait is what makes the time right; behind a condition that holds once in many steps;
+    after an out-of-memory error: none of these is reported. Two programs that share a device in turns may need
+    `empty_cache()`.
 
     ## Bad
 
@@ -72,7 +86,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     """
     if site.name == ".synchronize()" and not site.receiver.cls.startswith("torch.cuda."):
         return
-    level = reads.severity(site) or ("warning" if site.in_forward else None)
+    level = reads.severity(site) or ("warning" if reads.in_forward(site) and not site.rare else None)
     if level is None or site.role in ("benchmark", "test") or site.region is not None or not site.accelerator:
         return
     if site.name in _WAITS | {".synchronize()"} and _timed(site):

@@ -25,9 +25,9 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory, in the innermost
-    loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in evaluation and
-    generation loops. There is one finding a statement.
+    Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory, in the
+    innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in
+    evaluation and generation loops. There is one finding a statement.
 
     A read in a logging call is TL104's, one that is repeated for each element is TL105's.
 
@@ -35,13 +35,15 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     The host queues work for the device and runs ahead of it. To read a value it has to wait until the device has
     finished everything queued so far; then the device waits in turn, until the host has queued something new. The
-    read itself (`aten::_local_scalar_dense`) is one copy and one stream synchronization; what it costs is the overlap.
+    read itself (`aten::_local_scalar_dense`) is one copy and one stream synchronization; what it costs is the
+    overlap.
 
     ## When it does not matter
 
-    Behind a condition that holds once in many steps (`if step % log_every == 0:`), after the loop, on the way out of
-    the program, in an exception handler, for a tensor in host memory, and where the environment of a reinforcement
-    learning loop needs the action: none of these is reported. A loop that is bound by its data loader waits anyway.
+    Behind a condition that holds once in many steps (`if step % log_every == 0:`), after the loop, on the way out
+    of the program, in an exception handler, for a tensor in host memory, and where the environment of a
+    reinforcement learning loop needs the action: none of these is reported. A loop that is bound by its data loader
+    waits anyway.
 
     ## Bad
 
@@ -71,9 +73,9 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    `total += loss.item()` becomes `total += loss.detach()`, and `total` becomes `float(total)` where it is read. It is
-    offered where `total` starts as a number and is read only after the loop or behind a throttle. It is unsafe, since
-    the sum is then kept in the tensor's dtype and no longer in a Python double.
+    `total += loss.item()` becomes `total += loss.detach()`, and `total` becomes `float(total)` where it is read. It
+    is offered where `total` starts as a number and is read only after the loop or behind a throttle. It is unsafe,
+    since the sum is then kept in the tensor's dtype and no longer in a Python double.
 
     ## References
 
@@ -86,7 +88,7 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     tensor = reads.scalar_read(site, site.call)
     if tensor is None or reads.is_logged(site, site.call) or reads.per_element(site, site.call):
         return
-    if reads.for_environment(site, site.call) or (level == "info" and reads.decides(site, site.call)):
+    if reads.for_environment(site, site.call) or reads.decides(site, site.call):
         return
     found = reads.scalar_reads(site, site.statement)
     if found[0] is not site.call:

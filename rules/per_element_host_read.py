@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Severity, Site, rule
 
 
 @rule(
@@ -23,13 +23,14 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.item()`, `float(t)`, `int(t)` and `bool(t)` of device tensors that are repeated for each element: in a
-    comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops, in
-    what they call, and (as `info`) in evaluation and generation loops.
+    comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
+    in what they call, and (as `info`) in evaluation and generation loops, and elsewhere in loops over a tensor that
+    is proven to be on the device.
 
     ## Why is this slow?
 
-    Each read is a copy and a wait of its own (tens of microseconds at least), one behind the other. A read of all elements
-    at once waits once.
+    Each read is a copy and a wait of its own (tens of microseconds at least), one behind the other. A read of all
+    elements at once waits once.
 
     ## When it does not matter
 
@@ -57,8 +58,8 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     history = torch.stack(kept).tolist()  # ok
     ```
 
-    `X.tolist()` gives the elements of a one-dimensional tensor in one read, `torch.stack(list_of_scalars).tolist()` those
-    of several. A total norm of gradients is `torch.nn.utils.get_total_norm(grads)` (2.6 and later).
+    `X.tolist()` gives the elements of a one-dimensional tensor in one read, `torch.stack(list_of_scalars).tolist()`
+    those of several. A total norm of gradients is `torch.nn.utils.get_total_norm(grads)` (2.6 and later).
 
     ## Fix safety
 
@@ -69,14 +70,20 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html>
     """
-    level = reads.severity(site)
-    if level is None or reads.scalar_read(site, site.call) is None or reads.is_logged(site, site.call):
+    tensor = reads.scalar_read(site, site.call)
+    if tensor is None or reads.is_logged(site, site.call) or site.role == "test":
         return
+    level = reads.severity(site) or _anywhere(site, tensor)
     repeated = reads.per_element(site, site.call)
-    if repeated is None or reads.for_environment(site, site.call):
+    if level is None or repeated is None or reads.for_environment(site, site.call):
         return
     if reads.scalar_reads(site, site.statement)[0] is not site.call:
         return
     what = "element of this comprehension" if not isinstance(repeated, ast.For) else "iteration of the inner loop"
     message = f"`{site.short()}` waits for the device once for each {what}: read them all at once"
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
+    """Once is enough where the tensor is proven to be on the device and is as long as it likes."""
+    return "info" if site.value(tensor).device == "accelerator" and site.loop() is not None else None

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
 
+# Evaluation loops are shown calls only.
+_TESTS = ("isnan", "isinf", "isfinite", "any", "all", "equal", "allclose")
+_CALLS = {f"{prefix}{name}()" for name in _TESTS for prefix in (".", "torch.")}
+
 
 @rule(
     "TL102",
-    on={"if", "while", "assert", "ternary", "boolop"},
+    on={"if", "while", "assert", "ternary", "boolop", *_CALLS},
     scope="hot",
     fix="none",
     impact="high",
@@ -22,8 +26,9 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `if`, `while`, `assert`, `and`, `or`, `not` and `a if t else b` whose condition is a tensor in device memory
-    (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`), in a step loop or in what it calls.
+    Finds `if`, `while`, `assert`, `and`, `or`, `not` and `a if t else b` whose condition is a tensor in device
+    memory (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`), in a step loop or in what it calls. In
+    evaluation and generation loops it is an `info`, for conditions with one of those calls in them.
 
     ## Why is this slow?
 
@@ -32,8 +37,8 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Behind a condition that holds once in many steps. Tests of shapes, dtypes, devices and of `None` read nothing and are not
-    reported; nor are tensors in host memory.
+    Behind a condition that holds once in many steps, and where a generation loop has to know its end. Tests of
+    shapes, dtypes, devices and of `None` read nothing and are not reported; nor are tensors in host memory.
 
     ## Bad
 
@@ -60,25 +65,37 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
         optimizer.step()
     ```
 
-    Where the branch selects a value, `torch.where(condition, a, b)` selects on the device. A `GradScaler` already skips
-    the steps whose gradients are not finite.
+    Where the branch selects a value, `torch.where(condition, a, b)` selects on the device. A `GradScaler` already
+    skips the steps whose gradients are not finite.
 
     ## References
 
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
-    test = _test(site.target)
-    found = next(reads.tested(site, test), None) if test is not None and site.accelerator else None
-    if found is None:
+    branch = _branch(site)
+    test = _test(branch) if branch is not None and site.accelerator else None
+    found = next(reads.tested(site, test), None) if test is not None else None
+    if found is None or branch is None:
         return
     place = Site(site.analysis, site.function, found, site.rule)
-    if reads.severity(place) != "warning" or reads.is_logged(site, found) or _first(site) is not site.target:
+    level = reads.severity(place)
+    if level is None or (level == "info" and reads.decides(place, found)) or _first(site) is not branch:
         return
-    if reads.scalar_reads(site, site.statement):
+    if reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
         return
-    message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device on every training step"
-    yield site.finding(message, at=found, related=place.why_hot())
+    message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {reads.how_often(place)}"
+    yield site.finding(message, severity=level, at=found, related=place.why_hot())
+
+
+def _branch(site: Site) -> ast.AST | None:
+    """The node that branches: the place itself, or in an evaluation loop the one around the call."""
+    if not isinstance(site.target, ast.Call):
+        return site.target
+    if site.hot is not None:
+        return None
+    around = (site.target, *site.flow.ancestors(site.target))
+    return next((node for node in around if _test(node) is not None), None)
 
 
 def _test(node: ast.AST) -> ast.expr | None:

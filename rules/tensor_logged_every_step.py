@@ -27,20 +27,20 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds calls of `print`, of loggers, progress bars (`set_postfix`) and experiment trackers (`add_scalar`,
-    `wandb.log`) that format or read a tensor in device memory: itself, in an f-string, `%` or `format`, in a dictionary,
-    or by `.item()`. In evaluation and generation loops it is an `info`.
+    `wandb.log`) that format or read a tensor in device memory: itself, in an f-string, `%` or `format`, in a
+    dictionary, or by `.item()`. In evaluation and generation loops it is an `info`.
 
     ## Why is this slow?
 
     To write a tensor down, its value has to be on the host: the host waits until the device has finished everything
-    queued so far, and then does its writing while the device has nothing to do.
-    A progress bar that draws rarely (`mininterval`) still evaluates its arguments on each step.
+    queued so far, and then does its writing while the device has nothing to do. A progress bar that draws rarely
+    (`mininterval`) still evaluates its arguments on each step.
 
     ## When it does not matter
 
-    Behind a condition that holds once in many steps, and after the loop: neither is reported. A condition on the rank
-    alone is no such condition, since everybody waits for rank 0. `logger.debug("%s", loss)` formats nothing while the
-    level is off, and `self.log("loss", loss)` of Lightning keeps the tensor.
+    Behind a condition that holds once in many steps, and after the loop: neither is reported. A condition on the
+    rank alone is no such condition, since everybody waits for rank 0. `logger.debug("%s", loss)` formats nothing
+    while the level is off, and `self.log("loss", loss)` of Lightning keeps the tensor.
 
     ## Bad
 

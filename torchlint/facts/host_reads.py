@@ -8,16 +8,28 @@ from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
 from . import calls
-from .flow import Flow, Loop
+from .flow import Flow, Loop, contains
 from .module import Function
 from .values import Value
 
+_LOSS = re.compile(r"(?:^|_)loss$")
 _CASTS = frozenset(("float", "int", "bool", "complex"))
 _EQUALS = frozenset(("equal", "allclose", "is_nonzero"))
 # Loggers format at once, except for a level that is mostly off.
 _LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
 _WRITERS = frozenset(
-    ["add_scalar", "add_scalars", "log_metric", "log_metrics", "set_postfix", "set_postfix_str", "set_description", "set_description_str", "track", "log_scalar"]
+    [
+        "add_scalar",
+        "add_scalars",
+        "log_metric",
+        "log_metrics",
+        "set_postfix",
+        "set_postfix_str",
+        "set_description",
+        "set_description_str",
+        "track",
+        "log_scalar",
+    ]
 )
 _FRAMEWORK_LOGS = frozenset(("log", "log_dict"))
 _FORMATS = frozenset(("str", "repr", "format"))
@@ -82,10 +94,12 @@ def device_tensor(place: Place, node: ast.expr, sure: int = 2) -> ast.expr | Non
 
 
 def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
-    """The device tensor that `t.item()`, `float(t)`, `int(t)`, `bool(t)` or `math.sqrt(t)` reads; None for other calls."""
+    """The device tensor that `t.item()`, `float(t)`, `int(t)`, `bool(t)` or `math.sqrt(t)` reads."""
     func = call.func
     if isinstance(func, ast.Attribute) and func.attr == "item":
-        return device_tensor(place, func.value, sure=1) if not call.args and not call.keywords else None
+        if call.args or call.keywords:
+            return None
+        return device_tensor(place, func.value, sure=1) or _loss(place, func.value)
     if not call.args or call.keywords:
         return None
     name = place.resolve(func)
@@ -96,14 +110,14 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
 
 # Copies
 
-_FILES = frozenset("save savez savez_compressed dump imwrite imsave save_image write_video send put".split())
-_PICTURES = frozenset("imshow fromarray plot scatter hist to_pil_image numpy_to_pil".split())
-_NEEDS_HOST = _FILES | _PICTURES | {"step", "decode", "batch_decode", "pack_padded_sequence"}
+_WRITES = frozenset(("save", "savez", "savez_compressed", "dump", "imwrite", "imsave", "save_image", "write_video"))
+_SHOWS = frozenset(("imshow", "fromarray", "plot", "scatter", "hist", "to_pil_image", "numpy_to_pil"))
+_NEEDS_HOST = _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put"}
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 
 
 def host_copy(place: Place, call: ast.Call, sure: int = 2) -> ast.expr | None:
-    """The device tensor that `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()` or `.type(torch.FloatTensor)` copies; or None."""
+    """The device tensor that `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()`, `.type(torch.FloatTensor)` copies."""
     func = call.func
     if not isinstance(func, ast.Attribute) or not _copies(place, func.attr, call):
         return None
@@ -138,11 +152,19 @@ def comes_back(place: Place, call: ast.Call) -> bool:
     if place.consumers(call) & _BACK:
         return True
     chain = [a for a in place.flow.ancestors(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
-    return any(a.func.attr in ("to", "cuda") for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call))
+    return any(
+        a.func.attr in ("to", "cuda") for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call)
+    )
 
 
 def _receives(func: ast.Attribute, call: ast.Call) -> bool:
     return any(node is call for node in ast.walk(func.value))
+
+
+def _loss(place: Place, node: ast.expr) -> ast.expr | None:
+    """`loss.item()` in a step loop, where nothing else is known of `loss`."""
+    named = isinstance(node, ast.Name) and _LOSS.search(node.id) is not None
+    return node if named and place.accelerator and place.hot is not None and not place.value(node) else None
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -170,7 +192,9 @@ def per_element(place: Place, call: ast.Call) -> ast.AST | None:
     if not loops or not isinstance(loops[0], ast.For) or (place.hot is not None and loops[0] is place.hot.loop):
         return None
     value = place.value(loops[0].iter)
-    over_tensors = value.kind == "tensor" or (value.kind == "list" and value.elem is not None and _holds_tensor(value.elem))
+    over_tensors = value.kind == "tensor" or (
+        value.kind == "list" and value.elem is not None and _holds_tensor(value.elem)
+    )
     return loops[0] if over_tensors and not value.batch else None
 
 
@@ -192,7 +216,12 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         yield test
     else:
         value = place.value(test)
-        if value.is_tensor and (value.boolean or value.scalar) and not value.others - {"none"} and device_tensor(place, test):
+        if (
+            value.is_tensor
+            and (value.boolean or value.scalar)
+            and not value.others - {"none"}
+            and device_tensor(place, test)
+        ):
             yield test
 
 
@@ -211,7 +240,13 @@ def _compares(place: Place, call: ast.Call) -> bool:
 def logging_call(place: Place, call: ast.Call) -> bool:
     """`print`, a method of a logger, a progress bar or an experiment tracker."""
     name = place.resolve(call.func)
-    if name == "print" or name in ("wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "tqdm.tqdm.write", "tqdm.write"):
+    if name == "print" or name in (
+        "wandb.log",
+        "mlflow.log_metric",
+        "mlflow.log_metrics",
+        "tqdm.tqdm.write",
+        "tqdm.write",
+    ):
         return True
     func = call.func
     if not isinstance(func, ast.Attribute) or not (call.args or call.keywords):
@@ -221,7 +256,11 @@ def logging_call(place: Place, call: ast.Call) -> bool:
     if func.attr in _FRAMEWORK_LOGS:
         # `self.log("loss", loss)` of Lightning keeps the tensor; `loss.log()` is arithmetic.
         receiver = func.value
-        return not (isinstance(receiver, ast.Name) and receiver.id == "self") and place.value(receiver).kind != "tensor" and name is None
+        return (
+            not (isinstance(receiver, ast.Name) and receiver.id == "self")
+            and place.value(receiver).kind != "tensor"
+            and name is None
+        )
     return False
 
 
@@ -296,15 +335,25 @@ def for_environment(place: Place, node: ast.expr) -> bool:
 
 
 def decides(place: Place, node: ast.expr) -> bool:
-    """Whether the value decides if the loop goes on (`if token == eos: break`): it has to be on the host."""
+    """Whether the value decides if the loop goes on, and so has to be on the host.
+
+    `while t.item() > limit`, and in evaluation and generation loops `if token.item() == end: break`; in a step loop
+    such a test is mostly a check for NaN.
+    """
+    loops = place.flow.loops(node)
+    if not loops:
+        return False
+    if isinstance(loops[0], ast.While) and contains(loops[0].test, node):
+        return True
+    return place.hot is None and any(_leaves(place, statement, node) for statement in ast.walk(loops[0]))
+
+
+def _leaves(place: Place, statement: ast.AST, node: ast.expr) -> bool:
+    """Whether a test of the value, or of a name it is assigned to, leaves the loop."""
+    if not isinstance(statement, ast.If) or not any(isinstance(s, ast.Break | ast.Return) for s in statement.body):
+        return False
     names = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
-    for loop in place.flow.loops(node)[:1]:
-        for statement in ast.walk(loop):
-            if not isinstance(statement, ast.If) or not any(isinstance(s, ast.Break | ast.Return) for s in statement.body):
-                continue
-            if any(part is node or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(statement.test)):
-                return True
-    return False
+    return any(part is node or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(statement.test))
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:
@@ -317,7 +366,7 @@ _PROCESSOR = re.compile(r"Att(?:n|ention)\w*Processor")
 
 
 def in_forward(place: Place, depth: int = 2) -> bool:
-    """Whether the place runs in the `forward` of an nn.Module, in an attention processor, or in a function that one calls."""
+    """Whether the place runs in a `forward`, in an attention processor, or in a function that one calls."""
     todo = [place.function]
     for _ in range(depth):
         if any(_is_forward(place, function) for function in todo):

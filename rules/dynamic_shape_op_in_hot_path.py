@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.rule import Finding, Site, rule
+
+_OPS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount")
+
+
+@rule(
+    "TL107",
+    on={*(f".{name}()" for name in _OPS), *(f"torch.{name}()" for name in _OPS), "torch.where()"},
+    set="preview",
+    severity="info",
+    impact="medium",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("sync",),
+)
+def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
+    """An operation whose size depends on the data makes the host wait for the device.
+
+    ## What it does
+
+    Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount` without `minlength`'s
+    bound being enough, and `torch.where` with one argument, on device tensors in step loops, in what they call, in
+    evaluation and generation loops and in `forward`.
+
+    ## Why is this slow?
+
+    The host has to know the size before it can allocate the result: it waits until the device has finished
+    everything queued so far. The sizes differ from step to step, so that memory is allocated anew, and compiled
+    code breaks there.
+
+    ## When it does not matter
+
+    In preparation of data and for tensors in host memory. `torch.where(condition, a, b)`, `masked_fill` and
+    `x[mask] = number` have a known size and are not reported; nor is what a compiled region traces, which TL204
+    reports.
+
+    ## Bad
+
+    ```python
+    for images, labels in loader:
+        output = torch.sigmoid(model(images.to(device)))
+        hits = torch.nonzero(output)  # TL107
+        loss = output.masked_select(output > 0.5).sum()  # TL107
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    for images, labels in loader:
+        output = torch.sigmoid(model(images.to(device)))
+        loss = torch.where(output > 0.5, output, 0).sum()  # ok
+        loss.backward()
+        optimizer.step()
+    ```
+
+    `torch.nonzero_static(x, size=n)` gives as many places as asked for, and `cross_entropy(..., ignore_index=...)`
+    leaves out what a mask would.
+
+    ## References
+
+    - <https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html>
+    - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
+    """
+    if not site.accelerator or site.region is not None or site.role == "test":
+        return
+    method = site.name.startswith(".")
+    if site.name == "torch.where()" and (len(site.call.args) != 1 or site.call.keywords):
+        return
+    func = site.call.func
+    operand = func.value if method and isinstance(func, ast.Attribute) else next(iter(site.call.args), None)
+    # A function of torch takes nothing but tensors; a method of that name arrays have too.
+    if operand is None or not _on_device(site, operand, 2 if method else 1):
+        return
+    if site.rare or (site.hot is None and site.warm is None and not reads.in_forward(site)):
+        return
+    name = site.name.strip(".").removesuffix("()").removeprefix("torch.")
+    message = f"`{name}` has a size that depends on the data: the host waits for the device to know it"
+    yield site.finding(message, related=site.why_hot())
+
+
+def _on_device(site: Site, node: ast.expr, sure: int) -> bool:
+    return reads.device_tensor(site, node, sure=sure) is not None and not site.value(node).on_cpu

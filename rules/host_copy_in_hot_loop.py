@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL103",
+    on={".cpu()", ".to()", ".numpy()", ".tolist()", ".type()"},
+    scope="hot",
+    set="preview",
+    impact="medium",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("sync",),
+)
+def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
+    """A device tensor is copied to host memory on every step.
+
+    ## What it does
+
+    Finds `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
+    device memory, in step loops and in what they call, and in evaluation and generation loops. It is a warning
+    where the value goes back to the device, and an `info` otherwise.
+
+    ## Why is this slow?
+
+    A copy into ordinary (pageable) host memory waits until the device has finished everything queued so far. Where
+    the value is then worked on by NumPy and sent back, the device waits for that too.
+
+    ## When it does not matter
+
+    Where the value has to be on the host: the action of an environment, a checkpoint, a picture, text to be
+    decoded. These are not reported, nor is what happens once in many steps or after the loop. `.to("cpu",
+    non_blocking=True)` does not wait (an event has to, before the value is read).
+
+    ## Bad
+
+    ```python
+    for images, labels in loader:
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach().cpu())  # TL103
+    ```
+
+    ## Good
+
+    Keep it on the device and copy once.
+
+    ```python
+    for images, labels in loader:
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())  # ok
+    losses = torch.stack(losses).cpu()  # ok
+    ```
+
+    ## References
+
+    - <https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html>
+    - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html>
+    """
+    level = reads.severity(site)
+    if level is None or reads.host_copy(site, site.call) is None:
+        return
+    if (
+        reads.scalar_reads(site, site.statement)
+        or reads.is_logged(site, site.call)
+        or reads.host_needs(site, site.call)
+    ):
+        return
+    if reads.host_copies(site, site.statement)[0] is not site.call:
+        return
+    back = reads.comes_back(site, site.call)
+    message = f"`{site.short()}` copies to the host and waits for the device {reads.how_often(site)}"
+    if back:
+        message += ", though the value goes back to the device"
+    yield site.finding(message, severity=level if back else "info", related=site.why_hot())

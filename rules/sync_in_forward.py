@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.facts.names import chain
+from torchlint.rule import Finding, Site, rule
+
+_TESTS = "any all sum max min isnan isinf isfinite equal allclose"
+_TRACERS = frozenset(("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance"))
+
+
+@rule(
+    "TL106",
+    on={
+        *(".item()", ".tolist()", ".cpu()", ".numpy()"),
+        *(f".{name}()" for name in _TESTS.split()),
+        *(f"torch.{name}()" for name in _TESTS.split()),
+    },
+    set="preview",
+    severity="info",
+    impact="medium",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("sync",),
+)
+def sync_in_forward(site: Site) -> Iterator[Finding]:
+    """The forward pass of a module reads a device tensor on the host.
+
+    ## What it does
+
+    Finds `.item()`, `.tolist()`, `.cpu()`, `.numpy()`, and branches on tensors (`if mask.all():`), in the `forward`
+    of an `nn.Module`, in an attention processor of diffusers, and in functions that one of them calls. Where a step
+    loop of the project or a compiled region is known to run the place, the rules for those report it (TL101 to
+    TL105, TL2xx), and this one is silent.
+
+    ## Why is this slow?
+
+    It happens on every call: the host waits for the device, in each layer that does it. Compiled, it breaks the
+    graph; and a CUDA graph can't be captured across it.
+
+    ## When it does not matter
+
+    Where the module runs on the CPU only, or where a library needs lengths on the host (`pack_padded_sequence`; not
+    reported). Reads behind an `isinstance` test, behind a flag for debugging or on the way to an exception are not
+    reported.
+
+    ## Bad
+
+    ```python
+    class Attention(torch.nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            if mask.to(device).all():  # TL106
+                return x
+            return x[:, : mask.to(device).sum(1).max().item()]  # TL106
+    ```
+
+    ## Good
+
+    ```python
+    class Attention(torch.nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor, longest: int) -> torch.Tensor:
+            return torch.where(mask[:, :, None], x, 0)[:, :longest]  # ok
+    ```
+
+    Hand sizes in as Python integers from where the data is made, and select with `torch.where` or a mask.
+
+    ## References
+
+    - <https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs>
+    - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
+    """
+    if not site.accelerator or site.region is not None or site.hot is not None or site.warm is not None:
+        return
+    found = _read(site) or _tested(site)
+    if found is None or site.rare or not reads.in_forward(site) or _special(site):
+        return
+    message = f"`{site.short(found)}` makes the host wait for the device on every call of the module"
+    yield site.finding(message, at=found)
+
+
+def _read(site: Site) -> ast.expr | None:
+    """The call itself, where it is the first read of its statement."""
+    read = [
+        node
+        for node in reads.own_nodes(site.statement)
+        if isinstance(node, ast.Call) and (reads.scalar_read(site, node) or reads.host_copy(site, node, sure=1))
+    ]
+    if not read or read[0] is not site.call or reads.host_needs(site, site.call):
+        return None
+    return site.call
+
+
+def _tested(site: Site) -> ast.expr | None:
+    """The condition that the call is in, where that is the first of its statement and nothing is read beside it."""
+    for node in (site.statement, *reads.own_nodes(site.statement)):
+        if isinstance(node, ast.Call) and (reads.scalar_read(site, node) or reads.host_copy(site, node, sure=1)):
+            return None
+        if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp):
+            first = next(reads.tested(site, node.test), None)
+            if first is not None:
+                calls = [part for part in ast.walk(first) if isinstance(part, ast.Call)]
+                return first if site.target in calls else None
+    return None
+
+
+def _special(site: Site) -> bool:
+    """Behind a test of how the module runs, or of what it was given."""
+    for guard in site.flow.guards(site.target):
+        for part in ast.walk(guard.test):
+            if isinstance(part, ast.Call) and (chain(part.func) or [""])[-1] in _TRACERS:
+                return True
+    return False

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import host_reads as reads
+from torchlint.rule import Finding, Site, rule
+
+_COMPARING = ("max", "min", "sorted", "any", "all")
+_SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
+
+
+@rule(
+    "TL108",
+    on={"range()", *(f"{name}()" for name in _COMPARING), *(f"torch.{name}()" for name in _SIZED), "subscript"},
+    scope="hot",
+    impact="medium",
+    category="sync",
+    principle=("async",),
+    confirmed_by=("sync",),
+)
+def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
+    """A device tensor stands where Python needs a number.
+
+    ## What it does
+
+    Finds device tensors without dimensions as bounds of slices (`x[:t]`), in `range(t)`, as sizes or fill values of
+    factories (`torch.zeros(t)`, `torch.full(size, t)`), and device tensors that the builtins `max`, `min`,
+    `sorted`, `any` and `all` compare; in step loops and in what they call.
+
+    ## Why is this slow?
+
+    `Tensor.__index__` and `Tensor.__bool__` are an `.item()` that is not to be seen: the host waits until the
+    device has finished everything queued so far. `max(a, b)` asks for the truth of `b > a`.
+
+    ## When it does not matter
+
+    Behind a condition that holds once in many steps, and for tensors in host memory. Index tensors with dimensions
+    select on the device and wait for nothing, and `x.shape`, `x.size(0)` and `len(x)` are integers of the host:
+    neither is reported.
+
+    ## Bad
+
+    ```python
+    for x, lengths in loader:
+        x, lengths = x.to(device), lengths.to(device)
+        x = x[:, : lengths.max()]  # TL108
+        loss = max(torch.relu(x).sum(), model(x).sum())  # TL108
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    for x, lengths in loader:
+        longest = int(lengths.max())  # ok
+        x = x.to(device)[:, :longest]  # ok
+        loss = torch.maximum(torch.relu(x).sum(), model(x).sum())  # ok
+        loss.backward()
+        optimizer.step()
+    ```
+
+    The lengths of a batch are known on the host before it is moved: read them there.
+
+    ## References
+
+    - <https://docs.pytorch.org/docs/stable/generated/torch.maximum.html>
+    - <https://docs.pytorch.org/docs/stable/generated/torch.index_select.html>
+    """
+    level = reads.severity(site)
+    if level is None or not site.accelerator:
+        return
+    found = next((node for node in _needed(site) if reads.device_tensor(site, node) is not None), None)
+    if found is None or reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
+        return
+    message = f"`{site.short(found)}` is read from the device {reads.how_often(site)}: {_why(site)}"
+    yield site.finding(message, severity=level, at=found, related=site.why_hot())
+
+
+def _needed(site: Site) -> Iterator[ast.expr]:
+    """What Python needs the number of, where it is a tensor without dimensions."""
+    target = site.target
+    if isinstance(target, ast.Subscript):
+        yield from (bound for bound in _bounds(target.slice) if _tensor(site, bound))
+    elif site.name.removesuffix("()") in _COMPARING:
+        yield from _compared(site)
+    else:
+        arguments = [
+            *site.call.args,
+            *(k.value for k in site.call.keywords if k.arg in ("size", "fill_value", "end", "start")),
+        ]
+        parts = [
+            part for given in arguments for part in (given.elts if isinstance(given, ast.Tuple | ast.List) else [given])
+        ]
+        yield from (part for part in parts if _tensor(site, part))
+
+
+def _bounds(index: ast.expr) -> Iterator[ast.expr]:
+    for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+        if isinstance(part, ast.Slice):
+            yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
+
+
+def _compared(site: Site) -> Iterator[ast.expr]:
+    """The operands of `max(a, b)`; the elements of `any([a, b])` and the like."""
+    given = site.call.args
+    if len(given) > 1 and site.name in ("max()", "min()"):
+        yield from (node for node in given if _tensor(site, node))
+    elif len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple | ast.Set):
+        yield from (node for node in given[0].elts if _tensor(site, node))
+
+
+def _tensor(site: Site, node: ast.expr) -> bool:
+    """A tensor for certain; that it has no dimensions goes without saying, since others raise here."""
+    value = site.value(node)
+    return value.is_tensor and not value.others
+
+
+def _why(site: Site) -> str:
+    name = site.name.removesuffix("()").rpartition(".")[2]
+    if isinstance(site.target, ast.Subscript):
+        return "the bound of a slice is a Python number"
+    if name in _COMPARING:
+        return f"the builtin `{name}` compares on the host"
+    return f"`{name}` takes Python numbers"
