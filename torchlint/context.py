@@ -31,6 +31,7 @@ class Context:
         self._off: dict[Function, bool] = {}
         self._evidence: dict[str, bool] = {}
         self._switches: dict[bytes, bool] = {}
+        self._roles: dict[str, Role] = {}
 
     # Grad mode
 
@@ -140,14 +141,19 @@ class Context:
             )
         return self._switches[pattern]
 
-    @staticmethod
-    def role(module: Module) -> Role:
+    def role(self, module: Module) -> Role:
         """What the file is for, by its path and its top-level code."""
-        if _TEST.search(module.path):
-            return "test"
-        if _BENCHMARK.search(module.path) or b"torch.utils.benchmark" in module.source.data:
-            return "benchmark"
-        return "script" if b"__main__" in module.source.data else "library"
+        if module.path not in self._roles:
+            self._roles[module.path] = _role(module)
+        return self._roles[module.path]
+
+
+def _role(module: Module) -> Role:
+    if _TEST.search(module.path):
+        return "test"
+    if _BENCHMARK.search(module.path) or b"torch.utils.benchmark" in module.source.data:
+        return "benchmark"
+    return "script" if b"__main__" in module.source.data else "library"
 
 
 def _phase(node: ast.expr) -> bool:

@@ -35,11 +35,27 @@ class Guard:
     node: ast.AST
 
 
+class _Block:
+    """The statements of one block by their place in it, and the conditions under which they leave it."""
+
+    __slots__ = ("exits", "index")
+
+    def __init__(self, block: list[ast.stmt]) -> None:
+        self.index = {statement: at for at, statement in enumerate(block)}
+        self.exits = [(at, guard) for at, statement in enumerate(block) if (guard := _exit(statement)) is not None]
+
+    def before(self, statement: ast.stmt) -> Iterator[Guard]:
+        """What earlier statements make sure of, the nearest first: after `if c: continue`, `c` is false."""
+        place = self.index[statement]
+        return (guard for at, guard in reversed(self.exits) if at < place)
+
+
 class Flow:
     """The nodes of one function in source order, and each one's parent."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
+        self._blocks: dict[ast.AST, dict[str, _Block]] = {}
         self.nodes: list[ast.AST] = []
         self.parents: dict[ast.AST, ast.AST] = {}
         node = function.node
@@ -100,6 +116,17 @@ class Flow:
         found += [a for a in self.ancestors(node) if isinstance(a, ast.stmt)]
         return found
 
+    def _blocks_of(self, parent: ast.AST) -> dict[str, _Block]:
+        """The blocks of a compound statement by their fields."""
+        if parent not in self._blocks:
+            fields = ((field, getattr(parent, field, None)) for field in ("body", "orelse", "finalbody"))
+            self._blocks[parent] = {field: _Block(block) for field, block in fields if block.__class__ is list and block}
+        return self._blocks[parent]
+
+    def _inside(self, parent: ast.AST, field: str, child: ast.AST) -> bool:
+        block = self._blocks_of(parent).get(field)
+        return block is not None and child in block.index
+
     def loops(self, node: ast.AST) -> list[Loop]:
         """The loops whose body runs the node again and again, innermost first; comprehensions are not loops here."""
         found: list[Loop] = []
@@ -109,7 +136,7 @@ class Flow:
                 break
             if (
                 isinstance(parent, _LOOPS)
-                and (child in parent.body or (isinstance(parent, ast.While) and child is parent.test))
+                and (self._inside(parent, "body", child) or (isinstance(parent, ast.While) and child is parent.test))
             ):
                 found.append(parent)
             child = parent
@@ -135,15 +162,15 @@ class Flow:
         """The conditions that dominate the node, innermost first, as far out as `within` (left out)."""
         child = node
         for parent in [*self.ancestors(node), self.function.node]:
-            block = _block_of(parent, child)
-            if block is not None:
-                yield from _earlier(block, child)
+            for block in self._blocks_of(parent).values() if isinstance(child, ast.stmt) else ():
+                if child in block.index:
+                    yield from block.before(child)
             if parent is within:
                 return
             if isinstance(parent, ast.If):
-                if child in parent.body:
+                if self._inside(parent, "body", child):
                     yield Guard(parent.test, True, tuple(parent.body), parent)
-                elif child in parent.orelse:
+                elif self._inside(parent, "orelse", child):
                     yield Guard(parent.test, False, tuple(parent.orelse), parent)
             elif isinstance(parent, ast.IfExp):
                 if child is parent.body:
@@ -152,7 +179,7 @@ class Flow:
                     yield Guard(parent.test, False, None, parent)
             elif isinstance(parent, ast.BoolOp) and child in parent.values:
                 true = isinstance(parent.op, ast.And)
-                for value in parent.values[: parent.values.index(child)]:  # type: ignore[arg-type]
+                for value in parent.values[: parent.values.index(child)]:
                     yield Guard(value, true, None, parent)
             child = parent
 
@@ -169,7 +196,7 @@ class Flow:
         """The context managers entered around the node, innermost first."""
         child = node
         for parent in self.ancestors(node):
-            if isinstance(parent, ast.With | ast.AsyncWith) and child in parent.body:
+            if isinstance(parent, ast.With | ast.AsyncWith) and self._inside(parent, "body", child):
                 yield from (item.context_expr for item in reversed(parent.items))
             child = parent
 
@@ -223,21 +250,12 @@ def contains(outer: ast.AST, inner: ast.AST) -> bool:
     return start <= first and last <= end
 
 
-def _block_of(parent: ast.AST, child: ast.AST) -> list[ast.stmt] | None:
-    if not isinstance(child, ast.stmt):
-        return None
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(parent, field, None)
-        if block.__class__ is list and child in block:
-            return block  # type: ignore[no-any-return]
+def _exit(statement: ast.stmt) -> Guard | None:
+    """What holds after a statement because it leaves the block otherwise."""
+    if isinstance(statement, ast.If):
+        leaves = isinstance(statement.body[-1], _ENDS)
+        if leaves and not statement.orelse:
+            return Guard(statement.test, False, None, statement)
+        if not leaves and statement.orelse and isinstance(statement.orelse[-1], _ENDS):
+            return Guard(statement.test, True, None, statement)
     return None
-
-
-def _earlier(block: list[ast.stmt], child: ast.AST) -> Iterator[Guard]:
-    """Conditions of earlier statements of the block that leave it: after `if c: continue`, `c` is false."""
-    for statement in reversed(block[: block.index(child)]):  # type: ignore[arg-type]
-        if isinstance(statement, ast.If):
-            if statement.body and isinstance(statement.body[-1], _ENDS) and not statement.orelse:
-                yield Guard(statement.test, False, None, statement)
-            elif statement.orelse and isinstance(statement.orelse[-1], _ENDS) and not isinstance(statement.body[-1], _ENDS):
-                yield Guard(statement.test, True, None, statement)

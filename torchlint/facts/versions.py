@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 
 from ..version import Range
@@ -15,15 +16,25 @@ _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _NAMED = re.compile(r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:GE|VERSION_AT_LEAST)_(\d+)_(\d+)$", re.I)
 
+_ASKING = re.compile(rb"version|_at_least|_gt?e|_greater_or_equal")
+"""What a file that asks for the version of torch holds in any case."""
+
 
 def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
     """The versions of torch in `target` under which the place is reached; None where there are none."""
     found: Range | None = target
+    if not _asks(flow.function.module.source.data):
+        return found
     for guard in flow.guards(node):
         condition = _condition(guard.test, guard.true)
         if condition is not None and found is not None:
             found = found.intersection(condition)
     return found
+
+
+@functools.lru_cache(maxsize=8)
+def _asks(data: bytes) -> bool:
+    return _ASKING.search(data.lower()) is not None
 
 
 def behind_probe(flow: Flow, node: ast.AST) -> bool:
