@@ -462,6 +462,24 @@ def test_on_a_gpu_the_code_is_inductors_own(monkeypatch: pytest.MonkeyPatch) -> 
     assert [(event.name, event.count) for event in sink.of("kernel")] == [("extern_kernels.mm", 1)] * 2
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="compares with a real GPU")
+@pytest.mark.parametrize("name", NAMES)
+def test_predicted_launches_are_those_of_the_gpu(name: str, models: ModuleType) -> None:
+    """Never run where this was written, for want of a GPU; differences belong into docs/doctor.md."""
+    x = torch.randn({"MLP": (4, 8), "CNN": (2, 3, 16, 16), "Block": (2, 8, 32)}[name])
+    major, minor = torch.cuda.get_device_capability()
+    launches = {}
+    for device in "cuda", "cpu":
+        model, sink = getattr(models, name)().to(device), Sink()
+        with compile_recording(sink, target=f"sm_{major}{minor}", virtual=False):
+            train(model, torch.compile(model), x.to(device))
+        launches[device] = [
+            (event.name, event.data["triton"], event.data["extern"]) for event in sink.of("graph") if event.data
+        ]
+
+    assert launches["cuda"] == launches["cpu"]
+
+
 # --- on the virtual GPU ------------------------------------------------------------------------------------------
 
 

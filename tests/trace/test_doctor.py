@@ -33,7 +33,9 @@ NO_TORCH = doctor.Diagnosis("3.11.7", problem="torch can't be imported: ModuleNo
 
 
 def child(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 @pytest.fixture(scope="module")

@@ -57,6 +57,7 @@ def compile_recording(
     device: _PlainDevice = _VirtualDevice() if virtual else _PlainDevice()
     with ExitStack() as stack:
         stack.enter_context(private.resettable())
+        stack.enter_context(private.without_profile())
         torch._dynamo.reset()
         private.register_dynamo_handlers()
         private.never_compile("torchlint")

@@ -102,6 +102,15 @@ def resettable() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def without_profile() -> Iterator[None]:
+    """Dynamo forgets which sizes changed in earlier runs of the program: each trace starts cold, and says so to nobody."""
+    from torch._dynamo import pgo
+
+    with mock.patch.object(pgo, "get_cache_key", lambda: None):
+        yield
+
+
 def register_dynamo_handlers() -> None:
     """Let Dynamo look up torch's functions now; it allows no function two names, as the virtual GPU gives one."""
     from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
