@@ -19,6 +19,7 @@ DEPTH = 3
 """How many calls away from a step loop a function still counts as run by it."""
 
 _FRAMEWORK_STEPS = frozenset(("training_step", "compute_loss", "on_train_batch_start", "on_train_batch_end"))
+_MAKES = re.compile(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
 
@@ -248,7 +249,8 @@ class Steps:
             if value.kind == "module":
                 return True
             last = (names.chain(call.func) or [""])[-1]
-            if value.kind == "unknown" and calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")):
+            named = calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
+            if value.kind == "unknown" and named:
                 return True
             if self._hands_on_model(function, call):
                 return True
