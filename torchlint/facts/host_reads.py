@@ -216,13 +216,17 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         yield test
     else:
         value = place.value(test)
-        if (
-            value.is_tensor
-            and (value.boolean or value.scalar)
-            and not value.others - {"none"}
-            and device_tensor(place, test)
-        ):
+        certain = value.is_tensor and (value.boolean or value.scalar) and not value.others - {"none"}
+        if certain and device_tensor(place, test) and not _raw(place, test):
             yield test
+
+
+def _raw(place: Place, test: ast.expr) -> bool:
+    """Whether a comparison is with a bare field of a batch, which may be a Python number as well as a tensor."""
+    if not isinstance(test, ast.Compare):
+        return False
+    tensors = [v for v in map(place.value, (test.left, *test.comparators)) if v.kind == "tensor"]
+    return all(v.managed or v.batch for v in tensors)
 
 
 def _compares(place: Place, call: ast.Call) -> bool:
