@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.facts.module import Function
+from torchlint.rule import Finding, Site, chain, rule
+
+# Code that asks for gradients, or for none, by other means.
+_ASKS = re.compile(
+    r"backward\(|autograd\.grad|requires_grad|enable_grad|\.grad\b|attack|advers|salienc|attribut|gradcam|pgd|fgsm",
+    re.IGNORECASE,
+)
+# What a value can go through and still carry its graph.
+_SINKS = frozenset(
+    (
+        "detach",
+        "data",
+        "numpy",
+        "item",
+        "tolist",
+        "argmax",
+        "argmin",
+        "argsort",
+        "shape",
+        "size",
+        "dtype",
+        "device",
+        "ndim",
+        "dim",
+        "numel",
+    )
+)
+_SINK_CALLS = frozenset(("torch.argmax", "torch.argmin", "float", "int", "bool", "len"))
+_NO_RUN = frozenset(
+    [
+        "eval",
+        "train",
+        "to",
+        "cuda",
+        "cpu",
+        "parameters",
+        "named_parameters",
+        "state_dict",
+        "load_state_dict",
+        "zero_grad",
+        "modules",
+        "children",
+        "buffers",
+        "half",
+        "float",
+    ]
+)
+_LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
+_DEPTH = 4
+
+
+@rule(
+    "TL503",
+    on={".eval()", ".detach()", ".data", ".numpy()", ".item()", ".argmax()", "torch.argmax()"},
+    fix="unsafe",
+    impact="high",
+    category="memory",
+)
+def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
+    """A loop runs a model with autograd on although nobody asks for gradients.
+
+    ## What it does
+
+    Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
+    of a model, inside a loop, all of whose results end in `.detach()`, `.data`, `.item()`, `.numpy()` or an `argmax`.
+    Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
+
+    ## Why is this slow?
+
+    `eval()` switches dropout and batch normalization, not autograd. Each operation still records its node, and the
+    activations live until the last result that refers to them is gone: memory that would hold a larger batch.
+
+    ## When it does not matter
+
+    Where no parameter and no input requires a gradient nothing is recorded: functions that mention `requires_grad` are
+    not reported, nor are those that take gradients of inputs, such as attacks and attribution methods.
+
+    ## Bad
+
+    ```python
+    def validate(model: torch.nn.Module, loader):
+        model.eval()
+        for x, y in loader:
+            correct = (model(x).argmax(1) == y).sum()  # TL503
+    ```
+
+    ## Good
+
+    ```python
+    @torch.no_grad()
+    def validate(model: torch.nn.Module, loader):
+        model.eval()
+        for x, y in loader:
+            correct = (model(x).argmax(1) == y).sum()  # ok
+    ```
+
+    ## Fix safety
+
+    Decorates the function with `@torch.no_grad()`. Unsafe: what the function returns no longer carries a graph, and a
+    backward pass that a caller runs on it raises. Nothing is offered where the function also trains.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval
+    - https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
+    """
+    if site.role == "test" or _asks(site):
+        return
+    if site.name == ".eval()":
+        yield from _evaluated(site)
+    elif site.loop() is not None and site.value(_dropped(site)).kind in ("tensor", "unknown"):
+        yield from _unused(site)
+
+
+def _asks(site: Site) -> bool:
+    """Whether the function deals in gradients itself."""
+    node = site.function.node
+    if isinstance(node, ast.Module):
+        return False
+    first, last = node.lineno, node.end_lineno or node.lineno
+    lines = site.source.lines
+    start, end = lines[first - 1], lines[last] if last < len(lines) else len(site.source.data)
+    return site.name == ".eval()" and _ASKS.search(site.source.data[start:end].decode()) is not None
+
+
+# After `model.eval()`
+
+
+def _evaluated(site: Site) -> Iterator[Finding]:
+    call = site.call
+    assert isinstance(call.func, ast.Attribute)
+    model = chain(call.func.value)
+    if call.args or call.keywords or model is None or site.value(call.func.value).kind != "module":
+        return
+    if site.function.node is site.module.body.node and _ASKS.search(site.source.text):
+        return
+    for other in site.flow.calls:
+        if other.lineno <= call.lineno or not _runs(site, other, model):
+            continue
+        if not site.flow.loops(other) or site.analysis.steps.hot(site.function, other):
+            continue
+        if _off(site, other) or _trained_between(site, model, call, other):
+            continue
+        why = site.related(site.function, call, "autograd stays on")
+        yield site.finding(
+            f"`{site.short(other)}` records a graph for autograd on every iteration: `eval()` does not switch it off",
+            at=other,
+            related=(why,),
+        )
+        return
+
+
+def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
+    """Whether a call runs the model: itself, or as the argument of a function of the project that does."""
+    if chain(call.func) == model:
+        return True
+    if not any(chain(argument) == model for argument in call.args):
+        return False
+    for target in site.project.targets(site.function, call):
+        if _ASKS.search(_text(target)) or site.analysis.context.function_off(target):
+            return False
+        position = next((i for i, argument in enumerate(call.args) if chain(argument) == model), 0)
+        if target.cls is not None or position >= len(target.parameters):
+            return False
+        name = target.parameters[position].arg
+        return any(
+            (chain(inner.func) or [""])[0] == name and not _off_in(site, target, inner) for inner in target.flow.calls
+        )
+    return False
+
+
+def _text(function: Function) -> str:
+    node = function.node
+    lines = function.module.source.text.splitlines()
+    return "\n".join(lines) if isinstance(node, ast.Module) else "\n".join(lines[node.lineno - 1 : node.end_lineno])
+
+
+def _off(site: Site, call: ast.Call) -> bool:
+    """Whether autograd is off at the call, or inside what it runs."""
+    if _off_in(site, site.function, call):
+        return True
+    klass = site.value(call.func).klass
+    forward = site.project.method(klass, "forward") if klass is not None else None
+    return forward is not None and site.analysis.context.function_off(forward)
+
+
+def _off_in(site: Site, function: Function, node: ast.AST) -> bool:
+    return site.analysis.context.grad_off(function, node)
+
+
+def _trained_between(site: Site, model: list[str], first: ast.Call, last: ast.Call) -> bool:
+    return any(
+        first.lineno < call.lineno < last.lineno
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "train"
+        and chain(call.func.value) == model
+        for call in site.flow.calls
+    )
+
+
+# Results that are detached everywhere
+
+
+def _dropped(site: Site) -> ast.expr:
+    """The expression whose graph is dropped at the place."""
+    target = site.target
+    if isinstance(target, ast.Attribute):
+        return target.value
+    assert isinstance(target, ast.Call)
+    if site.name == "torch.argmax()":
+        return site.argument("input", 0) or target
+    assert isinstance(target.func, ast.Attribute)
+    return target.func.value
+
+
+def _unused(site: Site) -> Iterator[Finding]:
+    if site.grad_off or not (site.hot or site.warm) or _evaluates(site):
+        return
+    for call in _sources(site):
+        if site.flow.loops(call) and not _off(site, call) and not _frozen(site, call) and _goes_nowhere(site, call, 0):
+            yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
+
+
+def _evaluates(site: Site) -> bool:
+    """Whether the function calls `model.eval()`, which tells more of it."""
+    return any(isinstance(c.func, ast.Attribute) and c.func.attr == "eval" and not c.args for c in site.flow.calls)
+
+
+def _frozen(site: Site, call: ast.Call) -> bool:
+    """Whether the file freezes the parameters of the model that is called."""
+    name = re.escape((chain(call.func) or ["?"])[-1])
+    frozen = rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad"
+    return re.search(frozen, site.source.text) is not None
+
+
+def _sources(site: Site) -> Iterator[ast.Call]:
+    """The calls of models that the dropped value comes from: in the expression, or through one name."""
+    for node in ast.walk(_dropped(site)):
+        if isinstance(node, ast.Call) and _is_model(site, node):
+            yield node
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            for store in site.flow.stores.get(node.id, ()):
+                statement = site.flow.statement(store)
+                made = statement.value if isinstance(statement, ast.Assign) else None
+                if isinstance(made, ast.Call) and _is_model(site, made):
+                    yield made
+
+
+def _is_model(site: Site, call: ast.Call) -> bool:
+    called = site.value(call.func)
+    if called.kind == "module":
+        return not called.cls.endswith("Loss") and not _LOSS.search((chain(call.func) or [""])[-1])
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr in _NO_RUN:
+        return False
+    owner = site.value(func.value)
+    if owner.kind != "module" or owner.klass is None:
+        return False
+    method = site.project.method(owner.klass, func.attr)
+    return method is not None and not site.analysis.context.function_off(method) and "no_grad" not in _text(method)
+
+
+def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
+    """Whether everything that is made of the value loses its graph."""
+    child = node
+    for parent in site.flow.ancestors(node):
+        if isinstance(parent, ast.Attribute) and parent.attr in _SINKS:
+            return True
+        if isinstance(parent, ast.Compare):
+            return True
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            name = site.resolve(parent.func) or ""
+            if name in _SINK_CALLS:
+                return True
+            if (
+                not name.startswith("torch.")
+                and site.value(parent.func).kind != "module"
+                and not _is_method(site, parent)
+            ):
+                return False
+        if isinstance(parent, ast.Assign):
+            return depth < _DEPTH and all(_name_goes_nowhere(site, target, depth + 1) for target in parent.targets)
+        if isinstance(parent, ast.stmt | ast.Lambda | ast.comprehension):
+            return False
+        child = parent
+    return False
+
+
+def _is_method(site: Site, call: ast.Call) -> bool:
+    """A method of a tensor: `a.add(b)`."""
+    return isinstance(call.func, ast.Attribute) and site.value(call.func.value).kind == "tensor"
+
+
+def _name_goes_nowhere(site: Site, target: ast.expr, depth: int) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(_name_goes_nowhere(site, element, depth) for element in target.elts)
+    if not isinstance(target, ast.Name) or target.id in site.flow.globals:
+        return False
+    if any(target.id in inner.flow.loads for inner in site.function.nested.values()):
+        return False
+    if len({id(site.flow.statement(store)) for store in site.flow.stores[target.id]}) > 1 and depth > 1:
+        # The same name again and again (`x = layer(x)`): what is read where is not known.
+        return False
+    loads = site.flow.loads.get(target.id, ())
+    return all(site.value(load).kind in ("ndarray", "number") or _goes_nowhere(site, load, depth) for load in loads)
