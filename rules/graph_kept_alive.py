@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts.flow import Loop, contains
+from torchlint.rule import Finding, Site, chain, rule
+
+_SINKS = frozenset(("detach", "detach_", "item", "data", "numpy", "tolist", "shape", "size", "dtype", "device", "grad"))
+_BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
+
+
+@rule(
+    "TL502",
+    on={"augassign", "assign", ".append()"},
+    scope="hot",
+    fix="unsafe",
+    impact="high",
+    category="memory",
+    confirmed_by=("memory",),
+)
+def graph_kept_alive(site: Site) -> Iterator[Finding]:
+    """A loss is added up or collected across steps together with its graph.
+
+    ## What it does
+
+    Finds `total += loss`, `total = total + loss` and `losses.append(loss)` in a step loop that runs the backward pass of
+    that very `loss`, where `total` or `losses` outlives the step. The graph of such a loss is used up: what is kept of
+    it serves nobody.
+
+    ## Why is this slow?
+
+    A tensor with history refers to the nodes of its graph and all they hold. Each step adds one more: memory grows
+    until the program runs out of it, and the sum itself becomes a longer and longer graph.
+
+    ## When it does not matter
+
+    In a loop of a few steps. Sums that are back-propagated themselves are not reported.
+
+    ## Bad
+
+    ```python
+    total = 0.0
+    for x, y in batches:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss  # TL502
+    ```
+
+    ## Good
+
+    ```python
+    total = 0.0
+    for x, y in batches:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()  # ok
+    ```
+
+    ## Fix safety
+
+    Adds `.detach()`: the value is the same, without history. Unsafe: code that asks the sum for `requires_grad` or
+    `grad_fn`, or runs a backward pass on it in another function, sees the difference.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
+    """
+    hot = site.hot
+    if hot is None or hot.loop is None or hot.function is not site.function or site.grad_off:
+        return
+    kept = _kept(site)
+    if kept is None:
+        return
+    holder, stored = kept
+    loss = _history(site, stored, hot.loop)
+    if loss and _outlives(site, holder, hot.loop) and not _differentiated(site, holder):
+        yield site.finding(
+            f"`{site.short(holder)}` keeps the graph of `{loss}` of every step alive",
+            at=stored,
+            related=site.why_hot(),
+        )
+
+
+def _kept(site: Site) -> tuple[ast.expr, ast.expr] | None:
+    """What outlives the step, and the expression that it takes up."""
+    node = site.target
+    if isinstance(node, ast.AugAssign):
+        return (node.target, node.value) if isinstance(node.op, ast.Add) else None
+    if isinstance(node, ast.Call):
+        assert isinstance(node.func, ast.Attribute)
+        return (node.func.value, node.args[0]) if len(node.args) == 1 else None
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        value = node.value
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            target = chain(node.targets[0])
+            if target is not None and chain(value.left) == target:
+                return node.targets[0], value.right
+    return None
+
+
+def _history(site: Site, stored: ast.expr, loop: Loop) -> str:
+    """The name in the expression whose backward pass the loop runs, where the expression still carries its graph."""
+    for node in ast.walk(stored):
+        if not (isinstance(node, ast.Name) and _carries(site, node, stored)):
+            continue
+        if _backward_of(site, node.id, loop) and not _detached(site, node.id, loop):
+            return node.id
+    return ""
+
+
+def _carries(site: Site, name: ast.Name, stored: ast.expr) -> bool:
+    """Whether the graph gets from the name to the whole expression: arithmetic, functions of torch, methods of tensors."""
+    child: ast.AST = name
+    while child is not stored:
+        parent = site.flow.parents[child]
+        if isinstance(parent, ast.Attribute):
+            if parent.attr in _SINKS:
+                return False
+        elif isinstance(parent, ast.Call):
+            if child is not parent.func and not (site.resolve(parent.func) or "").startswith("torch."):
+                return False
+        elif not isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List):
+            return False
+        child = parent
+    value = site.value(name)
+    return value.kind == "tensor" and value.sure >= 2
+
+
+def _backward_of(site: Site, name: str, loop: Loop) -> bool:
+    """Whether the loop runs the backward pass of the name, once: its graph is gone afterwards."""
+    found = False
+    for call in site.flow.calls:
+        if not (isinstance(call.func, ast.Attribute) and contains(loop, call)):
+            continue
+        if any(keyword.arg in ("retain_graph", "create_graph") for keyword in call.keywords):
+            return False
+        if call.func.attr == "backward" and isinstance(call.func.value, ast.Name) and call.func.value.id == name:
+            found = True
+        elif call.func.attr in ("backward", "manual_backward", "scale") and call.args:
+            found = found or (isinstance(call.args[0], ast.Name) and call.args[0].id == name)
+    return found
+
+
+def _detached(site: Site, name: str, loop: Loop) -> bool:
+    """Whether the name is rebound to something without history on the way."""
+    for store in site.flow.stores.get(name, ()):
+        statement = site.flow.statement(store)
+        value = getattr(statement, "value", None)
+        if not contains(loop, store) or not isinstance(value, ast.expr):
+            continue
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SINKS:
+            return True
+        if isinstance(value, ast.Call) and site.resolve(value.func) == "float":
+            return True
+        # `loss = reduced(loss)`: what comes back need not have a graph.
+        made_of = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(value))
+        if made_of and not isinstance(value, ast.BinOp) and not _is_method_of(value, name):
+            return True
+    return False
+
+
+def _is_method_of(value: ast.expr, name: str) -> bool:
+    func = value.func if isinstance(value, ast.Call) else None
+    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == name
+
+
+def _outlives(site: Site, holder: ast.expr, loop: Loop) -> bool:
+    """Whether what holds the value was there before the step and is there after it."""
+    root = holder
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    for store in site.flow.stores.get(root.id, ()):
+        statement = site.flow.statement(store)
+        if not contains(loop, store) or isinstance(statement, ast.AugAssign) or _adds_to(statement, root.id):
+            continue
+        if (
+            site.flow.loops(store)[:1] == [loop]
+            and site.analysis.steps.guarded(site.function, store, loop) == "throttled"
+        ):
+            continue  # `if step % 100 == 0: total = 0.0`
+        return False
+    return True
+
+
+def _adds_to(statement: ast.stmt, name: str) -> bool:
+    """`total = total + ...`"""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name) and value.left.id == name
+
+
+def _differentiated(site: Site, holder: ast.expr) -> bool:
+    """Whether the function runs a backward pass on what it holds, or hands it to something that might."""
+    root = holder
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    assert isinstance(root, ast.Name)
+    if root.id == "self":
+        return isinstance(holder, ast.Attribute) and f"{site.text(holder)}.backward".encode() in site.source.data
+    for load in site.flow.loads.get(root.id, ()):
+        child: ast.AST = load
+        for parent in site.flow.ancestors(load):
+            if isinstance(parent, ast.Attribute) and parent.attr in _BACKWARDS:
+                return True
+            if isinstance(parent, ast.Call) and child is not parent.func:
+                last = (chain(parent.func) or [""])[-1]
+                if last in _BACKWARDS:
+                    return True
+            if isinstance(parent, ast.Assign) and _becomes_loss(site, parent):
+                return True
+            if isinstance(parent, ast.stmt):
+                break
+            child = parent
+    return False
+
+
+def _becomes_loss(site: Site, statement: ast.Assign) -> bool:
+    """`loss = torch.stack(losses).mean()` and then `loss.backward()`."""
+    for target in statement.targets:
+        for name in ast.walk(target):
+            if isinstance(name, ast.Name):
+                for load in site.flow.loads.get(name.id, ()):
+                    parent = site.flow.parents[load]
+                    if isinstance(parent, ast.Attribute) and parent.attr in _BACKWARDS:
+                        return True
+                    if isinstance(parent, ast.Call) and (chain(parent.func) or [""])[-1] in _BACKWARDS:
+                        return True
+    return False
