@@ -14,7 +14,7 @@ from torchlint.rule import Finding, Site, rule
     impact="medium",
     category="sync",
     principle=("async",),
-    confirmed_by=("sync",),
+    confirmed_by=("sync", "d2h"),
 )
 def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     """A device tensor is copied to host memory on every step.

@@ -18,7 +18,7 @@ _STACK = 3
     impact="high",
     category="sync",
     principle=("async",),
-    confirmed_by=("sync",),
+    confirmed_by=("sync", "d2h"),
 )
 def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     """A tensor of the device is read back to Python on every step.

@@ -15,7 +15,7 @@ from torchlint.rule import Finding, Severity, Site, rule
     impact="high",
     category="sync",
     principle=("vectorisation", "batching", "async"),
-    confirmed_by=("sync",),
+    confirmed_by=("sync", "d2h"),
 )
 def per_element_host_read(site: Site) -> Iterator[Finding]:
     """Device tensors are read back one by one where one read would do.

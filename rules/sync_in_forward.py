@@ -23,7 +23,7 @@ _TRACERS = frozenset(("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_
     impact="medium",
     category="sync",
     principle=("async",),
-    confirmed_by=("sync",),
+    confirmed_by=("sync", "d2h"),
 )
 def sync_in_forward(site: Site) -> Iterator[Finding]:
     """The forward pass of a module reads a device tensor on the host.

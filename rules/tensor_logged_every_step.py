@@ -19,7 +19,7 @@ logging.error logging.critical logging.exception"""
     impact="high",
     category="sync",
     principle=("async",),
-    confirmed_by=("sync",),
+    confirmed_by=("sync", "d2h"),
 )
 def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     """A device tensor is printed or logged on every step.
