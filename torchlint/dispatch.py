@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from .facts import names
-from .facts.module import Function
+from .facts.module import Class, Function, Module
 from .project import Project
 from .rule import Rule
 
@@ -122,7 +122,17 @@ class Dispatch:
         found = [asked for asked in calls if asked[0] == wanted]
         if name.rpartition(".")[2] != last:  # the project gives it out under another name
             found += [asked for asked in self._calls.get(name.rpartition(".")[2], ()) if asked[0] == wanted]
+        if methods and self._of_object(function, func):
+            found += methods
         return [*found, *self._members.get(name.rpartition(".")[0], ())]
+
+    def _of_object(self, function: Function, func: ast.expr) -> bool:
+        """Whether a method's object was imported by name: `from utils import LOGGER`."""
+        parts = names.chain(func)
+        origin = names.imported(function, parts[0]) if parts is not None else None
+        if origin is None or "." not in origin or origin.startswith(("torch.", "numpy.")):
+            return False
+        return not isinstance(self.project.definition(origin, function.module), Module | Class)
 
     def _used(self, function: Function, node: ast.Attribute | ast.Name, word: str) -> Iterable[Asked]:
         if not self._uses or isinstance(function.flow.parents.get(node), ast.Attribute):
