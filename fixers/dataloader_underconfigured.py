@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint.rule import Finding, Fix, Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+else:
+    from torchlint.lazy import lazy
+
+    cst = lazy("libcst")
+
+_OPTIONS = {
+    "no `num_workers`": "num_workers=4",
+    "no `pin_memory": "pin_memory=True",
+    "no `persistent_workers": "persistent_workers=True",
+}
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    node = site.node
+    assert isinstance(node, cst.Call)
+    added = [option for words, option in _OPTIONS.items() if words in finding.message]
+    if not added or any(option.partition("=")[0] in _given(node) for option in added):
+        return None
+    edit = site.tree.add_argument(node, ", ".join(added))
+    if edit is None:
+        return None
+    return Fix("Configure the loader", (edit,), "suggestion", "measure which number of workers is best")
+
+
+def _given(node: cst.Call) -> frozenset[str]:
+    return frozenset(arg.keyword.value for arg in node.args if arg.keyword is not None)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, Value, chain, rule
+
+_IN_MEMORY = ("TensorDataset", "ArrayDataset")
+
+
+@rule(
+    "TL401",
+    on={"torch.utils.data.DataLoader()"},
+    set="opt-in",
+    severity="info",
+    fix="suggestion",
+    impact="high",
+    category="data",
+    principle=("pipeline",),
+)
+def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
+    """A `DataLoader` works in the training process, into memory that is not pinned, or forks anew in each epoch.
+
+    ## What it does
+
+    Finds `DataLoader(...)` without `num_workers`, without `pin_memory=True` in programs that use an accelerator, and
+    with workers but without `persistent_workers=True` where an epoch loop iterates over it again and again. One finding
+    says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
+
+    ## Why is this slow?
+
+    With `num_workers=0` the training loop itself reads and decodes the next batch while the device waits. A batch that
+    is not pinned is copied through a staging buffer, and `non_blocking=True` has no effect on it. Without
+    `persistent_workers` each epoch starts the processes anew, imports and all.
+
+    ## When it does not matter
+
+    Data that is in memory already (a `TensorDataset`, a list) gains nothing from workers and is not reported for them.
+    How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
+    needs an `if __name__ == "__main__"` guard. This is why the rule is opt-in.
+
+    ## Bad
+
+    ```python
+    dataset = torchvision.datasets.ImageFolder('images')
+    loader = torch.utils.data.DataLoader(dataset, batch_size=64, shuffle=True)  # TL401
+    ```
+
+    ## Good
+
+    ```python
+    dataset = torchvision.datasets.ImageFolder('images')
+    loader = torch.utils.data.DataLoader(  # ok
+        dataset, batch_size=64, shuffle=True, num_workers=8, pin_memory=True, persistent_workers=True
+    )
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/data.html
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    """
+    if site.role in ("test", "benchmark") or "jax" in site.module.imports.values():
+        return
+    missing = list(_missing(site))
+    if missing:
+        yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}")
+
+
+def _missing(site: Site) -> Iterator[str]:
+    workers = _option(site, "num_workers", 5)
+    if workers is None and not _in_memory(site):
+        yield "no `num_workers`"
+    elif workers is not None and _is(workers, 0) and not _in_memory(site):
+        yield "`num_workers=0`"
+    pinned = _option(site, "pin_memory", 7)
+    if site.accelerator and (pinned is None or _is(pinned, False)):
+        yield "no `pin_memory=True`"
+    several = workers is not None and isinstance(workers.const, int) and workers.const > 0
+    kept = _option(site, "persistent_workers", -1)
+    if several and (kept is None or _is(kept, False)) and _in_epochs(site):
+        yield "no `persistent_workers=True`"
+
+
+def _option(site: Site, name: str, position: int) -> Value | None:
+    """What the call gives for an option: UNKNOWN where it may be hidden in `**kwargs`, None where it is not given."""
+    given = site.argument(name, position)
+    if given is not None:
+        return site.value(given)
+    unclear = any(isinstance(argument, ast.Starred) for argument in site.call.args)
+    for keyword in site.call.keywords:
+        if keyword.arg is None:
+            keys = site.value(keyword.value).keys
+            if keys is not None and name in keys:
+                return keys[name]
+            unclear = unclear or not keys
+    return Value() if unclear else None
+
+
+def _is(value: Value, literal: object) -> bool:
+    return type(value.const) is type(literal) and value.const == literal
+
+
+def _in_memory(site: Site) -> bool:
+    """Whether the dataset holds its samples, or reads them in a way of its own."""
+    given = site.argument("dataset", 0)
+    if given is None:
+        return True
+    dataset = site.value(given)
+    if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.cls.endswith(_IN_MEMORY):
+        return True
+    bases = dataset.klass.node.bases if dataset.klass is not None else []
+    return any((chain(base) or [""])[-1] == "IterableDataset" for base in bases)
+
+
+def _in_epochs(site: Site) -> bool:
+    """Whether a loop inside a loop of the same function iterates over the loader."""
+    statement = site.statement
+    if not isinstance(statement, ast.Assign):
+        return False
+    names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    for node in site.flow.nodes:
+        if isinstance(node, ast.For) and site.flow.loops(node):
+            read = {part.id for part in ast.walk(node.iter) if isinstance(part, ast.Name)}
+            if names & read:
+                return True
+    return False
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
