@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rule import Edit, Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    target = site.target
+    cloned = target.value if isinstance(target, ast.Attribute) else site.call.func.value  # type: ignore[attr-defined]
+    assert isinstance(cloned, ast.Call) and isinstance(cloned.func, ast.Attribute)
+    owner = cloned.func.value
+    offset, data = site.source.offset, site.source.data
+    method = offset(cloned.func.end_lineno or 0, cloned.func.end_col_offset or 0) - len("clone")
+    end = offset(cloned.end_lineno or 0, cloned.end_col_offset or 0)
+    last = offset(target.end_lineno or 0, target.end_col_offset or 0)  # type: ignore[attr-defined]
+    if b"#" in data[method:last]:
+        return None
+    clone = data[method:end]
+    sure = site.value(owner).is_tensor
+    edit = Edit(method, last, b"detach()." + clone)
+    return Fix(
+        "Detach before cloning",
+        (edit,),
+        "safe" if sure else "unsafe",
+        "" if sure else "a class of another library may give these methods another meaning",
+    )

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+
+@rule("TL507", on={".detach()", ".data"}, severity="info", fix="safe", impact="low", category="memory")
+def clone_before_detach(site: Site) -> Iterator[Finding]:
+    """A tensor is cloned with its graph, only to be detached.
+
+    ## What it does
+
+    Finds `x.clone().detach()` and `x.clone().data`.
+
+    ## Why is this slow?
+
+    `clone()` of a tensor that requires a gradient records a node, which the next call throws away. In the other order
+    nothing is recorded.
+
+    ## When it does not matter
+
+    It is a few microseconds of the host a call. Where autograd is off nothing is recorded, and nothing is reported.
+
+    ## Bad
+
+    ```python
+    def snapshot(x: torch.Tensor):
+        return x.clone().detach()  # TL507
+    ```
+
+    ## Good
+
+    ```python
+    def snapshot(x: torch.Tensor):
+        return x.detach().clone()  # ok
+    ```
+
+    ## Fix safety
+
+    Swaps the calls: the same values, dtype, device and strides, and no memory shared with `x`, in both orders. Unsafe
+    where it is not proven that the object is a tensor: a class of another library may have both methods.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.clone.html
+    """
+    cloned = site.target.value if isinstance(site.target, ast.Attribute) else _receiver(site)
+    if not (isinstance(cloned, ast.Call) and isinstance(cloned.func, ast.Attribute) and cloned.func.attr == "clone"):
+        return
+    if isinstance(site.target, ast.Attribute) and not isinstance(site.target.ctx, ast.Load):
+        return
+    owner = site.value(cloned.func.value)
+    if cloned.args or owner.kind not in ("tensor", "unknown") or owner.boolean or owner.integer:
+        return
+    if owner.kind == "unknown" and site.resolve(cloned.func) is not None:
+        return
+    if not site.grad_off:
+        yield site.finding(f"`{site.short()}` records a node for autograd and drops it: detach first")
+
+
+def _receiver(site: Site) -> ast.expr | None:
+    call = site.call
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.value if not (call.args or call.keywords) else None

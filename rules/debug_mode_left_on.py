@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_VARIABLES = {
+    "CUDA_LAUNCH_BLOCKING": ("1", "the host waits for every kernel"),
+    "HIP_LAUNCH_BLOCKING": ("1", "the host waits for every kernel"),
+    "TRITON_INTERPRET": ("1", "Triton kernels run in the Python interpreter"),
+    "TORCH_DISTRIBUTED_DEBUG": ("DETAIL", "every collective is checked across all processes"),
+    "PYTORCH_NO_CUDA_MEMORY_CACHING": ("1", "every allocation asks the driver, and waits"),
+}
+_CALLS = {
+    "torch.autograd.set_detect_anomaly": "every operation records a stack, and every gradient is searched for NaN",
+    "torch.autograd.anomaly_mode.set_detect_anomaly": "every operation records a stack, and every gradient is searched for NaN",
+    "torch.autograd.detect_anomaly": "every operation records a stack, and every gradient is searched for NaN",
+    "torch.autograd.anomaly_mode.detect_anomaly": "every operation records a stack, and every gradient is searched for NaN",
+    "torch.cuda.set_sync_debug_mode": "every wait for the device prints a warning",
+    "torch.autograd.profiler.emit_nvtx": "every operation is annotated",
+    "torch.autograd.profiler.emit_itt": "every operation is annotated",
+}
+_ON_PURPOSE = re.compile(r"determin|debug|seed|reproduc|profil|trace|detect|anomal|check", re.IGNORECASE)
+
+
+@rule(
+    "TL504",
+    on={*(f"{name}()" for name in _CALLS), "os.environ", "os.environ.setdefault()", "os.putenv()"},
+    fix="suggestion",
+    impact="high",
+    category="memory",
+)
+def debug_mode_left_on(site: Site) -> Iterator[Finding]:
+    """A switch for debugging is on for the whole run.
+
+    ## What it does
+
+    Finds `set_detect_anomaly(True)`, `detect_anomaly()`, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
+    environment variables `CUDA_LAUNCH_BLOCKING=1`, `TRITON_INTERPRET=1`, `TORCH_DISTRIBUTED_DEBUG=DETAIL` and
+    `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, where no condition stands around them.
+
+    ## Why is this slow?
+
+    Anomaly detection formats a stack for each operation of the forward pass and reads back each gradient; blocking
+    launches take away all overlap of host and device. These cost integer factors, on every step.
+
+    ## When it does not matter
+
+    While debugging. Behind a flag, in tests, in helpers for determinism or debugging, and where the switch is turned off
+    again nothing is reported. `TORCH_SHOW_CPP_STACKTRACES` costs only where something raises, and is not reported.
+
+    ## Bad
+
+    ```python
+    torch.autograd.set_detect_anomaly(True)  # TL504
+    ```
+
+    ## Good
+
+    ```python
+    torch.autograd.set_detect_anomaly(args.debug)  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis
+    - https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution
+    """
+    if site.role != "script" and site.role != "library":
+        return
+    found = _environment(site) if site.name.startswith("os.") else _call(site)
+    if found is None or _conditional(site) or _ON_PURPOSE.search(site.function.name):
+        return
+    what, cost = found
+    yield site.finding(f"{what} is on for the whole run: {cost}")
+
+
+def _call(site: Site) -> tuple[str, str] | None:
+    name = site.name.removesuffix("()")
+    last = name.rpartition(".")[2]
+    given = site.argument("mode", 0) or site.argument("debug_mode") or site.argument("enabled")
+    if last in ("set_detect_anomaly", "set_sync_debug_mode"):
+        value = given.value if isinstance(given, ast.Constant) else None
+        if value in (None, False, 0, "default") or _turned_off(site, last):
+            return None
+    elif last.startswith("emit") and given is not None:
+        return None
+    return f"`{site.short()}`", _CALLS[name]
+
+
+def _turned_off(site: Site, last: str) -> bool:
+    """Whether the file calls the switch again, with another argument."""
+    return len(re.findall(rf"{last}\s*\(", site.source.text)) > 1
+
+
+def _environment(site: Site) -> tuple[str, str] | None:
+    """The variable that is set and what it costs, where it is one of the table's."""
+    if site.name == "os.environ":
+        subscript = site.flow.parents.get(site.target)
+        statement = site.flow.parents.get(subscript) if subscript is not None else None
+        if not (isinstance(subscript, ast.Subscript) and isinstance(statement, ast.Assign)):
+            return None
+        if subscript not in statement.targets:
+            return None
+        key, value = subscript.slice, statement.value
+    else:
+        if len(site.call.args) != 2:
+            return None
+        key, value = site.call.args
+    if not (isinstance(key, ast.Constant) and isinstance(value, ast.Constant)):
+        return None
+    bad, cost = _VARIABLES.get(str(key.value), ("", ""))
+    return (f"`{key.value}={value.value}`", cost) if bad and str(value.value) == bad else None
+
+
+def _conditional(site: Site) -> bool:
+    """Whether a condition other than `__name__ == "__main__"` stands around the place."""
+    return any("__name__" not in ast.unparse(guard.test) for guard in site.flow.guards(site.target))

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL506",
+    on={".require_grad", ".required_grad", ".requires_grads", ".requires_grad_"},
+    severity="error",
+    fix="unsafe",
+    impact="medium",
+    category="memory",
+)
+def requires_grad_typo(site: Site) -> Iterator[Finding]:
+    """An assignment to a misspelled `requires_grad` freezes nothing.
+
+    ## What it does
+
+    Finds assignments to `require_grad`, `required_grad`, `requires_grads` and to the method `requires_grad_`.
+
+    ## Why is this slow?
+
+    Python adds the attribute without a word and the parameter stays trainable: its gradient is computed, kept, reduced
+    across processes and applied by the optimizer, although the author meant it to be frozen.
+
+    ## When it does not matter
+
+    Objects of classes that define such an attribute themselves are not reported.
+
+    ## Bad
+
+    ```python
+    for parameter in model.backbone.parameters():
+        parameter.require_grad = False  # TL506
+    ```
+
+    ## Good
+
+    ```python
+    for parameter in model.backbone.parameters():
+        parameter.requires_grad = False  # ok
+    ```
+
+    ## Fix safety
+
+    Renames the attribute. Unsafe only because it does what the author meant: from then on the parameters are frozen.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad.html
+    - https://github.com/meta-pytorch/torchfix (TOR002)
+    """
+    target = site.target
+    assert isinstance(target, ast.Attribute)
+    if not isinstance(target.ctx, ast.Store):
+        return
+    owner = site.value(target.value)
+    if owner.kind not in ("unknown", "tensor", "module") or (
+        isinstance(target.value, ast.Name) and target.value.id == "self"
+    ):
+        return
+    if owner.klass is not None and site.project.attribute(owner.klass, target.attr):
+        return
+    what = (
+        "replaces the method `requires_grad_`"
+        if target.attr == "requires_grad_"
+        else "sets an attribute that torch does not know"
+    )
+    yield site.finding(f"`{site.short()}` {what}: the tensor stays as it was")
