@@ -140,8 +140,8 @@ class _Run:
                     seen.add(function)
                     yield hot, function, None
             calls = Dispatch(hot.rules, self.project, only_calls=True)
-            for function, lines in self._sifted(paths, calls):
-                if function not in seen and _WARM.search(function.module.source.data) and _has_loop(function):
+            for function, lines in self._sifted([path for path in paths if self._may_be_warm(path)], calls, in_loops=True):
+                if function not in seen and _has_loop(function):
                     yield calls, function, lines
         if compiled:
             for function in self.analysis.regions.functions:
@@ -155,23 +155,33 @@ class _Run:
         source = self.project.source(path)
         return source is not None and (b"torch" in source.data or ACCELERATOR.search(source.data) is not None)
 
-    def _sifted(self, paths: Sequence[str], dispatch: Dispatch) -> Iterator[tuple[Function, Collection[int] | None]]:
+    def _may_be_warm(self, path: str) -> bool:
+        source = self.project.source(path)
+        return source is not None and _WARM.search(source.data) is not None
+
+    def _sifted(
+        self, paths: Sequence[str], dispatch: Dispatch, *, in_loops: bool = False
+    ) -> Iterator[tuple[Function, Collection[int] | None]]:
         """The functions that hold a word of the rules, and its lines; all functions, whole, with --no-sieve."""
         if not dispatch:
             return
-        sieve = Sieve(filter(searchable, dispatch.triggers)) if self.settings.sieve else None
+        sieve = Sieve(filter(searchable, dispatch.triggers), self.project.import_words) if self.settings.sieve else None
         if sieve is not None:
             for path in self.project.paths:
                 source = self.project.source(path)
                 if source is not None:
                     sieve.learn(source.data)
+            sieve.finish()
         for path in paths:
             source = self.project.source(path)
-            if source is None or (sieve is not None and not sieve.hit(source.data)):
+            if source is None or (sieve is not None and not sieve.hit(path, source.data)):
                 continue
             module = self.project.module(path)
             if module is not None:
-                yield from sieve.places(module) if sieve is not None else ((function, None) for function in module.functions)
+                if sieve is not None:
+                    yield from sieve.places(module, in_loops=in_loops)
+                else:
+                    yield from ((function, None) for function in module.functions)
 
     # One function
 

@@ -60,6 +60,7 @@ class Project:
         self._found: dict[tuple[str, str], str | None] = {}
         self._definitions: dict[tuple[str, str], Function | Class | Module | None] = {}
         self._canonical: dict[tuple[str, str], str] = {}
+        self._import_words: dict[str, frozenset[bytes]] = {}
         self._is_module: dict[Class, bool] = {}
 
     # Files
@@ -156,10 +157,6 @@ class Project:
         parts = name.split(".")
         if parts[0] in _OUTSIDE:
             return None
-        if name.startswith(f"{near.name}."):
-            found = self._member(near, name[len(near.name) + 1 :].split("."))
-            if found is not None:
-                return found
         for length in range(len(parts), 0, -1):
             path = self.find(".".join(parts[:length]), near)
             if path is None:
@@ -168,6 +165,9 @@ class Project:
             if module is None:
                 return None
             return self._member(module, parts[length:]) if length < len(parts) else module
+        # A module that no path leads to, such as a script, still knows its own names.
+        if name.startswith(f"{near.name}."):
+            return self._member(near, name[len(near.name) + 1 :].split("."))
         return None
 
     def _member(self, module: Module, rest: list[str]) -> Function | Class | Module | None:
@@ -179,8 +179,8 @@ class Project:
             return klass if len(rest) == 1 else self.method(klass, rest[1]) if len(rest) == 2 else None
         if first in module.imports:
             return self.definition(".".join([module.imports[first], *rest[1:]]), module)
-        for origin in module.stars:
-            found = self.definition(".".join([origin, *rest]), module)
+        for origin in module.stars if len(rest) == 1 else ():
+            found = self.definition(f"{origin}.{first}", module)
             if found is not None:
                 return found
         return None
@@ -511,13 +511,18 @@ class Project:
         source = self.source(path)
         return source.data if source is not None else b""
 
+    def import_words(self, path: str) -> frozenset[bytes]:
+        """The words of a file's import statements."""
+        if path not in self._import_words:
+            self._import_words[path] = frozenset(_WORD.findall(b" ".join(_IMPORT.findall(self._raw(path)))))
+        return self._import_words[path]
+
     @cached_property
     def _importers(self) -> dict[bytes, list[str]]:
         """The files by the words of their import statements."""
         found: dict[bytes, list[str]] = {}
         for path in self.paths:
-            words = set(_WORD.findall(b" ".join(_IMPORT.findall(self._raw(path)))))
-            for word in words:
+            for word in self.import_words(path):
                 found.setdefault(word, []).append(path)
         return found
 

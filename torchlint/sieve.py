@@ -7,87 +7,120 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from .facts.module import Function, Module
 
-_ALIAS = rb"\b(?:%s)[ \t]+as[ \t]+(\w+)"
+_IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+_ALIAS = re.compile(rb"\b(\w+)[ \t]+as[ \t]+(\w+)")
+_SPACE = r"[ \t\\\r\n]*"
+_LOOP = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:for|while)\b", re.MULTILINE)
+
+ImportWords = Callable[[str], frozenset[bytes]]
+"""The words of a file's import statements, by its path."""
 
 
 class Sieve:
-    """The search for the last words of what rules are shown: `.item()`, `torch.nn.DataParallel`, `.grad`."""
+    """The search for the last words of what rules are shown: `.item()`, `torch.nn.DataParallel`, `.grad`.
 
-    def __init__(self, wanted: Iterable[str]) -> None:
-        methods, attributes, names, homes = set(), set(), set(), set()
+    A name counts where it is an attribute of something imported (`nn.DataParallel`), or where the file imports it;
+    so the methods of the same name that everything has (`x.max()` for `torch.max()`) cost nothing.
+    """
+
+    def __init__(self, wanted: Iterable[str], imported: ImportWords) -> None:
+        self._imported = imported
+        methods, attributes, calls, uses, homes = set(), set(), set(), set(), set()
         for trigger in wanted:
             word = trigger.removesuffix("()").rpartition(".")[2]
-            if trigger.startswith(".") and trigger.endswith("()"):
-                methods.add(word)
-            elif trigger.startswith("."):
-                attributes.add(word)
+            if trigger.startswith("."):
+                (methods if trigger.endswith("()") else attributes).add(word.encode())
             elif word == "*":
-                homes.add(trigger.split(".")[-2])
-            elif trigger:
-                names.add(word)
-        parts = []
-        if methods:
-            parts.append(rf"\.[ \t\\\r\n]*({_trie(methods)})[ \t\\\r\n]*\(")
-        if attributes:
-            parts.append(rf"\.[ \t\\\r\n]*({_trie(attributes)})\b")
-        self._homes = [home.encode() for home in homes]
-        """Names of modules any member of which is wanted: where one is mentioned, it may be used on any line."""
-        self._names = names
-        self._parts = parts
-        self._regexes = [re.compile(part.encode()) for part in parts]
-        self._aliases: set[str] = set()
-        self._words = _words(names)
-        self._alias = re.compile(_ALIAS % "|".join(map(re.escape, sorted(names))).encode()) if names else None
+                homes.add(trigger.split(".")[-2].encode())
+            else:
+                (calls if trigger.endswith("()") else uses).add(word.encode())
+        self._homes = homes
+        """Names of modules any member of which is wanted: where one is imported, it may be used on any line."""
+        self._methods = methods
+        self._attributes = attributes
+        self._names = calls | uses
+        self._aliases: dict[bytes, set[bytes]] = {}
+        """Other names for what is wanted (`DataLoader as DL`), anywhere in the project."""
+        self._called = _after_dot(methods | calls, rf"{_SPACE}\(")
+        self._read = _after_dot(attributes | uses, r"\b")
 
     def learn(self, data: bytes) -> None:
-        """Note the other names that a file's imports give to what is wanted (`DataLoader as DL`)."""
-        if self._alias is not None and b" as " in data:
-            for match in self._alias.finditer(data):
-                alias = match.group(1).decode()
-                if alias not in self._names | self._aliases:
-                    self._aliases.add(alias)
-                    self._words = _words(self._names | self._aliases)
+        """Note the other names that a file's imports give to what is wanted."""
+        if b" as " in data:
+            for match in _ALIAS.finditer(data):
+                if match.group(1) in self._names:
+                    self._aliases.setdefault(match.group(2), set()).add(match.group(1))
 
-    def hit(self, data: bytes) -> bool:
-        """Whether the file holds any of the words."""
-        return any(regex.search(data) for regex in (*self._regexes, *self._words)) or self._at_home(data)
+    def finish(self) -> None:
+        """Take in what was learned: an alias is searched for like the name itself."""
+        if self._aliases:
+            known = set(self._aliases)
+            self._names |= known
+            self._called = _after_dot(self._methods | self._names, rf"{_SPACE}\(")
+            self._read = _after_dot(self._attributes | self._names, r"\b")
 
-    def _at_home(self, data: bytes) -> bool:
-        return any(home in data for home in self._homes)
-
-    def offsets(self, data: bytes) -> Iterator[int]:
+    def offsets(self, path: str, data: bytes) -> Iterator[int]:
         """Where the words stand."""
-        for regex in self._regexes:
-            for match in regex.finditer(data):
-                yield match.start(1)
-        for regex in self._words:
-            for match in regex.finditer(data):
-                yield match.start()
+        imported = self._imported(path)
+        for regex, free in ((self._called, self._methods), (self._read, self._attributes)):
+            if regex is not None:
+                for match in regex.finditer(data):
+                    if match.group(1) in free or _root(data, match.start()) in imported:
+                        yield match.start(1)
+        for word in self._names if b"import *" in data else self._names & imported:
+            position = data.find(word)
+            while position >= 0:
+                end = position + len(word)
+                if (position == 0 or data[position - 1] not in _IDENTIFIER) and (end == len(data) or data[end] not in _IDENTIFIER):
+                    yield position
+                position = data.find(word, end)
 
-    def places(self, module: Module) -> Iterator[tuple[Function, Collection[int] | None]]:
-        """The functions whose lines hold a word, in source order, with those lines; None for all lines."""
-        if self._at_home(module.source.data):
-            yield from ((function, None) for function in module.functions)
-            return
+    def hit(self, path: str, data: bytes) -> bool:
+        """Whether the file holds any of the words."""
+        return self._at_home(path) or next(self.offsets(path, data), None) is not None
+
+    def _at_home(self, path: str) -> bool:
+        return not self._homes.isdisjoint(self._imported(path))
+
+    def places(self, module: Module, *, in_loops: bool = False) -> Iterator[tuple[Function, Collection[int] | None]]:
+        """The functions whose lines hold a word, in source order, with those lines; None for all lines.
+
+        `in_loops` leaves out functions without a loop statement.
+        """
+        data = module.source.data
         starts = module.source.lines
-        found: dict[Function, set[int]] = {}
-        for line in sorted({bisect_right(starts, offset) for offset in self.offsets(module.source.data)}):
-            found.setdefault(module.function_at(line), set()).add(line)
-        for function in list(found):
-            # A decorator, default or base of a nested definition belongs to the function around it.
-            outer = function.parent
-            if outer is not None:
-                found.setdefault(outer, set()).update(found[function])
-        yield from found.items()
+        if self._at_home(module.path):
+            found: dict[Function, set[int] | None] = dict.fromkeys(module.functions)
+        else:
+            found = {}
+            for line in sorted({bisect_right(starts, offset) for offset in self.offsets(module.path, data)}):
+                function: Function | None = module.function_at(line)
+                # A decorator, default or base of a nested definition belongs to the function around it.
+                while function is not None:
+                    lines = found.setdefault(function, set())
+                    assert lines is not None
+                    lines.add(line)
+                    function = function.parent if line <= function.header_line else None
+        for function, lines in found.items():
+            if not in_loops or _LOOP.search(data, starts[function.first_line - 1], starts[min(function.last_line, len(starts) - 1)]):
+                yield function, lines
 
 
-def _words(names: set[str]) -> list[re.Pattern[bytes]]:
-    # A word boundary in front of a trie makes it slow; behind the first letters it costs nothing.
-    return [re.compile(rf"{_trie(names)}\b".encode())] if names else []
+def _after_dot(words: set[bytes], ending: str) -> re.Pattern[bytes] | None:
+    # The literal dot in front lets the engine skip to it; a word boundary there would try each letter.
+    return re.compile(rf"\.{_SPACE}({_trie(word.decode() for word in words)}){ending}".encode()) if words else None
+
+
+def _root(data: bytes, dot: int) -> bytes:
+    """The name that an attribute chain begins with, read backwards from one of its dots; b"" for other expressions."""
+    start = dot
+    while start > 0 and (data[start - 1] in _IDENTIFIER or data[start - 1] == 46):
+        start -= 1
+    return data[start:dot].partition(b".")[0]
 
 
 def _trie(words: Iterable[str]) -> str:

@@ -60,6 +60,26 @@ class Function:
         arguments = self.node.args
         return (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
 
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Names that are the function's own: parameters, what it assigns and defines; imports are not among them."""
+        parents = self.flow.parents
+        names: set[str] = set()
+        apart: set[ast.AST] = set()  # the bodies of classes, whose names are the class's
+        for node in self.flow.nodes:
+            parent = parents[node]
+            if parent in apart or (isinstance(parent, ast.ClassDef) and node in parent.body):
+                apart.add(node)
+            elif isinstance(node, ast.Name):
+                if not isinstance(node.ctx, ast.Load):
+                    names.add(node.id)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names.add(node.name)
+        names -= self.flow.globals
+        if not isinstance(self.node, ast.Module):
+            names |= {p.arg for p in (*self.parameters, self.node.args.vararg, self.node.args.kwarg) if p is not None}
+        return frozenset(names)
+
     @property
     def decorators(self) -> list[ast.expr]:
         return [] if isinstance(self.node, ast.Module) else self.node.decorator_list
@@ -83,6 +103,17 @@ class Function:
     @property
     def first_line(self) -> int:
         return 1 if isinstance(self.node, ast.Module) else self.node.lineno
+
+    @property
+    def last_line(self) -> int:
+        if isinstance(self.node, ast.Module):
+            return max((statement.end_lineno or 0 for statement in self.node.body), default=1)
+        return self.node.end_lineno or self.node.lineno
+
+    @property
+    def header_line(self) -> int:
+        """The last line before the body: decorators, defaults and annotations stand above it."""
+        return 0 if isinstance(self.node, ast.Module) else self.node.body[0].lineno
 
     def is_generator(self) -> bool:
         return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in self.flow.nodes)
