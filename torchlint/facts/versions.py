@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
-_NAMED = re.compile(r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:GE|VERSION_AT_LEAST)_(\d+)_(\d+)$", re.I)
+_NAMED = re.compile(r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:(?:GE|VERSION_AT_LEAST)_)?(\d+)_(\d+)$", re.I)
 
 _ASKING = re.compile(rb"version|_at_least|_gt?e|_greater_or_equal")
 """What a file that asks for the version of torch holds in any case."""
@@ -57,7 +57,7 @@ def behind_probe(flow: Flow, node: ast.AST) -> bool:
 
 def _missing(kind: ast.expr | None) -> bool:
     parts = [kind] if not isinstance(kind, ast.Tuple) else list(kind.elts)
-    return any(isinstance(p, ast.Name) and p.id in ("ImportError", "ModuleNotFoundError", "AttributeError") for p in parts)
+    return any(isinstance(p, ast.Name) and p.id in ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError") for p in parts)
 
 
 def _condition(test: ast.expr, true: bool) -> Range | None:
