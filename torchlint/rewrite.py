@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .facts import names
+from .facts import names, syntax
+from .facts.deprecated_table import Entry
 from .finding import Edit, Finding
 from .site import Site
 
@@ -22,19 +23,20 @@ def spelled(site: Site, dotted: str) -> tuple[str, tuple[Edit, ...]] | None:
 
     `torch.amp.autocast` stays so after `import torch`, and is `th.amp.autocast` after `import torch as th`.
     """
-    root, _, rest = dotted.partition(".")
-    function = site.function
-    for local in (root, *_bound_to(site, root)):
-        if names.imported(function, local) == root and not _hidden(site, local):
-            return f"{local}.{rest}", ()
+    for local, origin in _modules(site, dotted):
+        if names.imported(site.function, local) == origin and not _hidden(site, local):
+            return f"{local}{dotted[len(origin) :]}", ()
+    root = dotted.partition(".")[0]
     if _bound_otherwise(site, root):
         return None
     return dotted, site.tree.add_import(f"import {root}")
 
 
-def _bound_to(site: Site, root: str) -> list[str]:
-    found = [name for name, origin in site.function.imports.items() if origin == root]
-    return found + [name for name, origin in site.module.imports.items() if origin == root]
+def _modules(site: Site, dotted: str) -> list[tuple[str, str]]:
+    """The imports in sight whose module holds the name, the innermost module first."""
+    imports = {**site.module.imports, **site.function.imports}
+    found = [(local, origin) for local, origin in imports.items() if dotted.startswith(f"{origin}.")]
+    return sorted(found, key=lambda pair: (-len(pair[1]), pair[0] != pair[1]))
 
 
 def _hidden(site: Site, name: str) -> bool:
@@ -123,3 +125,38 @@ def line_after(site: Site, code: str, statement: ast.stmt | None = None) -> Edit
 def _margin(site: Site, statement: ast.stmt) -> str:
     line = site.source.line_text(statement.lineno)
     return line[: len(line) - len(line.lstrip())]
+
+
+def substituted(site: Site, entry: Entry) -> tuple[Edit, ...] | None:
+    """The edits that put the name that took over in place of a deprecated one; None where the arguments mean something else."""
+    target = site.target
+    spelling = spelled(site, entry.rename.removesuffix("()")) if entry.rename else None
+    if spelling is None or not isinstance(target, ast.expr):
+        return None
+    code, imports = spelling
+    call = syntax.called(site.flow, target)
+    if entry.attribute:
+        code += "()" * entry.rename.endswith("()")
+    elif call is None:
+        return None
+    replaced = site.tree.replace(site.cst(target), code)
+    arguments = _arguments(site, call, entry) if call is not None else ()
+    return (replaced, *arguments, *imports) if arguments is not None else None
+
+
+def _arguments(site: Site, call: ast.Call, entry: Entry) -> tuple[Edit, ...] | None:
+    spread = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+    limited = entry.positional < 99 or entry.refused
+    if limited and (spread or len(call.args) > entry.positional or any(k.arg in entry.refused for k in call.keywords)):
+        return None
+    node = call_node(site, call)
+    edits: list[Edit | None] = []
+    if entry.first:
+        given = [*call.args, *call.keywords]
+        edits.append(
+            site.tree.insert_before(site.cst(given[0]), f"{entry.first}, ") if given else site.tree.add_argument(node, entry.first)
+        )
+    if entry.extra:
+        edits.append(site.tree.add_argument(node, entry.extra))
+    made = tuple(edit for edit in edits if edit is not None)
+    return made if len(made) == len(edits) else None

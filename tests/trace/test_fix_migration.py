@@ -31,6 +31,7 @@ def run(code: str, folder: Path) -> tuple[Any, set[str]]:
     program = folder / "program.py"
     program.write_text(code)
     torch.manual_seed(0)
+    torch.set_warn_always(True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = runpy.run_path(str(program))["result"]
@@ -98,7 +99,52 @@ result = x.grad
 ]
 
 
-@pytest.mark.parametrize(("rule", "code"), [("TL901", code) for code in AMP])
+DEPRECATED = [
+    """
+import torch
+import torch.nn.functional as F
+a = torch.randn(3, 3)
+x = torch.randn(1, 1, 4, 4)
+q, r = torch.qr(a)
+y, z = torch.meshgrid(a[0], a[1])
+result = [q, r, torch.cholesky(a @ a.T + torch.eye(3)), y, z, F.upsample(x, scale_factor=2),
+          F.upsample_nearest(x, None, 2), F.upsample_bilinear(x, scale_factor=2)]
+""",
+    """
+import torch as th
+from torch.nn import Hardtanh, init
+from torch.nn.utils import clip_grad_norm
+from torch.nn.utils.stateless import functional_call
+from functorch import vmap, grad
+layer = th.nn.Linear(3, 3)
+init.xavier_uniform(layer.weight, gain=2.0)
+init.constant(layer.bias, 0.5)
+layer(th.ones(2, 3)).sum().backward()
+norm = clip_grad_norm(layer.parameters(), max_norm=1.0)
+out = functional_call(layer, {"bias": th.zeros(3)}, th.ones(2, 3))
+clipped = Hardtanh(min_value=0.0, max_value=2.0)(th.arange(4.0))
+result = [layer.weight.grad, norm, out, vmap(lambda v: v * 2)(th.ones(3)), grad(lambda v: v.sin())(th.tensor(1.0)), clipped]
+""",
+    """
+import torch
+torch.set_autocast_gpu_dtype(torch.bfloat16)
+torch.set_autocast_cpu_dtype(torch.float16)
+result = [torch.get_autocast_gpu_dtype(), torch.get_autocast_cpu_dtype(), torch.is_autocast_cpu_enabled(),
+          torch.has_cuda, torch.has_mkldnn, torch.distributed.reduce_op.SUM]
+torch.set_autocast_gpu_dtype(torch.float16)
+torch.set_autocast_cpu_dtype(torch.bfloat16)
+""",
+    """
+import torch.nn.functional
+torch.manual_seed(3)
+x = torch.randn(8)
+result = torch.nn.functional.gumbel_softmax(x, tau=0.5, eps=1e-3)
+""",
+]
+PROGRAMS = [*(("TL901", code) for code in AMP), *(("TL903", code) for code in DEPRECATED)]
+
+
+@pytest.mark.parametrize(("rule", "code"), PROGRAMS)
 def test_safe_fix_keeps_the_result_and_ends_the_warning(rule: str, code: str, tmp_path: Path) -> None:
     before, warned = run(code, tmp_path)
 

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import syntax
+from torchlint.facts.deprecated_table import KEYWORDS, REMOVED
+from torchlint.rule import Finding, Range, Site, rule
+
+_KEYWORDS = {
+    name: gone
+    for name, keywords in KEYWORDS.items()
+    if (gone := {keyword: entry for keyword, entry in keywords.items() if entry.removed is not None})
+}
+
+
+@rule(
+    "TL902",
+    on={*REMOVED, *(f"{name}()" for name in _KEYWORDS)},
+    severity="error",
+    fix="unsafe",
+    category="migration",
+)
+def removed_api(site: Site) -> Iterator[Finding]:
+    """A function or an argument that torch does not have any more.
+
+    ## What it does
+
+    Looks names and arguments up in a table of what is gone: `torch.solve`, `torch.symeig`, `torch.rfft`,
+    `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and others.
+    It reports what is missing from a version of torch that the project allows.
+    A script of torchlint holds the table against the installed torch.
+
+    ## Why is this slow?
+
+    It does not run at all: `AttributeError`, `RuntimeError` or `TypeError`.
+
+    ## When it does not matter
+
+    In code for older versions of torch only; then say so in the project's requirements or in the option `target-torch`.
+    Behind `hasattr(torch, ...)`, a comparison of versions, or `try: ... except ImportError` nothing is reported.
+
+    ## Bad
+
+    ```python
+    values, vectors = torch.symeig(a, eigenvectors=True)  # TL902
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 30, verbose=True)  # TL902
+    ```
+
+    ## Good
+
+    ```python
+    values, vectors = torch.linalg.eigh(a)  # ok
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 30)  # ok
+    ```
+
+    ## Fix safety
+
+    Where another name takes the same arguments it is written instead, and `verbose` is left out.
+    All fixes are unsafe: a program that raised runs on, and with `verbose=True` nobody prints the rate.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/linalg.html
+    - https://github.com/pytorch/pytorch/pull/70988
+    - https://github.com/pytorch/pytorch/pull/147301
+    """
+    if site.shim:
+        return
+    if site.name.endswith("()"):
+        yield from _arguments(site, site.name.removesuffix("()"))
+        return
+    entry = REMOVED[site.name]
+    assert isinstance(site.target, ast.expr) and entry.removed is not None
+    if not _reached(site, entry.removed) or syntax.from_shim(site.function, site.target) or _probed(site):
+        return
+    call = syntax.called(site.flow, site.target)
+    yield site.finding(
+        f"`{site.text()}` is gone since torch {_version(entry.removed)}; use {entry.instead}",
+        at=call if call is not None else site.target,
+    )
+
+
+def _arguments(site: Site, name: str) -> Iterator[Finding]:
+    for given in site.call.keywords:
+        entry = _KEYWORDS[name].get(given.arg or "")
+        if entry is not None and entry.removed is not None and _reached(site, entry.removed):
+            yield site.finding(
+                f"`{site.text(site.call.func)}` does not take `{given.arg}` since torch {_version(entry.removed)}; "
+                f"use {entry.instead}",
+                at=given,
+            )
+
+
+def _reached(site: Site, removed: tuple[int, int]) -> bool:
+    """Whether the place is reached under a torch that does not have the name."""
+    return site.torch is not None and site.torch.intersects(Range(low=removed))
+
+
+def _probed(site: Site) -> bool:
+    """Whether the name is stored to, such as in a patch for old versions."""
+    return isinstance(getattr(site.target, "ctx", None), ast.Store | ast.Del)
+
+
+def _version(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
