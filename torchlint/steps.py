@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .facts import calls, guards, names
-from .facts.flow import Loop
+from .facts.flow import Guard, Loop
 from .facts.module import Function, Module
 from .project import CallSite, Project
 
@@ -202,7 +202,7 @@ class Steps:
             return "cold"
         found: guards.Meaning = ""
         for guard in flow.guards(node, loop):
-            if guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None):
+            if guard.block is not None and (flow.ends_in_exit(guard.block, leaves_function=loop is not None) or _once(guard)):
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             if meaning in ("throttled", "cold"):
@@ -273,6 +273,22 @@ def _mentions(module: Module) -> list[Function]:
     """The functions whose lines hold a word of a step."""
     lines = module.source.lines
     return list(dict.fromkeys(module.function_at(bisect_right(lines, m.start())) for m in TRIGGER.finditer(module.source.data)))
+
+
+def _once(guard: Guard) -> bool:
+    """`if first: ...; first = False`: a block that takes its own condition back."""
+    test, true = guard.test, guard.true
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, true = test.operand, not true
+    name = names.chain(test)
+    return name is not None and any(
+        isinstance(statement, ast.Assign)
+        and names.chain(statement.targets[0]) == name
+        and isinstance(statement.value, ast.Constant)
+        and statement.value.value is not None
+        and bool(statement.value.value) is not true
+        for statement in guard.block or ()
+    )
 
 
 def _only_iterates(loop: Loop, call: ast.Call) -> bool:
