@@ -26,8 +26,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory, in the
-    innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in
-    evaluation and generation loops. There is one finding a statement.
+    innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`; not the
+    builtins) in evaluation and generation loops. There is one finding a statement.
 
     A read in a logging call is TL104's, one that is repeated for each element is TL105's.
 

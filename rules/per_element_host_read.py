@@ -24,8 +24,8 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
 
     Finds `.item()`, `float(t)`, `int(t)` and `bool(t)` of device tensors that are repeated for each element: in a
     comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
-    in what they call, and (as `info`) in evaluation and generation loops, and elsewhere in loops over a tensor that
-    is proven to be on the device.
+    in what they call, and (`.item()` only, as `info`) in evaluation and generation loops, and elsewhere in loops
+    over a tensor that is proven to be on the device.
 
     ## Why is this slow?
 

@@ -78,7 +78,7 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     found = next(reads.tested(site, test), None) if test is not None else None
     if found is None or branch is None:
         return
-    place = Site(site.analysis, site.function, found, site.rule)
+    place = Site(site.analysis, site.function, found, site.rule, site.name)
     level = reads.severity(place)
     if level is None or (level == "info" and reads.decides(place, found)) or _first(site) is not branch:
         return

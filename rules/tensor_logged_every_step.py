@@ -28,7 +28,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
     Finds calls of `print`, of loggers, progress bars (`set_postfix`) and experiment trackers (`add_scalar`,
     `wandb.log`) that format or read a tensor in device memory: itself, in an f-string, `%` or `format`, in a
-    dictionary, or by `.item()`. In evaluation and generation loops it is an `info`.
+    dictionary, or by `.item()`. In evaluation and generation loops it is an `info` (`print` is not looked for
+    there).
 
     ## Why is this slow?
 

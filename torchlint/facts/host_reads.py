@@ -46,6 +46,7 @@ class Place(Protocol):
     """What is asked of a place (a Site)."""
 
     function: Function
+    name: str
 
     @property
     def flow(self) -> Flow: ...
@@ -320,8 +321,11 @@ def is_logged(place: Place, node: ast.expr) -> bool:
 
 
 def severity(place: Place) -> Literal["warning", "info"] | None:
-    """`warning` in step loops, `info` in evaluation and generation loops, None elsewhere and in tests."""
-    if place.role == "test":
+    """`warning` in step loops, `info` in evaluation and generation loops, None elsewhere and in tests.
+
+    Calls of builtins are searched for in step loops and what they call only.
+    """
+    if place.role == "test" or (place.hot is None and "." not in place.name):
         return None
     if place.hot is not None:
         return "warning"
