@@ -56,7 +56,11 @@ class Project:
         self._sources: dict[str, Source | None] = {}
         self._modules: dict[str, Module | None] = {}
         self._level = LEVELS
-        self._answers: dict[tuple[object, int], object] = {}
+        self._lowest = LEVELS
+        """The lowest level that the answer being worked out has come to; -1 where it wanted to go below 0."""
+        self._whole: dict[object, tuple[int, object]] = {}
+        """Answers that met no limit, with the levels they need."""
+        self._cut: dict[tuple[object, int], object] = {}
         self._found: dict[tuple[str, str], str | None] = {}
         self._definitions: dict[tuple[str, str], Function | Class | Module | None] = {}
         self._canonical: dict[tuple[str, str], str] = {}
@@ -218,17 +222,31 @@ class Project:
     # Values
 
     # Each answer is worked out for a level: what it asks of other functions is answered one level below, at level 0 not
-    # at all. So circles end, and no answer depends on what was asked before.
+    # at all. So circles end, and no answer depends on what was asked before. An answer that never met level 0 is the
+    # same for every level that leaves it as much room, and is worked out once.
 
     def _ask(self, key: object, compute: Callable[[], T]) -> T:
-        full = (key, self._level)
-        if full not in self._answers:
-            self._answers[full] = compute()
-        return self._answers[full]  # type: ignore[return-value]
+        level = self._level
+        kept = self._whole.get(key)
+        if kept is not None and kept[0] <= level:
+            self._lowest = min(self._lowest, level - kept[0])
+            return kept[1]  # type: ignore[return-value]
+        if (key, level) in self._cut:
+            self._lowest = -1
+            return self._cut[key, level]  # type: ignore[return-value]
+        before, self._lowest = self._lowest, level
+        answer = compute()
+        if self._lowest < 0:
+            self._cut[key, level] = answer
+        else:
+            self._whole[key] = (level - self._lowest, answer)
+        self._lowest = min(before, self._lowest)
+        return answer
 
     def evaluation(self, function: Function) -> Evaluation | None:
         """The values of a function; None where the question has led too far from where it was asked."""
         if self._level == 0:
+            self._lowest = -1
             return None
         self._level -= 1
         try:
