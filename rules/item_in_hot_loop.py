@@ -4,10 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.syntax import block
 from torchlint.rule import Finding, Site, rule
 
 _MATH = "sqrt exp log log2 log10 log1p floor ceil trunc fabs isnan isinf isfinite sin cos tanh pow"
 _STACK = 3
+"""So many reads of one block are worth stacking."""
 
 
 @rule(
@@ -29,7 +31,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`; not the
     builtins) in evaluation and generation loops. There is one finding a statement.
 
-    A read in a logging call is TL104's, one that is repeated for each element is TL105's.
+    Three or more reads in one block could be one, of the stacked values; the message says so. A read in a logging
+    call is TL104's, one that is repeated for each element is TL105's.
 
     ## Why is this slow?
 
@@ -94,12 +97,11 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     if found[0] is not site.call:
         return
     message = f"`{site.short()}` waits for the device {reads.how_often(site)}"
+    together = sum(len(reads.scalar_reads(site, near)) for near in block(site.flow, site.statement))
     if isinstance(site.statement, ast.AugAssign):
         message += ": keep the sum on the device and read it once"
+    elif together >= _STACK:
+        message += f", one of {together} reads in this block: `torch.stack(...).tolist()` is one"
     elif len(found) > 1:
-        message += f", and so does {_others(len(found) - 1)} of this statement"
+        message += ", and so does another read of this statement"
     yield site.finding(message, severity=level, related=site.why_hot())
-
-
-def _others(count: int) -> str:
-    return "another read" if count == 1 else f"each of {count} more reads"

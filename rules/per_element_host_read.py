@@ -86,4 +86,5 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
 
 def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
     """Once is enough where the tensor is proven to be on the device and is as long as it likes."""
-    return "info" if site.value(tensor).device == "accelerator" and site.loop() is not None else None
+    proven = site.value(tensor).device == "accelerator" and site.name == ".item()"
+    return "info" if proven and site.loop() is not None else None
