@@ -21,7 +21,8 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    It is a few microseconds of the host a call. Where autograd is off nothing is recorded, and nothing is reported.
+    It is a few microseconds of the host a call. Where autograd is off, and for `p.data`,
+    nothing is recorded; set-up code (`__init__`) runs once. None of these is reported.
 
     ## Bad
 
@@ -40,7 +41,7 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Swaps the calls: the same values, dtype, device and strides, and no memory shared with `x`, in both orders. Unsafe
-    where it is not proven that the object is a tensor: a class of another library may have both methods.
+    where only its use suggests that the object is a tensor: a class of another library may have both methods.
 
     ## References
 
@@ -51,13 +52,21 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
         return
     if isinstance(site.target, ast.Attribute) and not isinstance(site.target.ctx, ast.Load):
         return
-    owner = site.value(cloned.func.value)
-    if cloned.args or owner.kind not in ("tensor", "unknown") or owner.boolean or owner.integer:
+    owner = cloned.func.value
+    value = site.value(owner)
+    if cloned.args or not value.may_be_tensor or value.boolean or value.integer or _has_no_graph(owner):
         return
-    if owner.kind == "unknown" and site.resolve(cloned.func) is not None:
+    if site.function.name == "__init__" or site.role == "test":
         return
     if not site.grad_off:
         yield site.finding(f"`{site.short()}` records a node for autograd and drops it: detach first")
+
+
+def _has_no_graph(node: ast.expr) -> bool:
+    """`p.data.clone()`, `p.grad.clone()`: there is nothing to record."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return isinstance(node, ast.Attribute) and node.attr in ("data", "grad", "detach")
 
 
 def _receiver(site: Site) -> ast.expr | None:
