@@ -465,10 +465,10 @@ def measured(function: Callable[[torch.Tensor], object]) -> Answer:
     sink = Sink()
     with compile_recording(sink, virtual=False):
         _run(function, fullgraph=False)
-        breaks = list(sink.ids)
+        breaks, raised = list(sink.ids), list[str]()
         try:
-            _run(function, fullgraph=True)
-            raised = []
+            if breaks:
+                _run(function, fullgraph=True)
         except Exception as error:  # noqa: BLE001  whatever it is, it is the answer
             raised = [f"GB{number}" for number in dict.fromkeys(_URL.findall(str(error)))] or [type(error).__name__]
     return {"breaks": breaks, "fullgraph": raised}
