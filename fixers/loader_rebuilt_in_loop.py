@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rule import Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    """Hoist `iter(loader)` before the loop; where it ends the author has to say."""
+    loop = site.loop()
+    if site.name != "next()" or loop is None:
+        return None
+    inner = site.call.args[0]
+    taken = any(isinstance(node, ast.Name) and node.id == "batches" for node in site.flow.nodes)
+    if taken:
+        return None
+    before = f"batches = {site.text(inner)}\n" + " " * loop.col_offset
+    edits = (site.tree.insert_before(site.cst(loop), before), site.tree.replace(site.cst(inner), "batches"))
+    return Fix("Keep the iterator", edits, "suggestion", "start a new one where it is exhausted")

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_SHAPES = frozenset(("shape", "size", "device", "dtype", "config", "numel", "dim", "ndim", "training"))
+_FILLED = frozenset(
+    ("torch.ones", "torch.zeros", "torch.full", "torch.ones_like", "torch.zeros_like", "torch.full_like")
+)
+
+
+@rule(
+    "TL505",
+    on={"torch.tril()", "torch.triu()", "torch.tensor()", "torch.arange()"},
+    set="preview",
+    severity="info",
+    impact="medium",
+    category="memory",
+    principle=("locality",),
+    silenced_by=("REGION",),
+)
+def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
+    """A forward pass builds the same tensor again each time.
+
+    ## What it does
+
+    Finds in the `forward` of a module what depends on numbers, options and shapes alone: masks such as
+    `torch.tril(torch.ones(n, n))`, `torch.tensor([...])` of numbers, and frequencies such as
+    `base ** (torch.arange(0, dim, 2) / dim)`.
+
+    ## Why is this slow?
+
+    A mask takes an allocation of n times n and at least two kernels, for the same values as in the step before. Numbers
+    in a list are copied from the host, which waits.
+
+    ## When it does not matter
+
+    Under `torch.compile`, where the compiler folds it into the kernels that use it: compiled regions are not reported.
+    One `torch.arange` is one small kernel, and not reported by itself.
+
+    ## Bad
+
+    ```python
+    class Attention(torch.nn.Module):
+        def forward(self, x):
+            n = x.shape[1]
+            mask = torch.tril(torch.ones(n, n, device=x.device))  # TL505
+            return x @ mask
+    ```
+
+    ## Good
+
+    ```python
+    class Attention(torch.nn.Module):
+        def __init__(self, longest):
+            super().__init__()
+            self.register_buffer('mask', torch.tril(torch.ones(longest, longest)), persistent=False)  # ok
+
+        def forward(self, x):
+            n = x.shape[1]
+            return x @ self.mask[:n, :n]
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer
+    """
+    if not site.in_forward or site.region is not None or site.role == "test":
+        return
+    if site.name == "torch.tensor()":
+        built: ast.expr | None = site.call if _numbers(site) else None
+        what = "copies the same numbers from the host"
+    elif site.name == "torch.arange()":
+        built, what = _power(site), "is computed anew"
+    else:
+        given = site.argument("input", 0)
+        filled = isinstance(given, ast.Call) and site.resolve(given.func) in _FILLED
+        built, what = (site.call if filled else None), "is built anew"
+    if built is not None and _constant(site, built, set()):
+        yield site.finding(f"`{site.short(built)}` {what} in every forward pass", at=built)
+
+
+def _numbers(site: Site) -> bool:
+    given = site.argument("data", 0)
+    return isinstance(given, ast.List | ast.Tuple) and all(
+        isinstance(element, ast.Constant | ast.UnaryOp) for element in given.elts
+    )
+
+
+def _power(site: Site) -> ast.expr | None:
+    """`base ** (arange / dim)`: several kernels."""
+    for parent in site.flow.ancestors(site.target):
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow):
+            return parent
+        if isinstance(parent, ast.stmt):
+            return None
+    return None
+
+
+def _constant(site: Site, node: ast.expr, seen: set[str]) -> bool:
+    """Whether an expression is made of literals, options of the object, and shapes of tensors."""
+    for part in ast.walk(node):
+        if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load):
+            continue
+        value = site.value(part)
+        if value.kind in ("number", "device", "dtype", "size", "name", "str") or part.id in seen:
+            continue
+        parent = site.flow.parents[part]
+        if isinstance(parent, ast.Attribute) and parent.attr in _SHAPES:
+            continue
+        if part.id == "self" and isinstance(parent, ast.Attribute):
+            attribute = site.value(parent)
+            if attribute.kind in ("number", "device", "dtype") or (
+                attribute.kind == "unknown" and _is_option(site, parent)
+            ):
+                continue
+        return False
+    return True
+
+
+def _is_option(site: Site, node: ast.Attribute) -> bool:
+    """`self.size`, which no method but `__init__` assigns."""
+    klass = site.function.cls
+    stores = site.project.attribute_stores(klass).get(node.attr, []) if klass is not None else []
+    return bool(stores) and all(method.name == "__init__" for method, _ in stores)

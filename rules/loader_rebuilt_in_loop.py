@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL408",
+    on={"next()", "torch.utils.data.DataLoader()"},
+    scope="hot",
+    fix="suggestion",
+    impact="medium",
+    category="data",
+    principle=("pipeline",),
+)
+def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
+    """A loader starts anew inside the loop that reads it.
+
+    ## What it does
+
+    Finds `next(iter(loader))` in a step loop, `DataLoader(...)` in a step loop, and `DataLoader(...)` in the epoch loop
+    around one (info) where nothing that the loader is made of changes from epoch to epoch.
+
+    ## Why is this slow?
+
+    Each `iter()` starts the worker processes, shuffles, and fills the queue of prefetched batches; `next()` takes one
+    batch and the rest is thrown away. A new loader each epoch pays for the start of its workers in each.
+
+    ## When it does not matter
+
+    A first batch for a sanity check outside of loops. A loader whose dataset or size depends on the epoch has to be
+    made anew, as for the folds of a cross-validation: neither is reported.
+
+    ## Bad
+
+    ```python
+    loader = torch.utils.data.DataLoader(dataset, num_workers=4)
+    for step in range(1000):
+        x, y = next(iter(loader))  # TL408
+        model(x, y).backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    loader = torch.utils.data.DataLoader(dataset, num_workers=4)
+    batches = iter(loader)
+    for step in range(1000):
+        x, y = next(batches)  # ok
+        model(x, y).backward()
+        optimizer.step()
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading
+    """
+    if site.name == "next()":
+        if site.hot and _starts_loader(site):
+            message = f"`{site.short()}` starts the loader anew on every step and takes one batch of it"
+            yield site.finding(message, related=site.why_hot())
+    elif site.hot:
+        yield site.finding(f"`{site.short(site.call.func)}` is built on every step", related=site.why_hot())
+    elif _in_epoch_loop(site):
+        yield site.finding(f"`{site.short(site.call.func)}` is built in every epoch", severity="info")
+
+
+def _starts_loader(site: Site) -> bool:
+    """`next(iter(loader))`"""
+    inner = site.call.args[0] if len(site.call.args) == 1 else None
+    if not isinstance(inner, ast.Call) or len(inner.args) != 1 or site.resolve(inner.func) != "iter":
+        return False
+    return site.value(inner.args[0]).kind == "loader"
+
+
+def _in_epoch_loop(site: Site) -> bool:
+    """Whether a loop around the loader holds a step loop, and the loader is the same each time."""
+    loop = site.loop()
+    if loop is None or not any(loop in site.flow.loops(step) for step in site.analysis.steps.loops):
+        return False
+    changed = {
+        name.id
+        for node in ast.walk(loop)
+        if isinstance(node, ast.For | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr | ast.withitem)
+        for target in _targets(node)
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    }
+    used = {name.id for name in ast.walk(site.call) if isinstance(name, ast.Name)}
+    made = any(isinstance(part, ast.Call) and part is not site.call for part in ast.walk(site.call))
+    return not (used & changed) and not made
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    if isinstance(node, ast.withitem):
+        return [node.optional_vars] if node.optional_vars is not None else []
+    assert isinstance(node, ast.For | ast.AugAssign | ast.AnnAssign | ast.NamedExpr)
+    return [node.target]

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts.values import Value
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL407",
+    on={"torch.tensor()", "torch.stack()"},
+    severity="info",
+    fix="safe",
+    impact="low",
+    category="data",
+)
+def slow_tensor_construction(site: Site) -> Iterator[Finding]:
+    """A tensor is made of arrays or tensors by way of Python objects.
+
+    ## What it does
+
+    Finds `torch.tensor()` of a list of arrays, of an array that a NumPy call has just made (in loops, forward passes
+    and data loading), and of a tensor, and `torch.stack([torch.tensor(v) for v in values])`.
+
+    ## Why is this slow?
+
+    A list of arrays is converted number by number: torch itself warns that this is extremely slow. An array is copied
+    although nobody else holds it, a tensor is copied with a warning, and a stack of scalars makes a tensor for each.
+
+    ## When it does not matter
+
+    A few numbers at set-up. Lists of Python numbers are what `torch.tensor()` is for.
+
+    ## Bad
+
+    ```python
+    import numpy as np
+
+    def history(values):
+        arrays = [np.zeros(4) for _ in values]
+        return torch.tensor(arrays)  # TL407
+    ```
+
+    ## Good
+
+    ```python
+    import numpy as np
+
+    def history(values):
+        arrays = [np.zeros(4) for _ in values]
+        return torch.from_numpy(np.stack(arrays))  # ok
+    ```
+
+    ## Fix safety
+
+    `torch.tensor(t)` of a proven tensor becomes `t.detach().clone()`: the same value, dtype, device and strides,
+    without the warning. `torch.tensor(np.zeros(n))` becomes `torch.as_tensor(...)`, which takes over the memory that
+    the NumPy call made for it; this is done for calls that always make a new array. Unsafe: a list of arrays becomes
+    `torch.from_numpy(np.stack(...))`, which raises another exception where shapes differ.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.tensor.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.as_tensor.html
+    """
+    given = site.argument("data", 0) if site.name == "torch.tensor()" else site.argument("tensors", 0)
+    if given is None or site.role == "test" or site.spread:
+        return
+    if site.name == "torch.stack()":
+        if _is_converted(site, given):
+            yield site.finding(f"`{site.short()}` makes a tensor for each number")
+        return
+    value = site.value(given)
+    if _is_list_of_arrays(value):
+        yield site.finding(f"`{site.short()}` converts a list of arrays number by number")
+    elif value.is_tensor and not value.others:
+        yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call")
+    elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site):
+        yield site.finding(f"`{site.short()}` copies an array that nobody else holds")
+
+
+def _is_list_of_arrays(value: Value) -> bool:
+    return value.kind in ("list", "tuple") and value.elem is not None and value.elem.kind == "ndarray"
+
+
+def _is_converted(site: Site, node: ast.expr) -> bool:
+    """`[torch.tensor(v) for v in values]`"""
+    if not isinstance(node, ast.ListComp | ast.GeneratorExp) or len(node.generators) != 1:
+        return False
+    made, target = node.elt, node.generators[0].target
+    return (
+        isinstance(made, ast.Call)
+        and site.resolve(made.func) == "torch.tensor"
+        and isinstance(target, ast.Name)
+        and [name.id for name in made.args if isinstance(name, ast.Name)] == [target.id]
+        and site.value(made.args[0]).kind == "number"
+    )
+
+
+def _repeats(site: Site) -> bool:
+    """Whether the place runs again and again, and its result is no parameter to be."""
+    if any(keyword.arg in ("requires_grad", "device") for keyword in site.call.keywords):
+        return False  # what becomes a parameter has to be copied, and what goes to the device is
+    in_loading = site.function.name in ("__getitem__", "collate_fn", "__next__")
+    return bool(site.hot or site.warm or site.in_forward or in_loading or site.flow.comprehension(site.call))
