@@ -181,7 +181,9 @@ def _masked(place: Place, node: ast.Subscript) -> str:
     if not is_tensor(place, node.value, sure=1):
         return ""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if not any(is_tensor(place, part) and place.value(part).boolean for part in parts if not isinstance(part, ast.Slice)):
+    # A comparison of what may be a tensor, as an index of what may be one: neither would make sense of a number.
+    masks = [part for part in parts if not isinstance(part, ast.Slice) and is_tensor(place, part, sure=1)]
+    if not any(place.value(mask).boolean for mask in masks):
         return ""
     if isinstance(node.ctx, ast.Load):
         return "x[mask]"
