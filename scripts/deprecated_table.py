@@ -118,7 +118,7 @@ def outcome(run: Callable[[], object]) -> tuple[str, set[str]]:
         warnings.simplefilter("always")
         try:
             run()
-        except Exception as error:  # noqa: BLE001  (whatever it is, it is the answer)
+        except (AttributeError, RuntimeError, TypeError, ValueError) as error:
             return type(error).__name__, {warning.category.__name__ for warning in caught}
     return "", {warning.category.__name__ for warning in caught}
 

@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from torchlint.rewrite import call_node, older_torch
+from torchlint.rule import Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    edit = site.tree.add_argument(call_node(site), "use_reentrant=True")
+    if edit is None:
+        return None
+    note = older_torch(site, (1, 11))
+    return Fix("Say what it does today: `use_reentrant=True`", (edit,), "unsafe" if note else "safe", note)

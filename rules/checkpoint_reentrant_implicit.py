@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL906",
+    on={"torch.utils.checkpoint.checkpoint()", "torch.utils.checkpoint.checkpoint_sequential()"},
+    fix="safe",
+    torch=">=1.11",
+    category="migration",
+    confirmed_by=("warning:UserWarning",),
+)
+def checkpoint_reentrant_implicit(site: Site) -> Iterator[Finding]:
+    """Activation checkpointing that does not say whether it is reentrant.
+
+    ## What it does
+
+    Finds calls of `torch.utils.checkpoint.checkpoint` and `checkpoint_sequential` without `use_reentrant`.
+
+    ## Why is this slow?
+
+    Without the argument torch warns and takes the reentrant variant, which runs the backward pass of each segment as a
+    backward of its own.
+    The other one (`use_reentrant=False`) stops recomputing as soon as all needed activations are there, takes keyword
+    arguments and nested checkpoints, works with `torch.autograd.grad`, and is the one the documentation recommends.
+    The default is going to change, or the call to fail.
+
+    ## When it does not matter
+
+    The variants give the same gradients in ordinary modules.
+
+    ## Bad
+
+    ```python
+    from torch.utils.checkpoint import checkpoint
+
+    x = checkpoint(block, x)  # TL906
+    ```
+
+    ## Good
+
+    ```python
+    from torch.utils.checkpoint import checkpoint
+
+    x = checkpoint(block, x, use_reentrant=False)  # ok
+    ```
+
+    ## Fix safety
+
+    Writes `use_reentrant=True`, which is what the call does today: it ends the warning and changes nothing.
+    Whether `False` fits is for people to say, since hooks, detached inputs and side effects differ.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/checkpoint.html
+    """
+    if any(keyword.arg in (None, "use_reentrant") for keyword in site.call.keywords):
+        return
+    yield site.finding(
+        f"`{site.short()}` does not say `use_reentrant`: torch warns and takes the reentrant variant; prefer `use_reentrant=False`"
+    )

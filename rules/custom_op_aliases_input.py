@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts.module import Function
+from torchlint.rule import Finding, Site, rule
+
+_VIEWS = frozenset(
+    ["view", "view_as", "reshape", "transpose", "permute", "t", "detach", "squeeze", "unsqueeze", "expand", "expand_as", "narrow", "contiguous", "movedim", "swapaxes", "swapdims", "flatten", "unflatten", "select", "diagonal", "unfold", "real", "imag"]
+)
+_ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
+
+
+@rule(
+    "TL908",
+    on={"torch.library.custom_op()", "torch.library.triton_op()"},
+    severity="error",
+    fix="suggestion",
+    torch=">=2.4",
+    category="migration",
+)
+def custom_op_aliases_input(site: Site) -> Iterator[Finding]:
+    """A custom operator gives back its input, a view of it, or one tensor twice.
+
+    ## What it does
+
+    Finds functions under `@torch.library.custom_op` and `@torch.library.triton_op` that return a parameter, a view of one
+    (`x.view(...)`, `x.T`, `x[1:]`, also `x.contiguous()`, which is `x` itself where that is contiguous), or a tuple that
+    holds the same tensor twice.
+
+    ## Why is this slow?
+
+    It is wrong.
+    `torch.compile` plans memory and reorders writes on the promise that an operator's results share nothing with its
+    inputs; since torch 2.12 the eager call checks it and raises a `RuntimeError`.
+
+    ## When it does not matter
+
+    It always does.
+
+    ## Bad
+
+    ```python
+    @torch.library.custom_op("mylib::scale_", mutates_args=("x",))
+    def scale_(x: torch.Tensor, factor: float) -> torch.Tensor:
+        x.mul_(factor)
+        return x  # TL908
+    ```
+
+    ## Good
+
+    ```python
+    @torch.library.custom_op("mylib::scale_", mutates_args=("x",))
+    def scale_(x: torch.Tensor, factor: float) -> None:
+        x.mul_(factor)  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/tutorials/advanced/python_custom_ops.html
+    - https://github.com/pytorch/pytorch/issues/182006
+    """
+    parent = site.flow.parents.get(site.target)
+    function = next((f for f in site.module.functions if f.node is parent), None)
+    if function is None or not isinstance(function.node, ast.FunctionDef) or site.target not in function.node.decorator_list:
+        return
+    for node in function.flow.nodes:
+        if isinstance(node, ast.Return) and node.value is not None:
+            for shared, reason in _shared(function, node.value):
+                place = Site(site.analysis, function, shared, site.rule, site.name)
+                yield place.finding(
+                    f"`{place.short()}` {reason}; a custom operator's results must share no memory with its inputs or each other"
+                )
+
+
+def _shared(function: Function, value: ast.expr) -> Iterator[tuple[ast.expr, str]]:
+    """The expressions of a return that alias something, and what."""
+    items = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+    seen: set[str] = set()
+    for item in items:
+        root = _root(item)
+        if root is None:
+            continue
+        if _is_input(function, root):
+            yield item, "is an input of the operator" if _is_parameter(function, item) else "may be a view of an input"
+        elif isinstance(item, ast.Name) and item.id in seen and item.id not in _immutable(function):
+            yield item, "is given back twice"
+        if isinstance(item, ast.Name):
+            seen.add(item.id)
+
+
+def _root(node: ast.expr) -> ast.Name | None:
+    """The name under a chain of views: `x` of `x.view(-1).T[1:]`."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+            node = node.func.value
+        elif (isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES) or (isinstance(node, ast.Subscript) and _is_basic(node.slice)):
+            node = node.value
+        else:
+            return None
+    return node
+
+
+def _is_basic(index: ast.expr) -> bool:
+    """Whether an index gives a view: numbers, slices, None, an ellipsis."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and not isinstance(p.value, bool | str)) for p in parts)
+
+
+def _is_input(function: Function, name: ast.Name) -> bool:
+    """Whether a name is a parameter that takes a tensor, never assigned, or is assigned once, a view of such."""
+    for parameter in function.parameters:
+        if parameter.arg == name.id:
+            return name.id not in function.flow.stores and _takes_tensor(parameter)
+    stores = function.flow.stores.get(name.id, ())
+    parent = function.flow.parents.get(stores[0]) if len(stores) == 1 else None
+    if isinstance(parent, ast.Assign) and parent.targets == [stores[0]]:
+        root = _root(parent.value)
+        return root is not None and root.id != name.id and _is_input(function, root)
+    return False
+
+
+def _is_parameter(function: Function, node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and any(parameter.arg == node.id for parameter in function.parameters)
+
+
+def _takes_tensor(parameter: ast.arg) -> bool:
+    return parameter.annotation is None or "Tensor" in ast.dump(parameter.annotation)
+
+
+def _immutable(function: Function) -> frozenset[str]:
+    """Names that hold no tensor by their annotation."""
+    return frozenset(p.arg for p in function.parameters if not _takes_tensor(p))
