@@ -1032,7 +1032,7 @@ class _Evaluator:
             return replace(calls.move(LIKELY_TENSOR, attr, args), kind="unknown", sure=0)
         if calls.MODEL_NAME.search(attr):
             return calls.likely_module_result()
-        if attr == "prepare" and len(args.positional) > 1:
+        if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
             return self.accelerator(attr, args)
         if attr == "state_dict":
             return Value("dict", 1)
@@ -1063,11 +1063,16 @@ class _Evaluator:
 
     def accelerator(self, attr: str, args: Arguments) -> Value:
         if attr in ("prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"):
-            prepared = tuple(self.prepared(v) for v in args.positional)
+            if attr == "setup_dataloaders":
+                # Whatever it is given is a loader, and what it gives moves its batches.
+                given = [v if v.kind == "loader" else Value("loader", 1) for v in args.positional]
+            else:
+                given = list(args.positional)
+            prepared = tuple(self.prepared(v) for v in given)
             return prepared[0] if len(prepared) == 1 else Value("tuple", 2, items=prepared)
         if attr in ("gather", "gather_for_metrics", "reduce", "all_reduce", "all_gather"):
-            given = args.first
-            return replace(given, grad=False, device="accelerator") if given.kind == "tensor" else replace(LIKELY_TENSOR, device="accelerator")
+            gathered = args.first if args.first.kind == "tensor" else LIKELY_TENSOR
+            return replace(gathered, grad=False, device="accelerator")
         if attr in ("clip_grad_norm_", "clip_gradients"):
             return Value("tensor", 2, scalar=True, device="accelerator")
         if attr in ("autocast", "accumulate", "no_sync", "no_backward_sync", "main_process_first", "init_module", "local_main_process_first"):
