@@ -16,7 +16,6 @@ from torchlint.rule import Finding, Site, rule
     impact="medium",
     category="recompile",
     principle=("capture",),
-    confirmed_by=("recompile", "kernel"),
 )
 def argument_bounded_loop(site: Site) -> Iterator[Finding]:
     """A loop in compiled code runs as often as an argument or the size of a tensor says.

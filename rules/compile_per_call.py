@@ -16,7 +16,6 @@ _CACHES = frozenset(("lru_cache", "cache", "cached_property", "once"))
     category="compile-usage",
     principle=("capture",),
     torch=">=2.0",
-    confirmed_by=("recompile",),
 )
 def compile_per_call(site: Site) -> Iterator[Finding]:
     """torch.compile is called on every step, or in every forward.

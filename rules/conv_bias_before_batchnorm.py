@@ -18,7 +18,6 @@ _SEQUENTIAL = "torch.nn.Sequential"
     impact="low",
     category="kernel",
     principle=("locality",),
-    confirmed_by=("kernel",),
 )
 def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     """A convolution has a bias that the batch norm behind it takes away again.

@@ -22,7 +22,6 @@ _HOST = ("random.", "numpy.random.", "time.", "logging.")
     category="cuda-graph",
     principle=("capture",),
     torch=">=1.10",
-    confirmed_by=("sync",),
 )
 def cudagraph_capture_hazard(site: Site) -> Iterator[Finding]:
     """Code in or around the capture of a CUDA graph that fails, or that a replay does not repeat.

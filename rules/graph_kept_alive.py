@@ -17,7 +17,6 @@ _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
     fix="unsafe",
     impact="high",
     category="memory",
-    confirmed_by=("memory",),
 )
 def graph_kept_alive(site: Site) -> Iterator[Finding]:
     """A loss is added up or collected across steps together with its graph.

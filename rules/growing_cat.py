@@ -19,7 +19,6 @@ _FEW = 4
     impact="medium",
     category="recompile",
     principle=("memory",),
-    confirmed_by=("recompile",),
 )
 def growing_cat(site: Site) -> Iterator[Finding]:
     """A tensor grows by torch.cat in a loop.

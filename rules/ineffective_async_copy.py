@@ -18,7 +18,6 @@ _BACKGROUND = ("collate", "prefetch", "preload", "worker", "thread", "pin")
     impact="low",
     category="data",
     principle=("pipeline",),
-    confirmed_by=("h2d:pageable",),
 )
 def ineffective_async_copy(site: Site) -> Iterator[Finding]:
     """An asynchronous copy pays for pinning on the spot, or starts from memory that is not pinned.

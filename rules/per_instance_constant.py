@@ -16,7 +16,6 @@ from torchlint.rule import Finding, Related, Site, rule
     category="recompile",
     principle=("capture",),
     torch=">=2.1",
-    confirmed_by=("recompile",),
 )
 def per_instance_constant(site: Site) -> Iterator[Finding]:
     """Layers are compiled one by one, but each holds another number that its forward uses.

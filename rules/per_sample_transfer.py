@@ -39,6 +39,12 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     ```python
     class Images(torch.utils.data.Dataset):
+        def __init__(self, images):
+            self.images = images
+
+        def __len__(self):
+            return len(self.images)
+
         def __getitem__(self, index):
             return torch.from_numpy(self.images[index]).to('cuda')  # TL406
     ```
@@ -47,10 +53,16 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     ```python
     class Images(torch.utils.data.Dataset):
+        def __init__(self, images):
+            self.images = images
+
+        def __len__(self):
+            return len(self.images)
+
         def __getitem__(self, index):
             return torch.from_numpy(self.images[index])  # ok
 
-    for x in torch.utils.data.DataLoader(Images(), pin_memory=True):
+    for x in torch.utils.data.DataLoader(Images(images), batch_size=64, pin_memory=True):
         x = x.to('cuda', non_blocking=True)  # ok
     ```
 

@@ -19,7 +19,6 @@ _NOT_TRAINING = ("val", "test", "eval", "infer", "pred", "demo")
     category="recompile",
     principle=("capture",),
     torch=">=2.0",
-    confirmed_by=("recompile",),
 )
 def shape_specialised_region(site: Site) -> Iterator[Finding]:
     """A region that is made for one shape gets many.

@@ -33,20 +33,28 @@ def volatile_python_argument(site: Site) -> Iterator[Finding]:
 
     ## Bad
     ```python
-    model = torch.compile(torch.nn.Linear(8, 1))
+    def weigh(x: torch.Tensor, name: str) -> torch.Tensor:
+        return x.sum() * len(name)
+
+    weighted = torch.compile(weigh)
+    model = torch.nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters())
     for step, x in enumerate(torch.ones(10, 4, 8)):
-        loss = model(x, f"step {step}").sum()  # TL304
+        loss = weighted(model(x), f"step {step}")  # TL304
         loss.backward()
         optimizer.step()
     ```
 
     ## Good
     ```python
-    model = torch.compile(torch.nn.Linear(8, 1))
+    def weigh(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return x.sum() * weight
+
+    weighted = torch.compile(weigh)
+    model = torch.nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters())
     for step, x in enumerate(torch.ones(10, 4, 8)):
-        loss = model(x).sum()
+        loss = weighted(model(x), torch.tensor(len(f"step {step}")))
         loss.backward()
         optimizer.step()
     ```

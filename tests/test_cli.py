@@ -490,7 +490,7 @@ class TestRule:
     def test_by_code_or_name(self, engine: Engine, torchlint: Torchlint) -> None:
         page = (
             "# item-in-loop (TL101)\n\nWarning, high impact. On by default. A fix is sometimes available; it may change "
-            "what the program does. For torch >=2.4.\n\nWaiting is slow.\n\n## Bad\n\n"
+            "what the program does. For torch >=2.4. A traced run confirms it by `sync` events.\n\nWaiting is slow.\n\n## Bad\n\n"
         )
         assert Ran(0, page, "") == torchlint("rule", "TL101")
         assert page == torchlint("rule", "item-in-loop").out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +21,11 @@ from .finding import Evidence, Finding, Severity
 ConfirmedBy = Mapping[str, tuple[str, ...]]
 
 _COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit"})
-_ONCE_KINDS = _COMPILE_KINDS | {"warning", "unsupported", "error"}  # they happen once, however often the line runs
+_ONCE_KINDS = _COMPILE_KINDS | {"kernel", "warning", "unsupported", "error"}  # they happen once, however often the line runs
 _DEVICE_KINDS = {"sync": "TLT01", "synchronize": "TLT01", "h2d": "TLT06", "d2h": "TLT06", "empty_cache": "TLT08"}
 _COPIES = frozenset({"h2d", "d2h"})
+_OF_THE_COMPILER = _COMPILE_KINDS | {"graph", "kernel"}
+_FRAME = re.compile(r"(?P<file>.+):(?P<line>\d+) \S*$")
 _NOUNS = {
     "sync": "host-device synchronization",
     "h2d": "such host-to-device copy",
@@ -32,6 +35,8 @@ _NOUNS = {
     "graph_break": "graph break",
     "recompile": "recompile",
     "recompile_limit": "recompile limit",
+    "graph": "compiled graph",
+    "kernel": "kernel",
     "warning": "such warning",
     "memory": "memory growth",
 }
@@ -50,6 +55,7 @@ _RANK = {
 }
 _LEAK_SAMPLES = 6  # fewer say nothing: caches and optimizer states fill in the first steps
 _MANY_SHAPES = 3
+_FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +169,25 @@ class _Index:
     def __init__(self, events: Sequence[Event]) -> None:
         self.steady = Steady.of(events)
         self.compiled = any(event.kind in {"graph", "graph_break"} for event in events)
-        self._by_file: defaultdict[str, list[Event]] = defaultdict(list)
+        self._by_file: defaultdict[str, list[tuple[int, Event]]] = defaultdict(list)
         for event in events:
-            self._by_file[event.file].append(event)
+            for file, line in _places(event):
+                self._by_file[file].append((line, event))
 
     def at(self, finding: Finding) -> list[Event]:
         first, last = lines(finding)
         events = self._by_file.get(os.path.realpath(finding.path), ())
-        return [event for event in events if first <= event.line <= last]
+        return [event for line, event in events if first <= line <= last]
+
+
+def _places(event: Event) -> set[tuple[str, int]]:
+    """The lines that an event speaks of: its own, and of a recompile also the calls that led to it."""
+    places = {(event.file, event.line)}
+    if event.kind in {"recompile", "recompile_limit"}:
+        for frame in event.stack:
+            if found := _FRAME.match(frame):
+                places.add((found["file"], int(found["line"])))
+    return places
 
 
 def lines(finding: Finding) -> tuple[int, int]:
@@ -207,7 +224,7 @@ def _evidence(events: Sequence[Event], index: _Index, wanted: tuple[str, ...]) -
     if not reached:
         early = any(event.kind == "line" for event in events)
         return Evidence("not reached", "ran only in the first steps" if early else "the traced run did not come here")
-    if kinds <= _COMPILE_KINDS and not index.compiled:
+    if kinds <= _OF_THE_COMPILER and not index.compiled:
         return Evidence("not reached", "nothing was compiled in this run (try --compile)")
     nouns = " or ".join(sorted({_NOUNS.get(kind, kind) for kind in kinds}))
     return Evidence("refuted", f"ran in {_steps(len(reached))} without a {nouns}")
@@ -219,6 +236,10 @@ def _steps(count: int) -> str:
 
 def _proof(matching: Sequence[Event], steady: Steady) -> Evidence:
     first = matching[0]
+    if first.kind == "kernel":
+        count = sum(event.count for event in matching)
+        said = "1 kernel" if count == 1 else f"{count} kernels"
+        return Evidence("confirmed", f"{said} where it is compiled: {_listed(matching)}", float(count))
     if first.kind in _ONCE_KINDS:
         name = "" if first.kind in _COMPILE_KINDS - {"graph_break"} else f"{first.name}: "
         return Evidence("confirmed", f"{name}{first.detail or first.name}", float(sum(e.count for e in matching)))
@@ -228,6 +249,11 @@ def _proof(matching: Sequence[Event], steady: Steady) -> Evidence:
         return Evidence("confirmed", f"`{first.name}`, {total} times after the last step")
     row = _row(inside, len(steady))
     return Evidence("confirmed", _what(row, steady, sorted({event.name for event in inside})), row.count)
+
+
+def _listed(events: Sequence[Event]) -> str:
+    names = list(dict.fromkeys(event.name for event in events))
+    return ", ".join(names[:_FEW]) + (", ..." if len(names) > _FEW else "")
 
 
 def _what(row: Row, steady: Steady, names: Sequence[str]) -> str:

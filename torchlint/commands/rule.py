@@ -73,6 +73,8 @@ def page(rule: Rule) -> str:
     facts = [f"{rule.severity.capitalize()}, {rule.impact} impact.", _SETS[rule.set], _FIXES[rule.fix]]
     if str(rule.torch):
         facts.append(f"For torch {rule.torch}.")
+    events = " or ".join(f"`{event}`" for event in rule.confirmed_by)
+    facts.append(f"A traced run confirms it by {events} events." if events else "A traced run can't confirm it.")
     return f"# {rule.name} ({rule.code})\n\n{' '.join(facts)}\n\n{rule.doc}"
 
 

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from torchlint.event import Event
 from torchlint.trace import private_inductor as private
-from torchlint.trace.recorder import is_user, real_path, user_frame
+from torchlint.trace.recorder import is_user, real_path, user_frame, user_stack
 
 
 class EventSink(Protocol):
@@ -355,7 +355,7 @@ class TraceLog:
                 detail="runs eagerly from now on where no compiled version fits" if limit else "",
                 step=self.sink.step,
                 data={"frame": frame.definition, "guards": guards},
-                stack=tuple(map(str, places[:8])),
+                stack=(*map(str, places), *user_stack())[:8],  # from the guard to the call that it failed for
             )
         )
 

@@ -102,7 +102,9 @@ def _enter(observation: contextlib.ExitStack, job: Job, recorder: Recorder, vers
     device = "cpu" if job.device == "cpu" else "virtual" if virtual else torch.cuda.get_device_name()
     recorder.emit(Event("start", name=device, detail=version, data=_environment(job)))
     if job.run == "compile":
-        torch._dynamo.reset()  # imports Inductor, which must not meet a GPU that this build of torch has no code for
+        from torchlint.trace import private_inductor
+
+        private_inductor.import_inductor()  # before it could meet a GPU that this build of torch has no code for
     if job.device != "cpu":
         from torchlint.trace.virtual import real_gpu, virtual_gpu
 

@@ -213,14 +213,17 @@ def _saved_tensors(functions: Scope) -> Iterator[Patch]:
 
 
 def _compilers(gpu: VirtualGpu, plain: Scope) -> Iterator[Patch]:
-    """TorchScript, and FlexAttention with its own torch.compile inside, see plain tensors."""
+    """TorchScript, torch.export, and FlexAttention with its own torch.compile inside, see plain tensors."""
     import torch.nn.attention.flex_attention as flex
 
-    script, attention = torch.jit.script, flex.flex_attention
+    attention = flex.flex_attention
 
-    def scripted(*args: Any, **kwargs: Any) -> Any:
-        with plain():
-            return script(*args, **kwargs)
+    def seeing_plain(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with plain():
+                return function(*args, **kwargs)
+
+        return call
 
     def flex_attention(query: Tensor, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
@@ -233,7 +236,8 @@ def _compilers(gpu: VirtualGpu, plain: Scope) -> Iterator[Patch]:
                     gpu.tags.mark_cuda(tensor)
         return result
 
-    yield Patch(torch.jit, "script", scripted)
+    yield Patch(torch.jit, "script", seeing_plain(torch.jit.script))
+    yield Patch(torch.export, "export", seeing_plain(torch.export.export))
     yield Patch(flex, "flex_attention", flex_attention)
 
 

@@ -358,6 +358,7 @@ def import_inductor() -> None:
         import torch._dynamo
         import torch._inductor.codegen.triton
         import torch._inductor.compile_fx
+        import torch._inductor.cudagraph_trees
         import torch._inductor.runtime.triton_heuristics  # noqa: F401
 
 
