@@ -65,8 +65,8 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
     if target is None:
         found["device"] = f'"{move.func.attr}"'
     elif site.value(target).kind == "tensor":
-        if not isinstance(target, ast.Name | ast.Attribute):
-            return None
+        if not isinstance(target, ast.Name | ast.Attribute) or not site.value(target).is_tensor:
+            return None  # what only looks like a tensor may be a device
         found["device"], found["dtype"] = f"{site.text(target)}.device", f"{site.text(target)}.dtype"
     else:
         if move.func.attr != "to" and site.value(target).kind != "device":

@@ -83,7 +83,12 @@ def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
 
 
 def _numbers(site: Site) -> bool:
+    """Numbers in a list that go to the device."""
     given = site.argument("data", 0)
+    parent = site.flow.parents.get(site.target)
+    moved = isinstance(parent, ast.Attribute) and parent.attr in ("to", "cuda", "type_as")
+    if not moved and site.argument("device") is None:
+        return False
     return isinstance(given, ast.List | ast.Tuple) and all(
         isinstance(element, ast.Constant | ast.UnaryOp) for element in given.elts
     )
