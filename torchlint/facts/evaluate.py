@@ -850,11 +850,11 @@ class _Evaluator:
     def call(self, node: ast.Call) -> Value:
         function = node.func
         name = self.dotted(function)
-        if isinstance(function, ast.Attribute):
-            self.expr(function.value)
         callee = UNKNOWN
         if name is None:
             callee = self.expr(function)
+        elif isinstance(function, ast.Attribute):
+            self.expr(function.value)
         args = self.arguments(node)
         if name is not None:
             self.values.setdefault(function, Value("name", 2, cls=name))
