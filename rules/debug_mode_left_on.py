@@ -112,8 +112,9 @@ def _environment(site: Site) -> tuple[str, str] | None:
         key, value = site.call.args
     if not (isinstance(key, ast.Constant) and isinstance(value, ast.Constant)):
         return None
-    bad, cost = _VARIABLES.get(str(key.value), ("", ""))
-    return (f"`{key.value}={value.value}`", cost) if bad and str(value.value) == bad else None
+    name, given = str(key.value), str(value.value)
+    bad, cost = _VARIABLES.get(name, ("", ""))
+    return (f"`{name}={given}`", cost) if bad and given == bad else None
 
 
 def _conditional(site: Site) -> bool:
