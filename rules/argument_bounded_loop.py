@@ -57,7 +57,7 @@ def argument_bounded_loop(site: Site) -> Iterator[Finding]:
     bound = _bound(site, loop.iter)
     if bound is not None and _works_on_tensors(site, loop):
         yield site.finding(
-            f"The loop is unrolled {bound}: another number of iterations is another compilation.",
+            f"The loop is unrolled, and {bound} decides how often: another number of iterations is another compilation.",
             related=site.why_compiled(),
         )
 
@@ -68,15 +68,15 @@ def _bound(site: Site, iterable: ast.expr) -> str | None:
         iterable = iterable.args[0]
     value = site.value(iterable)
     if value.kind == "tensor" and value.sure >= 2 and not value.others:
-        return f"once for each row of `{site.short(iterable)}`"
+        return f"the number of rows of `{site.short(iterable)}`"
     if not (isinstance(iterable, ast.Call) and site.resolve(iterable.func) == "range" and iterable.args):
         return None
     end = iterable.args[0] if len(iterable.args) == 1 else iterable.args[1]
     if _is_size(site, end):
-        return f"`{site.short(end)}` times"
+        return f"`{site.short(end)}`"
     assert site.region is not None
     argument = isinstance(end, ast.Name) and site.function is site.region.root and _is_argument(site, end)
-    return f"`{site.short(end)}` times" if argument else None
+    return f"`{site.short(end)}`" if argument else None
 
 
 def _is_size(site: Site, node: ast.expr) -> bool:

@@ -9,8 +9,6 @@ from .break_place import Break, Place, called, found, is_tensor
 from .module import Function
 
 _LOGGER_METHODS = frozenset("debug info warning warn error exception critical log isEnabledFor".split())
-# What is called to announce the exception to the rule: under a condition, that condition is not the usual one.
-_ANNOUNCES = frozenset("warning warn error exception critical".split())
 
 # TL203: the outside world
 
@@ -26,12 +24,12 @@ def io_or_logging(place: Place) -> Break | None:
         construct = f"logger.{'warning' if method == 'warn' else method}()"
     elif break_table.rule_of(construct) != "TL203":
         return None
-    last = method or name.rpartition(".")[2]
+    announces = name == "warnings.warn" or "logg" in construct
     quiet = {"reorderable_logging_functions", "ignore_logging_functions", "ignore_logger_methods"} & place.dynamo_options
-    if quiet and (name in ("print", "warnings.warn") or "logg" in construct):
+    if quiet and (announces or name == "print"):
         return None
-    if last in _ANNOUNCES and any(guard.block is not None for guard in place.flow.guards(call)):
-        return None
+    if announces and any(guard.block is not None for guard in place.flow.guards(call)):
+        return None  # what is logged under a condition tells that something is not as usual
     return found(place, construct, "Dynamo can't trace input, output or logging")
 
 
