@@ -141,7 +141,67 @@ x = torch.randn(8)
 result = torch.nn.functional.gumbel_softmax(x, tau=0.5, eps=1e-3)
 """,
 ]
-PROGRAMS = [*(("TL901", code) for code in AMP), *(("TL903", code) for code in DEPRECATED)]
+CHECKPOINT = [
+    """
+import torch
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+x = torch.ones(3, requires_grad=True)
+y = checkpoint(torch.sin, x) + checkpoint(
+    torch.cos,
+    x,
+    preserve_rng_state=False,
+)
+checkpoint_sequential([torch.sin, torch.cos], 2, y).sum().backward()
+result = x.grad
+""",
+]
+QUIET = [
+    (
+        "TL910",
+        """
+import torch
+from torch.autograd import Variable
+x = torch.ones(3)
+a, b = Variable(x * 2), Variable(x)
+b += 1
+result = [a, b, x, a.requires_grad, torch.FloatTensor([1, -2.5]), torch.LongTensor([[1, 2], [3, 4]]),
+          torch.Tensor([1, 2]), torch.BoolTensor([1, 0]), torch.ByteTensor([3])]
+""",
+    ),
+    (
+        "TL910",
+        """
+import torch as th
+import torch.autograd as ag
+x = th.ones(3, requires_grad=True)
+y = x * 2
+result = [ag.Variable(y + 1), ag.Variable(y).requires_grad, th.DoubleTensor([[-1.5], [2]])]
+""",
+    ),
+    (
+        "TL909",
+        """
+import torch
+import torch._dynamo
+from torch._dynamo import disable, is_compiling
+seen = []
+@disable
+def note(x):
+    seen.append(is_compiling())
+    return x
+@torch.compile(backend="eager")
+def step(x):
+    return note(x + 1) * (2 if torch._dynamo.is_compiling() else 3)
+result = [step(torch.ones(2)), seen, step(torch.ones(2))]
+torch._dynamo.reset()
+""",
+    ),
+]
+PROGRAMS = [
+    *(("TL906", code) for code in CHECKPOINT),
+    *(("TL901", code) for code in AMP),
+    *(("TL903", code) for code in DEPRECATED),
+]
 
 
 @pytest.mark.parametrize(("rule", "code"), PROGRAMS)
@@ -153,3 +213,12 @@ def test_safe_fix_keeps_the_result_and_ends_the_warning(rule: str, code: str, tm
     assert same(before, after)
     assert warned != set()
     assert silent == set()
+
+
+@pytest.mark.parametrize(("rule", "code"), QUIET)
+def test_safe_fix_keeps_the_result(rule: str, code: str, tmp_path: Path) -> None:
+    before, _ = run(code, tmp_path)
+
+    after, _ = run(repaired(code, rule), tmp_path)
+
+    assert same(before, after)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.rewrite import spelled
+from torchlint.rule import Finding, Fix, Site
+
+_DEFAULT = rb"set_default_dtype|set_default_tensor_type|set_default_device"
+_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    if site.name == "torch.autograd.Variable()":
+        return _variable(site)
+    name = site.name.removesuffix("()")
+    return _constructor(site, name) if name in CONSTRUCTORS else None
+
+
+def _variable(site: Site) -> Fix | None:
+    """`Variable(x)` is `x.detach()`."""
+    if len(site.call.args) != 1 or site.call.keywords:
+        return None
+    given = site.call.args[0]
+    text = site.text(given)
+    code = f"{text}.detach()" if isinstance(given, _TIGHT) else f"({text}).detach()"
+    safe = site.value(given).is_tensor
+    note = "" if safe else "something else than a tensor may come here"
+    return Fix("Use `detach()`", (site.tree.replace(site.node, code),), "safe" if safe else "unsafe", note)
+
+
+def _constructor(site: Site, name: str) -> Fix | None:
+    """`torch.FloatTensor([1, 2])` is `torch.tensor([1, 2], dtype=torch.float32)`."""
+    given = site.call.args[0]
+    if not _is_numbers(given):
+        return None
+    dtype, device = CONSTRUCTORS[name]
+    function, kind = spelled(site, "torch.tensor"), spelled(site, f"torch.{dtype}")
+    if function is None or kind is None:
+        return None
+    placed = f', device="{device}"' if device else ""
+    code = f"{function[0]}({site.text(given)}, dtype={kind[0]}{placed})"
+    changed = site.analysis.context.switched_on(_DEFAULT)
+    note = "the project sets another default" if changed else ""
+    edits = (site.tree.replace(site.node, code), *function[1])
+    return Fix("Use `torch.tensor`", edits, "unsafe" if note else "safe", note)
+
+
+def _is_numbers(node: ast.expr) -> bool:
+    """A literal list of numbers, or of such lists: everything else may be taken differently."""
+    if not isinstance(node, ast.List) or not node.elts:
+        return False
+    return all(_is_numbers(e) or _is_number(e) for e in node.elts)
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL910",
+    on={*(f"{name}()" for name in CONSTRUCTORS), "torch.autograd.Variable()", "torch.set_default_tensor_type()", ".data"},
+    severity="info",
+    fix="safe",
+    impact="low",
+    category="migration",
+    confirmed_by=("warning:UserWarning",),
+)
+def legacy_tensor_api(site: Site) -> Iterator[Finding]:
+    """Constructors and attributes from before torch 0.4.
+
+    ## What it does
+
+    Finds `torch.autograd.Variable(x)`, `torch.Tensor(data)` and `torch.FloatTensor(data)` with their like on lists and
+    arrays, `torch.set_default_tensor_type`, and reads of `.data` in the step loop that write in place or compute with it.
+
+    ## Why is this slow?
+
+    The typed constructors go through a tensor on the host whose type has nothing to do with the data, and those of
+    `torch.cuda` wait for the copy.
+    `Variable(x)` makes another tensor object and cuts the history of gradients, which its name hides; `x.detach()` says so.
+    `.data` hides writes from autograd: with `torch.no_grad()` the same write is counted, so that a backward pass that
+    needs the old values fails instead of being wrong, and `torch._foreach_*` or an optimizer does it in fewer kernels.
+
+    ## When it does not matter
+
+    `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
+    nor is `.data` outside the step loop (initialisation, copies of weights).
+
+    ## Bad
+
+    ```python
+    from torch.autograd import Variable
+
+    target = Variable(torch.ones(3))  # TL910
+    weights = torch.FloatTensor([0.1, 0.9])  # TL910
+    ```
+
+    ## Good
+
+    ```python
+    target = torch.ones(3).detach()  # ok
+    weights = torch.tensor([0.1, 0.9])  # ok
+    ```
+
+    ## Fix safety
+
+    `Variable(x)` becomes `x.detach()`, which is the same, and is safe where `x` is known to be a tensor.
+    A typed constructor of a list of numbers becomes `torch.tensor(..., dtype=...)`; `torch.Tensor(list)` too, which is
+    unsafe where the project sets another default type.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/tensors.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.set_default_tensor_type.html
+    """
+    if site.name == ".data":
+        yield from _data(site)
+    elif site.name == "torch.autograd.Variable()":
+        if site.call.args and not site.spread:
+            yield site.finding(f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else")
+    elif site.name == "torch.set_default_tensor_type()":
+        yield site.finding(
+            f"`{site.short()}` is deprecated since torch 2.1; use `torch.set_default_dtype` and `torch.set_default_device`"
+        )
+    elif _is_data(site):
+        yield site.finding(
+            f"`{site.short()}` builds the tensor by a legacy constructor; use `torch.tensor` with the `dtype` and `device` meant"
+        )
+
+
+def _is_data(site: Site) -> bool:
+    """Whether the constructor gets data, not sizes."""
+    if len(site.call.args) != 1 or site.call.keywords or site.spread:
+        return False
+    value = site.value(site.call.args[0])
+    if isinstance(site.call.args[0], ast.List | ast.ListComp):
+        return True
+    return value.kind == "ndarray" or (value.kind == "list" and value.sure >= 2)
+
+
+def _data(site: Site) -> Iterator[Finding]:
+    """`p.data.add_(...)`, `x.data * 2` on a tensor in the step loop."""
+    assert isinstance(site.target, ast.Attribute)
+    if site.hot is None or not isinstance(site.target.ctx, ast.Load):
+        return
+    value = site.value(site.target.value)
+    if not value.is_tensor or not (value.parameter or value.grad):
+        return
+    parent = site.flow.parents.get(site.target)
+    writes = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.startswith("_")
+    if writes:
+        yield site.finding(
+            f"`{site.short()}` hides a write from autograd on every step; write under `torch.no_grad()`", related=site.why_hot()
+        )

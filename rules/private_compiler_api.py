@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import syntax
+from torchlint.facts.compiler_table import PUBLIC
+from torchlint.rule import Finding, Range, Site, rule
+
+
+@rule(
+    "TL909",
+    on=set(PUBLIC),
+    severity="info",
+    fix="safe",
+    torch=">=2.1",
+    impact="low",
+    category="migration",
+)
+def private_compiler_api(site: Site) -> Iterator[Finding]:
+    """A private name of the compiler that has a public one.
+
+    ## What it does
+
+    Finds uses of `torch._dynamo` and of `torch._utils` for which `torch.compiler`, `torch.compile` or `torch.export` have a
+    public name: `disable`, `allow_in_graph`, `is_compiling`, `reset`, `list_backends`, `optimize`, `export`, and the option
+    `cache_size_limit`, which is called `recompile_limit` now.
+
+    ## Why is this slow?
+
+    It is not.
+    Private names change without a deprecation, and `torch._dynamo` is imported at once where it is named, which takes a
+    second.
+
+    ## When it does not matter
+
+    In code that works on the compiler itself.
+    Names without a public counterpart (`mark_dynamic`, most of `config`) are not reported, and tests are not either.
+
+    ## Bad
+
+    ```python
+    @torch._dynamo.disable  # TL909
+    def log(x):
+        print(x)
+    ```
+
+    ## Good
+
+    ```python
+    @torch.compiler.disable  # ok
+    def log(x):
+        print(x)
+    ```
+
+    ## Fix safety
+
+    Writes the public name where both are the same function.
+    The fix is unsafe where the project allows a torch that does not have the public name.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/torch.compiler_api.html
+    """
+    target = site.target
+    assert isinstance(target, ast.expr)
+    entry = PUBLIC[site.name]
+    if site.role == "test" or site.shim or syntax.from_shim(site.function, target):
+        return
+    if site.torch is None or not site.torch.intersects(Range(low=entry.since)):
+        return
+    what = "has another name now" if entry.rename.startswith("torch._dynamo") else "is private"
+    yield site.finding(f"`{site.text()}` {what}; use {entry.instead}")
