@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..source import Source
     from .flow import Flow
+    from .slices import Slices
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
@@ -51,6 +52,12 @@ class Function:
         from .flow import Flow
 
         return Flow(self)
+
+    @cached_property
+    def slices(self) -> Slices:
+        from .slices import Slices
+
+        return Slices(self)
 
     @cached_property
     def parameters(self) -> tuple[ast.arg, ...]:

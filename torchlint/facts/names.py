@@ -51,14 +51,10 @@ def imported(function: Function, name: str) -> str | None:
         if name in scope.imports:
             return scope.imports[name]
         # A local binding or parameter of that name hides an import of the module.
-        if scope is not scope.module.body and _binds(scope, name):
+        if scope is not scope.module.body and name in scope.bound:
             return None
         scope = scope.parent
     return None
-
-
-def _binds(function: Function, name: str) -> bool:
-    return any(parameter.arg == name for parameter in function.parameters)
 
 
 def resolve(function: Function, node: ast.expr) -> str | None:
@@ -81,8 +77,13 @@ def resolve(function: Function, node: ast.expr) -> str | None:
 
 
 def _shadowed(function: Function, name: str) -> bool:
-    module = function.module
-    return name in module.top_functions or name in module.top_classes or _binds(function, name)
+    """Whether something stands in front of a builtin."""
+    scope: Function | None = function
+    while scope is not None:
+        if name in scope.bound:
+            return True
+        scope = scope.parent
+    return False
 
 
 # What people mean by a star import of torch's modules, for the names that rules ask about.
