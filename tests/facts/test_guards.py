@@ -1,0 +1,197 @@
+"""What a condition says about how often the code behind it runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import pytest
+
+from torchlint.facts import guards
+from torchlint.facts.module import Function, Module
+from torchlint.facts.values import Value
+from torchlint.project import Project
+
+
+@pytest.fixture
+def meaning(last_of: Callable[[Module], tuple[Function, ast.expr]]) -> Callable[..., str]:
+    """What is known of the place `here` in the body of a loop over steps."""
+
+    def ask(code: str, before: str = "") -> str:
+        body = "".join(f"        {line}\n" for line in code.splitlines())
+        head = "".join(f"    {line}\n" for line in before.splitlines())
+        text = f"def f(args, step, loader):\n{head}    for i, batch in enumerate(loader):\n{body}"
+        project = Project({"example.py": lambda: text.encode()})
+        module = project.module("example.py")
+        assert module is not None
+        function, node = last_of(module)
+
+        def value(expression: ast.expr) -> Value:
+            return project.value(function, expression)
+
+        (loop,) = function.flow.loops(node)
+        found = [guards.meaning(guard, function.flow, value) for guard in function.flow.guards(node, loop)]
+        return " ".join(filter(None, found))
+
+    return ask
+
+
+Meaning = Callable[..., str]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "use_amp",
+        "args.clip_grad",
+        "loss > 3",
+        "x is None",
+        "rank == 0",
+        "args.local_rank == 0",
+        "is_main_process",
+        "accelerator.is_main_process",
+        "rank == 0 and use_amp",
+        "world_size > 1",
+        "not debug",  # on as a rule
+        "not args.log",
+        "step % 10",  # nine times of ten
+        "step % 10 != 0",
+        "not step % 10 == 0",
+        "step % 2 == 0",
+        "step % 4 == 0",
+        "i % 1 == 0",
+        "(i + 1) % 4 == 0",
+        "step != 0",
+        "i > 0",
+        "i < 1000",
+        "i < len(loader)",
+        "mode == 'train'",
+        "kind in ('a', 'b')",
+        "loss in (1, 2)",
+        "'%d' % step == name",
+        "steps",
+        "num_steps > 3 or use_amp",
+        "a or log_step",
+        "step % 100 == 0 or True",
+        "torch.compiler.is_compiling()",
+        "torch.isnan(loss)",
+        "model.training",
+        "scheduler",
+        "1 < step < 5",
+        "items[0]",
+        "step == 'first'",
+    ],
+)
+def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str) -> None:
+    assert "" == meaning(f"if {condition}:\n    here")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "step % 10 == 0",
+        "0 == step % 10",
+        "i % args.log_interval == 0",
+        "(step + 1) % args.print_freq == 0",
+        "i % every == 0",
+        "not step % 10",
+        "not (step % 10)",
+        "not (step % 10 != 0)",
+        "step % 10 == 0 and rank == 0",
+        "rank == 0 and step % 10 == 0",
+        "rank == 0 and not step % 10",
+        "step % 10 == 0 or step == last",
+        "step % 100 < 3",
+        "step % n > 7",
+        "step == 0",
+        "i == warmup_steps",
+        "i == len(loader) - 1",
+        "warmup_steps == i",
+        "batch_idx == 0",
+        "not i != 0",
+        "i < 3",
+        "i <= 10",
+        "step in (10, 100, 1000)",
+        "step in milestones_to_log",
+        "time.time() - last > 10",
+        "10 < time.time() - last",
+        "time.perf_counter() - last > 10",
+        "verbose",
+        "debug",
+        "args.debug",
+        "args.verbose >= 2",
+        "log_level > 1",
+        "elapsed > log_interval",
+        "logging_enabled",
+        "should_log",
+        "should_log()",
+        "logger.should_log(step)",
+        "is_last",
+        "args.save_images",
+        "config.eval_every",
+        "self.is_last_step()",
+        "(now := step % 10 == 0)",
+        "log_step and use_amp",
+        "do_print or verbose",
+        "done",
+    ],
+)
+def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: str) -> None:
+    assert "throttled" == meaning(f"if {condition}:\n    here")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("if step % 10:\n    continue\nhere", "throttled"),
+        ("if step % 10 != 0:\n    continue\nhere", "throttled"),
+        ("if not verbose:\n    continue\nhere", "throttled"),
+        ("if step == 0:\n    continue\nhere", ""),
+        ("if step % 10 == 0:\n    other()\nelse:\n    here", ""),
+        ("if step % 10 != 0:\n    other()\nelse:\n    here", "throttled"),
+        ("if step % 10:\n    other()\nelse:\n    here", "throttled"),
+        ("if step == 0:\n    other()\nelif verbose:\n    here", "throttled"),
+        ("if not (use_amp or step % 10 == 0):\n    here", ""),
+        ("if not (use_amp or step % 10 != 0):\n    here", "throttled"),
+        ("if not (step % 10 == 0 and use_amp):\n    here", ""),
+        ("if accelerator.sync_gradients:\n    here", "weak"),
+        ("if accelerator.sync_gradients and use_amp:\n    here", "weak"),
+        ("if accelerator.sync_gradients or step == 0:\n    here", "weak"),
+        ("if accelerator.sync_gradients:\n    if step % 50 == 0:\n        here", "throttled weak"),
+        ("if not accelerator.sync_gradients:\n    here", ""),
+        # A flag that is worked out in front.
+        ("flag = step % 10 == 0\nif flag:\n    here", "throttled"),
+        ("flag = step % 10 == 0 and rank == 0\nif flag:\n    here", "throttled"),
+        ("flag = step % 2 == 0\nif flag:\n    here", ""),
+        ("flag = step % 10 == 0\nif not flag:\n    here", ""),
+        ("flag = step % 10 == 0\nflag = True\nif flag:\n    here", ""),
+        ("flag = step % 10 == 0\nif use_amp and flag:\n    here", "throttled"),
+        ("should_print = compute()\nif should_print:\n    here", "throttled"),
+        ("first, flag = step % 10 == 0, 1\nif flag:\n    here", ""),
+        ("if loss == 0:\n    here", ""),
+    ],
+)
+def test_conditions_around_a_place(meaning: Meaning, code: str, expected: str) -> None:
+    assert expected == meaning(code)
+
+
+@pytest.mark.parametrize(
+    ("before", "condition", "expected"),
+    [
+        # A period is small where it is known to be; a default that people raise is not.
+        ("period = 2", "step % period == 0", ""),
+        ("period = 50", "step % period == 0", "throttled"),
+        ("period = 2 * 2", "step % period == 0", ""),
+        ("policy_frequency = 2", "step % policy_frequency == 0", ""),
+        ("log_interval = 1", "step % log_interval == 0", "throttled"),
+        ("period = 1", "step % period < 3", ""),
+        ("period = 1", "step % period > 3", ""),
+        ("period = 2", "not step % period", ""),
+        # What is compared is no counter.
+        ("import torch\nn = torch.zeros(3).sum()", "n == 0", ""),
+        ("step = 'first'", "step in ('first', 'second')", ""),
+        ("text = '%s'", "text % step == other", ""),
+    ],
+)
+def test_what_is_known_of_the_numbers(meaning: Meaning, before: str, condition: str, expected: str) -> None:
+    assert expected == meaning(f"if {condition}:\n    here", before)
