@@ -21,6 +21,8 @@ STOPS = frozenset(
     substitute_in_graph disallow_in_graph jit_ignore""".split()
 )
 MAX_FUNCTIONS = 2000
+# Where a diffusers model names the classes of the blocks that its `compile_repeated_blocks` compiles.
+REPEATED = b"_repeated_blocks"
 # Options that change what breaks the graph; an assignment, a keyword of `config.patch`, a key of its dict, an environment variable.
 OPTION = re.compile(
     rb"\b(?:TORCHDYNAMO_)?(capture_scalar_outputs|capture_dynamic_output_shape_ops|allow_rnn|trace_autograd_ops|"
@@ -58,7 +60,7 @@ class Regions:
             source = self.project.source(path)
             if source is None:
                 continue
-            if self.patterns or (b"torch" in source.data and TRIGGER.search(source.data)):
+            if self.patterns or (b"torch" in source.data and TRIGGER.search(source.data)) or REPEATED in source.data:
                 module = self.project.module(path)
                 if module is not None:
                     found += self._in(module)
@@ -78,6 +80,19 @@ class Regions:
         for function in _mentions(module):
             for call in function.flow.calls:
                 yield from self._compiled_by(function, call)
+        if REPEATED in module.source.data:
+            yield from self._repeated(module)
+
+    def _repeated(self, module: Module) -> Iterator[Region]:
+        """The forwards of the blocks that a class of the module declares to be compiled one by one."""
+        for klass in module.classes:
+            for statement in klass.node.body:
+                if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == REPEATED.decode():
+                    for node in ast.walk(statement.value):
+                        block = module.top_classes.get(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+                        forward = self.project.method(block, "forward") if block is not None else None
+                        if forward is not None:
+                            yield Region(module, statement.lineno, statement.col_offset, False, None, "", forward)
 
     def _configured(self, module: Module) -> Iterator[Region]:
         for function in module.functions[1:]:
