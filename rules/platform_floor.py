@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Range, Site, rule
+
+_REQUIREMENT = re.compile(r"torch\s*((?:[<>=!~]=?|===)[^;#]*)$")
+
+
+@rule(
+    "TL913",
+    on={"setuptools.setup()"},
+    set="preview",
+    severity="info",
+    impact="low",
+    category="migration",
+)
+def platform_floor(site: Site) -> Iterator[Finding]:
+    """A package promises a Python that its torch does not run on.
+
+    ## What it does
+
+    Finds a `setup()` whose `python_requires` allows Python before 3.10 while its `install_requires` asks for torch 2.9 or
+    later.
+    The same promise in `pyproject.toml` is out of its sight: the linter reads Python files.
+
+    ## Why is this slow?
+
+    An installer on such a Python looks for a torch that is not there and stops, or falls back to a package of the project
+    that is years old.
+
+    ## When it does not matter
+
+    Where the requirement has an environment marker for newer Pythons.
+
+    ## Bad
+
+    ```python
+    from setuptools import setup
+
+    setup(name="model", python_requires=">=3.8", install_requires=["torch>=2.9"])  # TL913
+    ```
+
+    ## Good
+
+    ```python
+    from setuptools import setup
+
+    setup(name="model", python_requires=">=3.10", install_requires=["torch>=2.9"])  # ok
+    ```
+
+    ## References
+
+    - https://pypi.org/project/torch/
+    """
+    python, requirements = site.argument("python_requires"), site.argument("install_requires")
+    floor = _range(_text(python))
+    if floor is None or floor.low >= (3, 10) or not isinstance(requirements, ast.List | ast.Tuple):
+        return
+    for item in requirements.elts:
+        match = _REQUIREMENT.match(_text(item))
+        torch = _range(match[1]) if match else None
+        if torch is not None and torch.low >= (2, 9) and python is not None:
+            yield site.finding(
+                f"`python_requires={site.text(python)}` allows Python before 3.10, on which `{_text(item)}` does not install",
+                at=python,
+            )
+
+
+def _text(node: ast.expr | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _range(text: str) -> Range | None:
+    try:
+        return Range.parse(text) if text else None
+    except ValueError:
+        return None

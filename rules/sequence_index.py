@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL911",
+    on={"subscript"},
+    scope="hot",
+    fix="safe",
+    torch=">=2.9",
+    category="migration",
+    confirmed_by=("warning:UserWarning",),
+)
+def sequence_index(site: Site) -> Iterator[Finding]:
+    """A tensor is indexed by a list that holds slices, tensors or lists.
+
+    ## What it does
+
+    Finds `x[[slice(0, 2), 0]]`, `x[[rows, columns]]` with tensors and `x[[[0, 1], [0, 1]]]` on tensors in the step loop and
+    in what it calls.
+
+    ## Why is this slow?
+
+    Today torch takes such a list for a tuple, one index a dimension, and warns on each call.
+    It has announced to take it for one index made of a tensor, which is another element or an error.
+
+    ## When it does not matter
+
+    A list of numbers, `x[[0, 1]]`, is one index already and stays so.
+
+    ## Bad
+
+    ```python
+    def loss(x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+        return x[[rows, columns]].sum()  # TL911
+
+    for batch in loader:
+        loss(batch, rows, columns).backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    def loss(x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+        return x[rows, columns].sum()  # ok
+
+    for batch in loader:
+        loss(batch, rows, columns).backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+
+    Takes the inner brackets away, which is what torch does with them today.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/tensors.html
+    - https://github.com/huggingface/transformers/pull/43167
+    """
+    assert isinstance(site.target, ast.Subscript)
+    index = site.target.slice
+    if not isinstance(index, ast.List) or not index.elts or any(isinstance(e, ast.Starred) for e in index.elts):
+        return
+    if any(_is_no_number(site, e) for e in index.elts) and site.value(site.target.value).is_tensor:
+        yield site.finding(
+            f"`{site.short()}` is read as one index a dimension, with a warning, and is going to be read as a single index"
+        )
+
+
+def _is_no_number(site: Site, node: ast.expr) -> bool:
+    if isinstance(node, ast.List | ast.Tuple):
+        return True
+    if isinstance(node, ast.Constant):
+        return node.value is None or node.value is Ellipsis
+    if isinstance(node, ast.Call) and site.resolve(node.func) == "slice":
+        return True
+    return site.value(node).is_tensor
