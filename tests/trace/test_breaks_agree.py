@@ -240,3 +240,16 @@ def test_the_fix_makes_it_one_graph(code: str, source: str, call: str, run: Runn
 
     assert ["graph_break"] == [event.kind for event in run(source, call)]
     assert [] == run(fixed.decode(), call)
+
+
+def test_a_second_torch_lengthens_ends_and_begins_spans(script: ModuleType) -> None:
+    same, gone, new = ".item()", "print()", "try"
+    first = {key: {"breaks": ["GB0001"] if key in (same, gone) else [], "fullgraph": []} for key in script.constructs()}
+    second = {key: {"breaks": ["GB0001"] if key in (same, new) else [], "fullgraph": []} for key in script.constructs()}
+
+    table = script.merged(script.merged({}, first, "2.9"), second, "2.13")
+
+    assert ["2.9", "2.13"] == table["measured"]
+    assert [{"ids": ["GB0001"], "first": "2.9", "last": "2.13"}] == table["constructs"][same]["breaks"]
+    assert [{"ids": ["GB0001"], "first": "2.9", "last": "2.9"}] == table["constructs"][gone]["breaks"]
+    assert [{"ids": ["GB0001"], "first": "2.13", "last": "2.13"}] == table["constructs"][new]["breaks"]
