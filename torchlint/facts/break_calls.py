@@ -133,22 +133,22 @@ def _assigned(place: Place, node: ast.Assign) -> Break | None:
 def autograd_call(place: Place) -> Break | None:
     """`.backward()`, `torch.autograd.grad`, `optimizer.zero_grad()`."""
     asked = called(place)
-    if asked is None:
+    construct = _autograd(place, *asked) if asked is not None else ""
+    if not construct or {"compiled_autograd", "trace_autograd_ops"} & place.dynamo_options:
         return None
-    call, name, method = asked
-    why = "autograd runs between graphs, not inside one"
-    if {"compiled_autograd", "trace_autograd_ops"} & place.dynamo_options:
-        return None
+    resets = construct == ".zero_grad()"
+    return found(place, construct, "gradients are reset outside of the graph" if resets else "autograd runs between graphs, not inside one")
+
+
+def _autograd(place: Place, call: ast.Call, name: str, method: str) -> str:
+    """The construct that the call is; "" for any other call."""
     if name in ("torch.autograd.grad", "torch.autograd.backward"):
-        return found(place, f"{name}()", why)
-    if not method or not isinstance(call.func, ast.Attribute):
-        return None
+        return f"{name}()"
+    if method not in ("backward", "zero_grad") or not isinstance(call.func, ast.Attribute):
+        return ""
     kind = place.value(call.func.value).kind
-    if method == "backward" and kind == "tensor":
-        return found(place, ".backward()", why)
-    if method == "zero_grad" and kind in ("optimizer", "module"):
-        return found(place, ".zero_grad()", "the gradients are reset outside of the graph")
-    return None
+    wanted = ("tensor",) if method == "backward" else ("optimizer", "module")
+    return f".{method}()" if kind in wanted else ""
 
 
 # TL208: modules and layouts that Dynamo does not trace
