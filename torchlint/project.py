@@ -25,8 +25,10 @@ _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy"))
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 # Too common to find callers by name.
 GENERIC = frozenset("forward __call__ __init__ main run step get update call apply __getitem__ __len__ __iter__ __next__ to".split())
-LEVELS = 3
+LEVELS = 4
 """How far one question about values may lead through other functions: callers, callees, constructors."""
+QUESTIONS = 5
+"""After how many separate questions about a function the whole of it is read."""
 MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
 
@@ -46,6 +48,16 @@ class CallSite:
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The values of some statements of a function, as asked for at a level; `needs` levels if it met no limit."""
+
+    mask: int
+    level: int
+    needs: int | None
+    evaluation: Evaluation | None
+
+
 class Project:
     """The files of a project by path; each is read, parsed and evaluated at most once, when first asked for."""
 
@@ -58,6 +70,7 @@ class Project:
         self._level = LEVELS
         self._lowest = LEVELS
         """The lowest level that the answer being worked out has come to; -1 where it wanted to go below 0."""
+        self._readings: dict[Function, list[_Reading]] = {}
         self._whole: dict[object, tuple[int, object]] = {}
         """Answers that met no limit, with the levels they need."""
         self._cut: dict[tuple[object, int], object] = {}
@@ -243,26 +256,57 @@ class Project:
         self._lowest = min(before, self._lowest)
         return answer
 
-    def evaluation(self, function: Function) -> Evaluation | None:
-        """The values of a function; None where the question has led too far from where it was asked."""
+    def _read(self, function: Function, seed: int) -> Evaluation | None:
+        """The values that the statements of `seed` come to; None where the question has led too far from where it was asked.
+
+        Only what decides them is read, and the whole function after a few questions.
+        """
         if self._level == 0:
             self._lowest = -1
             return None
         self._level -= 1
         try:
-            return self._ask(("evaluation", function), lambda: self._evaluate(function))
+            slices = function.slices
+            mask = slices.closure(seed)
+            level = self._level
+            read = self._readings.setdefault(function, [])
+            for reading in read:
+                if not mask & ~reading.mask:
+                    if reading.needs is None and reading.level == level:
+                        self._lowest = -1
+                        return reading.evaluation
+                    if reading.needs is not None and reading.needs <= level:
+                        self._lowest = min(self._lowest, level - reading.needs)
+                        return reading.evaluation
+            if sum(reading.level == level for reading in read) >= QUESTIONS:
+                mask = slices.all
+            before, self._lowest = self._lowest, level
+            evaluation = self._evaluate(function, mask)
+            needs = level - self._lowest if self._lowest >= 0 else None
+            read.append(_Reading(mask, level, needs, evaluation))
+            self._lowest = min(before, self._lowest)
+            return evaluation
         finally:
             self._level += 1
 
-    def _evaluate(self, function: Function) -> Evaluation | None:
+    def _evaluate(self, function: Function, mask: int) -> Evaluation | None:
         try:
-            return evaluate(function, self)
+            return evaluate(function, self, mask)
         except RecursionError:
             return None  # nested deeper than the interpreter's stack: nothing is known of its values
 
     def value(self, function: Function, node: ast.expr) -> Value:
-        evaluation = self.evaluation(function)
+        """What an expression of a function evaluates to."""
+        evaluation = self._read(function, function.slices.of(node))
         return evaluation.value(node) if evaluation is not None else UNKNOWN
+
+    def final(self, function: Function, name: str) -> Value | None:
+        """What a name is at the end of a function or module body; None where it binds no such name."""
+        definers = function.slices.definers.get(name, 0)
+        if not definers:
+            return None
+        evaluation = self._read(function, definers)
+        return evaluation.env.get(name) if evaluation is not None else None
 
     def returns(self, function: Function) -> Value:
         """What a call of the function gives: its annotation where that is telling, else what it returns on all paths."""
@@ -271,7 +315,7 @@ class Project:
     def _return_value(self, function: Function) -> Value:
         if isinstance(function.node, ast.AsyncFunctionDef) or isinstance(function.node, ast.Module):
             return UNKNOWN
-        evaluation = self.evaluation(function)
+        evaluation = self._read(function, function.slices.returns)
         if evaluation is None:
             return UNKNOWN
         if evaluation.yielded:
@@ -299,8 +343,7 @@ class Project:
             return None
         if isinstance(node, ast.Constant):
             return constant(node.value)
-        evaluation = self.evaluation(site.function)
-        return evaluation.value(node) if evaluation is not None else UNKNOWN
+        return self.value(site.function, node)
 
     # Classes
 
@@ -363,9 +406,7 @@ class Project:
         stores = self.attribute_stores(klass).get(name, ())
         values = []
         for method, target in stores:
-            evaluation = self.evaluation(method)
-            if evaluation is not None:
-                values.append(evaluation.value(target))
+            values.append(self.value(method, target))
         if values:
             known = [v for v in values if v.kind not in ("unknown", "none")]
             if known:
@@ -386,12 +427,8 @@ class Project:
         return UNKNOWN
 
     def _class_level(self, klass: Class, statement: ast.AnnAssign | ast.Assign) -> Value:
-        evaluation = self.evaluation(klass.parent)
-        if evaluation is None or statement.value is None:
-            return UNKNOWN
-        value = evaluation.value(statement.value)
         # A field of a dataclass: the default of an option, good enough to fold `step % args.every`.
-        return value
+        return self.value(klass.parent, statement.value) if statement.value is not None else UNKNOWN
 
     def attribute_stores(self, klass: Class) -> dict[str, list[tuple[Function, ast.Attribute]]]:
         """Where methods assign `self.x`, `__init__` first."""

@@ -45,8 +45,8 @@ class World(Protocol):
     def definition(self, name: str, near: Module) -> Function | Class | Module | None:
         """What the project defines under a dotted name that `near` may import."""
 
-    def evaluation(self, function: Function) -> Evaluation | None:
-        """The values of another function; None while it is being evaluated itself."""
+    def final(self, function: Function, name: str) -> Value | None:
+        """What a name is at the end of a function or module body; None where it binds no such name."""
 
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers pass for a parameter."""
@@ -77,14 +77,19 @@ class Evaluation:
         return self.values.get(node, UNKNOWN)
 
 
-def evaluate(function: Function, world: World) -> Evaluation:
-    return _Evaluator(function, world).run()
+def evaluate(function: Function, world: World, mask: int) -> Evaluation:
+    """The values of the statements of `mask` (a closure of the function's `slices`)."""
+    return _Evaluator(function, world, mask).run()
 
 
 class _Evaluator:
-    def __init__(self, function: Function, world: World) -> None:
+    def __init__(self, function: Function, world: World, mask: int) -> None:
         self.function = function
         self.world = world
+        slices = function.slices
+        self.mask = mask
+        self.index = slices.index
+        self.active = slices.active(mask)
         self.result = Evaluation()
         self.values = self.result.values
         self.env: Env = {}
@@ -104,7 +109,7 @@ class _Evaluator:
 
     def run(self) -> Evaluation:
         node = self.function.node
-        if not isinstance(node, ast.Module):
+        if not isinstance(node, ast.Module) and self.mask == self.function.slices.all:
             for default in (*node.args.defaults, *node.args.kw_defaults):
                 if default is not None:
                     self.expr(default)
@@ -122,6 +127,9 @@ class _Evaluator:
 
     def block(self, body: Iterable[ast.stmt]) -> None:
         for statement in body:
+            if self.index[statement] not in self.active:
+                self.dead = self.dead or _leaves(statement)
+                continue
             method = getattr(self, f"do_{statement.__class__.__name__}", None)
             if method is not None:
                 method(statement)
@@ -129,6 +137,10 @@ class _Evaluator:
                 for child in ast.iter_child_nodes(statement):
                     if isinstance(child, ast.expr):
                         self.expr(child)
+
+    def wanted(self, statement: ast.stmt) -> bool:
+        """Whether the statement itself is asked for, not only one inside it."""
+        return bool(self.mask >> self.index[statement] & 1)
 
     def do_Assign(self, node: ast.Assign) -> None:
         value = self.expr(node.value)
@@ -163,7 +175,8 @@ class _Evaluator:
     do_Continue = do_Break
 
     def do_If(self, node: ast.If) -> None:
-        self.expr(node.test)
+        if self.wanted(node):
+            self.expr(node.test)
         before = dict(self.env)
         self.narrow(node.test, True)
         self.block(node.body)
@@ -210,10 +223,12 @@ class _Evaluator:
         return merged
 
     def do_For(self, node: ast.For | ast.AsyncFor) -> None:
-        iterable = self.expr(node.iter)
+        wanted = self.wanted(node)
+        iterable = self.expr(node.iter) if wanted else UNKNOWN
         before = dict(self.env)
         for _ in self.passes():
-            self.bind(node.target, self.element(iterable, node.iter))
+            if wanted:
+                self.bind(node.target, self.element(iterable, node.iter))
             self.block(node.body)
             self.env = self.merge(before, False, self.env, False)
             self.dead = False
@@ -233,14 +248,15 @@ class _Evaluator:
     def do_While(self, node: ast.While) -> None:
         before = dict(self.env)
         for _ in self.passes():
-            self.expr(node.test)
+            if self.wanted(node):
+                self.expr(node.test)
             self.block(node.body)
             self.env = self.merge(before, False, self.env, False)
             self.dead = False
         self.block(node.orelse)
 
     def do_With(self, node: ast.With | ast.AsyncWith) -> None:
-        for item in node.items:
+        for item in node.items if self.wanted(node) else ():
             value = self.expr(item.context_expr)
             if item.optional_vars is not None:
                 self.bind(item.optional_vars, value)
@@ -265,12 +281,13 @@ class _Evaluator:
     do_TryStar = do_Try
 
     def do_Match(self, node: ast.Match) -> None:
-        self.expr(node.subject)
+        if self.wanted(node):
+            self.expr(node.subject)
         before = self.env
         env, all_dead = dict(before), False
         for case in node.cases:
             self.env, self.dead = dict(before), False
-            if case.guard is not None:
+            if case.guard is not None and self.wanted(node):
                 self.expr(case.guard)
             self.block(case.body)
             env = self.merge(env, False, self.env, self.dead)
@@ -287,7 +304,7 @@ class _Evaluator:
     do_AsyncFunctionDef = do_FunctionDef
 
     def do_ClassDef(self, node: ast.ClassDef) -> None:
-        for expression in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
+        for expression in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)) if self.wanted(node) else ():
             self.expr(expression)
         klass = next((c for c in self.function.module.classes if c.node is node), None)
         self.env[node.name] = Value("class", 2, klass=klass)
@@ -445,9 +462,9 @@ class _Evaluator:
             return self.named(self.canonical(found))
         scope = function.parent
         while scope is not None:
-            evaluation = self.world.evaluation(scope) if scope is not function else None
-            if evaluation is not None and name in evaluation.env:
-                return evaluation.env[name]
+            bound = self.world.final(scope, name) if scope is not function else None
+            if bound is not None:
+                return bound
             if scope is not scope.module.body:
                 if name in scope.nested:
                     return Value("function", 2, function=scope.nested[name])
@@ -472,9 +489,7 @@ class _Evaluator:
         if definition is None and "." in name:
             owner = self.definition(name.rpartition(".")[0])
             if isinstance(owner, Module) and owner is not self.function.module:
-                evaluation = self.world.evaluation(owner.body)
-                if evaluation is not None:
-                    return evaluation.env.get(name.rpartition(".")[2], UNKNOWN)
+                return self.world.final(owner.body, name.rpartition(".")[2]) or UNKNOWN
         return Value("name", 2, cls=name)
 
     def parameter(self, name: str) -> Value:
@@ -1159,6 +1174,20 @@ class _Evaluator:
         if not callee and key is not None and calls.MODEL_NAME.search(key[-1]):
             return calls.likely_module_result()
         return UNKNOWN
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """Whether a statement that is not read ends its block, as reading it would find."""
+    if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
+        return True
+    if isinstance(statement, ast.If):
+        return any(map(_leaves, statement.body)) and any(map(_leaves, statement.orelse))
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        return any(map(_leaves, statement.body))
+    if isinstance(statement, ast.Try):
+        tried = any(map(_leaves, [*statement.body, *statement.orelse]))
+        return any(map(_leaves, statement.finalbody)) or (tried and all(any(map(_leaves, h.body)) for h in statement.handlers))
+    return False
 
 
 def _with_grad(value: Value, device: str) -> Value:
