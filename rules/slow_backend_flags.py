@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_SLOW = {
+    "torch.backends.cudnn.deterministic": (True, "keeps cuDNN to its deterministic kernels, which are slower"),
+    "torch.backends.cudnn.enabled": (False, "turns cuDNN off"),
+}
+_ON_PURPOSE = re.compile(r"determin|reprod|seed|random|setup_rng", re.IGNORECASE)
+
+
+@rule(
+    "TL607",
+    on={*_SLOW, "torch.use_deterministic_algorithms()"},
+    set="preview",
+    severity="info",
+    category="precision",
+    confirmed_by=("kernel",),
+)
+def slow_backend_flags(site: Site) -> Iterator[Finding]:
+    """A program always runs with a global flag that makes kernels slower.
+
+    ## What it does
+
+    Finds `torch.use_deterministic_algorithms(True)`, `torch.backends.cudnn.deterministic = True` and
+    `torch.backends.cudnn.enabled = False` with a literal value, under no condition.
+
+    ## Why is this slow?
+
+    Deterministic kernels avoid atomic additions and the fastest convolution algorithms; without cuDNN convolutions and
+    recurrent layers run in plain kernels.
+
+    ## When it does not matter
+
+    Where the numbers must be reproducible.
+    Flags behind an option, in functions whose name speaks of seeds or determinism, and in tests are not reported, and
+    neither is `cudnn.benchmark = False`, which is the default, and better for inputs whose shapes change.
+
+    ## Bad
+
+    ```python
+    torch.backends.cudnn.deterministic = True  # TL607
+    ```
+
+    ## Good
+
+    ```python
+    torch.backends.cudnn.deterministic = args.deterministic  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/notes/randomness.html
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    """
+    if site.role == "test" or any(True for _ in site.flow.guards(site.target)) or _ON_PURPOSE.search(site.function.name):
+        return
+    if site.name == "torch.use_deterministic_algorithms()":
+        given = site.argument("mode", 0)
+        if isinstance(given, ast.Constant) and given.value is True:
+            yield site.finding(f"`{site.short()}` keeps all operations to their deterministic kernels, which are slower")
+        return
+    wanted, why = _SLOW[site.name]
+    parent = site.flow.parents.get(site.target)
+    if isinstance(parent, ast.Assign) and isinstance(parent.value, ast.Constant) and parent.value.value is wanted:
+        yield site.finding(f"`{site.short(parent)}` {why}", at=parent)
