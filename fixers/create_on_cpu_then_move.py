@@ -43,7 +43,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if added is None:
         return None
     name = (site.resolve(factory.func) or "").removeprefix("torch.")
-    note = _risk(site, name, factory)
+    note = _risk(site, name, factory, "dtype" in given)
     return Fix("Create the tensor on the device", (added, _cut(site, made)), "unsafe" if note else "safe", note)
 
 
@@ -87,9 +87,11 @@ def _cut(site: Site, made: ast.Call) -> Edit:
     return Edit(end, last, b"")
 
 
-def _risk(site: Site, name: str, factory: ast.Call) -> str:
+def _risk(site: Site, name: str, factory: ast.Call, cast: bool) -> str:
     if name in _RANDOM:
         return "the device draws other random numbers from the same seed than the host"
+    if cast and not name.startswith(("zeros", "ones", "empty", "eye")):
+        return "the values are rounded once, to the dtype asked for, instead of twice"
     if name in _EXACT or (name == "arange" and _counts(site, factory)):
         return ""
     return "the last bit of a value computed on the device may differ"

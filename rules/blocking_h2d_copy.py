@@ -28,7 +28,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
 
     Finds `.to(device)` and `.cuda()` without `non_blocking=True` on the tensors of a batch whose `DataLoader` has
     `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
-    dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too.
+    dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
+    it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting.
 
     ## Why is this slow?
 
@@ -82,14 +83,42 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     if not (site.hot or site.warm) or site.spread:
         return
     batch = site.receiver
-    if not (batch.batch and batch.pinned and not batch.managed and batch.sure >= 2 and batch.device != "accelerator"):
+    if not batch.batch or batch.managed or batch.device == "accelerator":
         return
     if batch.kind not in ("tensor", "batch") or not _moves_to_device(site):
         return
-    yield site.finding(
-        f"`{site.short()}` copies a pinned batch and waits for it on every step",
-        related=site.why_hot(),
-    )
+    if batch.pinned and batch.sure >= 2:
+        message = f"`{site.short()}` copies a pinned batch and waits for it on every step"
+        yield site.finding(message, related=site.why_hot())
+    elif batch.pinned is None and (other := _beside(site)) is not None:
+        message = (
+            f"`{site.short()}` waits on every step for a copy that `{site.short(other)}` beside it does not wait for"
+        )
+        yield site.finding(message, related=site.why_hot())
+
+
+def _beside(site: Site) -> ast.Call | None:
+    """A move without waiting of another part of the same batch: its author takes the batch for pinned."""
+    assert isinstance(site.call.func, ast.Attribute)
+    owner = site.call.func.value
+    loop = site.loop((ast.For,))
+    if not isinstance(owner, ast.Name) or not isinstance(loop, ast.For):
+        return None
+    parts = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
+    for call in site.flow.calls:
+        func = call.func
+        if (
+            isinstance(func, ast.Attribute)
+            and func.attr == site.call.func.attr
+            and isinstance(func.value, ast.Name)
+            and {func.value.id, owner.id} <= parts
+            and loop in site.flow.loops(call)
+            and any(
+                k.arg == "non_blocking" and isinstance(k.value, ast.Constant) and k.value.value for k in call.keywords
+            )
+        ):
+            return call
+    return None
 
 
 def _moves_to_device(site: Site) -> bool:
