@@ -469,7 +469,7 @@ class _Evaluator:
                 if name in scope.nested:
                     return Value("function", 2, function=scope.nested[name])
                 if any(p.arg == name for p in scope.parameters):
-                    return self.world.parameter(scope, name)
+                    return _Evaluator(scope, self.world, 0).parameter(name)
             scope = scope.parent
         module = function.module
         if name in module.top_functions:
@@ -651,6 +651,8 @@ class _Evaluator:
             return SIZE if attr == "shape" else NDARRAY if attr == "T" else UNKNOWN
         if kind == "dict" and base.keys and attr in base.keys:
             return base.keys[attr]
+        if kind == "tuple" and base.items and attr in ("values", "indices"):  # torch.return_types.max
+            return base.items[attr == "indices"]
         if attr in ("loss", "logits") and (kind in ("unknown", "instance") or base.grad):
             # The fields of a model's output object.
             return tensor(sure=1, grad=True, scalar=attr == "loss")
@@ -965,13 +967,10 @@ class _Evaluator:
         if name == "zip":
             items = tuple(self.element(v, n) for v, n in zip(args.positional, node.args))
             return sequence(Value("tuple", 2, items=items))
-        if name in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter", "filter"):
-            if first.kind in ("list", "loader"):
-                return first if name != "filter" else UNKNOWN
-            elem = self.element(first, None) if args.positional else UNKNOWN
-            if name == "tuple" and first.items is not None:
-                return Value("tuple", 2, items=first.items)
-            return Value("list", 2, elem=elem if elem else None)
+        if name in ("set", "frozenset"):
+            return sequence(self.element(first, None))
+        if name == "filter" and len(args.positional) == 2:
+            return sequence(self.element(args.positional[1], None))
         if name == "next":
             return self.element(first, node.args[0] if node.args else None)
         if name in ("sum", "max", "min"):

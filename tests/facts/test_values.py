@@ -1,0 +1,722 @@
+"""What an expression is and where it lives.
+
+A value is written as `kind @device ...`: `tensor @cpu scalar`, `list[number]`, `tensor? or number`. A question mark
+says that a name or a use suggests it, no mark that it is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+ValueOf = Callable[[str], str]
+DEVICE = "device = torch.device('cuda')\n"
+
+
+# What is no tensor
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("x", "unknown"),
+        ("x.y.z", "unknown"),
+        ("f(1)", "unknown"),
+        ("1", "number = 1"),
+        ("1.5", "number = 1.5"),
+        ("True", "number = True"),
+        ("None", "none"),
+        ("'a'", "str = 'a'"),
+        ("b'a'", "unknown"),
+        ("...", "unknown"),
+        ("f'{x}'", "str"),
+        ("f'{x:{n}}'", "str"),
+        ("-1", "number = -1"),
+        ("not torch.zeros(3)", "number"),
+        ("1 + 2 * 3 - 1", "number = 6"),
+        ("7 // 2", "number = 3"),
+        ("7 // 0", "number"),
+        ("1 / 2", "number"),
+        ("(1 << 50) + 1", "number"),
+        ("'a' + 'b'", "str"),
+        ("'%d' % 3", "str"),
+        ("1 < 2", "number"),
+        ("x is None", "number"),
+        ("torch.zeros(3) is None", "number"),
+        ("torch.zeros(3) in items", "number"),
+        ("torch.zeros(3) == None", "number"),
+        ("len(torch.zeros(3))", "number"),
+        ("isinstance(torch.zeros(3), int)", "number"),
+        ("float(torch.zeros(3))", "number"),
+        ("int('3')", "number"),
+        ("round(2.5)", "number"),
+        ("str(torch.zeros(3))", "str"),
+        ("print(1)", "none"),
+        ("torch.zeros(3).shape", "size[number]"),
+        ("torch.zeros(3).shape[0]", "number"),
+        ("torch.zeros(3).shape[1:]", "size[number]"),
+        ("torch.zeros(3).size()", "size[number]"),
+        ("torch.zeros(3).size(0)", "number"),
+        ("torch.zeros(3).dim()", "number"),
+        ("torch.zeros(3).numel()", "number"),
+        ("torch.zeros(3).item()", "number"),
+        ("torch.zeros(3).tolist()", "list[number]"),
+        ("torch.zeros(3).numpy()", "ndarray"),
+        ("torch.zeros(3).dtype", "dtype"),
+        ("torch.zeros(3).device", "device @cpu"),
+        ("torch.zeros(3).type()", "str"),
+        ("torch.zeros(3).backward()", "none"),
+        ("torch.zeros(3).ndim", "number"),
+        ("torch.zeros(3).grad_fn", "unknown"),
+        ("torch.zeros(3).unknown_attribute", "unknown"),
+        ("torch.is_tensor(x)", "number"),
+        ("torch.equal(torch.zeros(3), x)", "number"),
+        ("torch.Size([1])", "size[number]"),
+        ("torch.no_grad()", "context"),
+        ("torch.cuda.is_available()", "number"),
+        ("torch.cuda.device_count()", "number"),
+        ("torch.cuda.Event()", "instance torch.cuda.Event"),
+        ("torch.cuda.stream(s)", "context"),
+        ("torch.distributed.get_rank()", "number"),
+        ("torch.distributed.is_initialized()", "number"),
+        ("torch.distributed.barrier()", "unknown"),
+        ("torch.compiler.is_compiling()", "number"),
+        ("torch.load('x')", "unknown"),
+        ("torch.save(x, 'x')", "none"),
+        ("torch.get_default_dtype()", "dtype"),
+        ("torch.manual_seed(1)", "unknown"),
+        ("np.zeros(3)", "ndarray"),
+        ("np.zeros(3) * 2", "ndarray"),
+        ("np.zeros(3) < 2", "ndarray"),
+        ("np.zeros(3)[0]", "ndarray"),
+        ("np.zeros(3).shape", "size[number]"),
+        ("np.zeros(3).T", "ndarray"),
+        ("np.zeros(3).flags", "unknown"),
+        ("np.zeros(3).mean()", "ndarray"),
+        ("np.zeros(3).item()", "number"),
+        ("np.prod(torch.zeros(3).shape)", "number"),
+        ("np.load('x')", "unknown"),
+        ("np.array(torch.zeros(3))", "ndarray"),
+        ("import time\ntime.time()", "number"),
+        ("import math\nmath.sqrt(torch.zeros(3))", "number"),
+        ("import os\nos.getcwd()", "unknown"),
+        ("lambda x: x", "function?"),
+        ("(yield)", "unknown"),
+    ],
+)
+def test_what_is_no_tensor(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
+# Tensors
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("torch.zeros(3)", "tensor @cpu"),
+        ("torch.zeros(3, device='cpu')", "tensor @cpu"),
+        ("torch.zeros(3, device='cuda:0')", "tensor @accelerator"),
+        ("torch.zeros(3, device=d)", "tensor"),
+        ("torch.zeros(3, device=0)", "tensor @accelerator"),
+        ("torch.zeros(3, **options)", "tensor"),
+        ("torch.zeros(3, device=device)", "tensor @accelerator"),
+        ("torch.zeros(3, device=torch.zeros(1).device)", "tensor @cpu"),
+        ("torch.tensor(3)", "tensor @cpu scalar"),
+        ("torch.tensor([3])", "tensor @cpu"),
+        ("torch.as_tensor(torch.zeros(3).to(device))", "tensor @accelerator"),
+        ("torch.randint(3, (2,))", "tensor @cpu integer"),
+        ("torch.zeros_like(x)", "tensor"),
+        ("torch.zeros_like(torch.zeros(3))", "tensor @cpu"),
+        ("torch.zeros_like(torch.zeros(3), device=device)", "tensor @accelerator"),
+        ("torch.zeros_like(torch.zeros(3), device=d)", "tensor"),
+        ("torch.from_numpy(a)", "tensor @cpu"),
+        ("torch.cuda.FloatTensor(3)", "tensor @accelerator"),
+        ("torch.add(x, y)", "tensor"),
+        ("torch.add(torch.zeros(3), 1)", "tensor @cpu"),
+        ("torch.add(torch.zeros(3), torch.zeros(3).cuda())", "tensor @accelerator"),
+        ("torch.sum(x)", "tensor scalar"),
+        ("torch.sum(x, 1)", "tensor"),
+        ("torch.sum(x, dim=1)", "tensor"),
+        ("torch.argmax(x)", "tensor scalar integer"),
+        ("torch.max(x)", "tensor scalar"),
+        ("torch.max(x, 1)", "tuple(tensor, tensor integer)"),
+        ("torch.max(torch.zeros(3), torch.zeros(3))", "tensor @cpu"),
+        ("torch.topk(x, 3)", "tuple(tensor, tensor)"),
+        ("torch.sort(x)[0]", "tensor"),
+        ("torch.split(x, 3)", "list[tensor]"),
+        ("torch.where(x)", "list[tensor integer]"),
+        ("torch.where(x, 1, 0)", "tensor"),
+        ("torch.nonzero(x)", "tensor integer"),
+        ("torch.isnan(x)", "tensor boolean"),
+        ("torch.any(x)", "tensor scalar boolean"),
+        ("torch.linalg.norm(x)", "tensor scalar"),
+        ("F.relu(x)", "tensor"),
+        ("F.cross_entropy(x, y)", "tensor scalar grad"),
+        ("F.cross_entropy(x, y, reduction='none')", "tensor grad"),
+        ("nn.utils.clip_grad_norm_(p, 1.0)", "tensor scalar"),
+        ("nn.utils.rnn.pad_sequence(x)", "tensor"),
+        ("nn.utils.remove_weight_norm(x)", "unknown"),
+        ("nn.init.normal_(torch.zeros(3))", "tensor @cpu"),
+        ("nn.init.normal_(x)", "tensor"),
+        ("nn.Parameter(torch.zeros(3))", "tensor parameter"),
+        ("nn.Parameter(x)", "tensor parameter"),
+        ("torch.utils.checkpoint.checkpoint(f, x)", "tensor"),
+        ("torch.autograd.grad(x, y)", "list[tensor]"),
+        ("torch.distributions.Normal(torch.zeros(3), 1)", "distribution torch.distributions.Normal @cpu"),
+        ("torch.distributions.Normal(x, 1).sample()", "tensor grad"),
+        ("torch.distributions.Normal(x, 1).mean", "tensor"),
+        ("torch.distributions.Normal(x, 1).support", "unknown"),
+        ("torch.distributions.kl_divergence(p, q)", "tensor"),
+    ],
+)
+def test_tensors_that_torch_makes(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(DEVICE + code)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("t + 1", "tensor @cpu"),
+        ("1 - t", "tensor @cpu"),
+        ("t + unknown", "tensor @cpu"),
+        ("t + t.cuda()", "tensor @accelerator"),
+        ("t.sum() / 2", "tensor @cpu scalar"),
+        ("t.sum() * t", "tensor @cpu"),
+        ("t.sum() * unknown", "tensor @cpu"),
+        ("t > 0", "tensor @cpu boolean"),
+        ("t.sum() > 0", "tensor @cpu scalar boolean"),
+        ("t.sum() > t", "tensor @cpu boolean"),
+        ("(t > 0) & (t < 1)", "tensor @cpu boolean"),
+        ("(t > 0) + (t < 1)", "tensor @cpu"),
+        ("~(t > 0)", "tensor @cpu boolean"),
+        ("-t", "tensor @cpu"),
+        ("t[0]", "tensor @cpu"),
+        ("t.sum()[None]", "tensor @cpu"),
+        ("t[t > 0]", "tensor @cpu"),
+        ("t.T", "tensor @cpu"),
+        ("t.data", "tensor @cpu"),
+        ("t.is_cuda", "number"),
+        ("t.view(-1)", "tensor @cpu"),
+        ("t.unsqueeze(0).expand(3, 3)", "tensor @cpu"),
+        ("t.sum()", "tensor @cpu scalar"),
+        ("t.sum(0)", "tensor @cpu"),
+        ("t.mean(dim=-1)", "tensor @cpu"),
+        ("t.max(1)", "tuple(tensor @cpu, tensor @cpu integer)"),
+        ("t.max(1).values", "tensor @cpu"),
+        ("t.sort().indices", "tensor @cpu"),
+        ("t.max(1).other", "unknown"),
+        ("t.chunk(2)", "list[tensor @cpu]"),
+        ("t.long()", "tensor @cpu integer"),
+        ("t.long().clone()", "tensor @cpu integer"),
+        ("t.long().float()", "tensor @cpu"),
+        ("(t > 0).float()", "tensor @cpu"),
+        ("t.new_zeros(3)", "tensor @cpu"),
+        ("t.new_zeros(3, device='cuda')", "tensor @accelerator"),
+        ("t.type_as(t.cuda())", "tensor @accelerator"),
+        ("t.to('cuda')", "tensor @accelerator"),
+        ("t.to(device='cuda')", "tensor @accelerator"),
+        ("t.to(torch.float16)", "tensor @cpu"),
+        ("t.to(dtype=torch.float16)", "tensor @cpu"),
+        ("t.to(unknown)", "tensor"),
+        ("t.to(t.cuda())", "tensor @accelerator"),
+        ("t.to(rank)", "tensor"),
+        ("t.to(0)", "tensor @accelerator"),
+        ("t.to(f'cuda:{rank}')", "tensor @accelerator"),
+        ("t.to('meta')", "tensor @cpu"),
+        ("t.cuda()", "tensor @accelerator"),
+        ("t.cuda().cpu()", "tensor @cpu"),
+        ("t.pin_memory()", "tensor @cpu pinned"),
+        ("t.cuda().detach().cpu().numpy()", "ndarray"),
+        ("t.sum().detach()", "tensor @cpu scalar"),
+        ("abs(t)", "tensor @cpu"),
+        ("sum([t, t])", "tensor @cpu"),
+        ("sum(x for x in [t])", "tensor @cpu"),
+        ("max(t.sum(), 1)", "tensor @cpu scalar or number"),
+        ("max(t)", "tensor @cpu"),
+        ("t if a else None", "tensor @cpu or none"),
+        ("t if a else 0", "tensor @cpu or number"),
+        ("t if a else 'x'", "tensor? @cpu or str"),
+        ("t if a else unknown", "tensor? @cpu or unknown"),
+        ("t or unknown", "tensor? @cpu or unknown"),
+        ("t if a else t.cuda()", "tensor @accelerator"),
+        ("{'a': t}", "dict{a: tensor @cpu}"),
+        ("{'a': t}['a']", "tensor @cpu"),
+        ("{'a': t, 'b': 1}['b']", "number = 1"),
+        ("{1: t}[1]", "tensor @cpu"),
+        ("[t, t]", "list(tensor @cpu, tensor @cpu)"),
+        ("[t, 1][0]", "tensor @cpu"),
+        ("[t, 1][-1]", "number = 1"),
+        ("[t, 1][5]", "unknown"),
+        ("[t for _ in range(3)][0]", "tensor @cpu"),
+        ("(t, 1)[0]", "tensor @cpu"),
+        ("(*x, t)", "tuple"),
+        ("(t, t)[i]", "tensor @cpu"),
+        ("(t, t)[:1]", "tuple(tensor @cpu, tensor @cpu)"),
+        ("[t] + [t]", "list[tensor @cpu]"),
+        ("(t,) + (1,)", "tuple(tensor @cpu, number = 1)"),
+        ("[t] * 3", "list(tensor @cpu)"),
+        ("[t for t in t]", "list[tensor @cpu]"),
+        ("{k: t for k in 'ab'}", "dict[tensor @cpu]"),
+        ("(y := t)", "tensor @cpu"),
+        ("next(iter([t]))", "tensor @cpu"),
+        ("list(zip([t], [1]))[0]", "tuple(tensor @cpu, number = 1)"),
+        ("dict(a=t)['a']", "tensor @cpu"),
+        ("getattr(unknown, 'x', t)", "tensor @cpu"),
+        ("getattr(unknown, name)", "unknown"),
+        ("tuple([t, 1])[0]", "tensor @cpu"),
+        ("set([t, t])", "list[tensor @cpu]"),
+        ("list(t)", "list[tensor @cpu]"),
+        ("filter(f, [t])", "list[tensor @cpu]"),
+        ("filter(*x)", "unknown"),
+        ("await t", "tensor @cpu"),
+    ],
+)
+def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -> None:
+    if "await" in code:
+        code = f"async def f():\n    {code}"
+    assert expected == value_of(f"t = torch.zeros(3)\n{code}")
+
+
+# Statements
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("x = y = torch.zeros(3)\nx", "tensor @cpu"),
+        ("x: torch.Tensor = load()\nx", "tensor"),
+        ("x: int\nx", "number"),
+        ("x: int = torch.zeros(3)\nx", "tensor @cpu"),
+        ("x = 0\nx += torch.zeros(3).sum()\nx", "tensor @cpu scalar"),
+        ("x = 1\nx += 2\nx", "number = 3"),
+        ("a, b = torch.max(x, 1)\nb", "tensor integer"),
+        ("a, *b = torch.split(x, 2)\na", "tensor"),
+        ("(a, b), c = (torch.zeros(3), 1), 2\na", "tensor @cpu"),
+        ("a = b = 0\na, b = b, torch.zeros(3)\nb", "tensor @cpu"),
+        ("x = torch.zeros(3)\ndel x\nx", "unknown"),
+        ("x = torch.zeros(3)\nx = other\nx", "unknown"),
+        ("d = {}\nd['a'] = torch.zeros(3)\nd['a']", "tensor @cpu"),
+        ("d = {}\nd[key] = torch.zeros(3)\nd[other]", "tensor @cpu"),
+        ("l = [None]\nl[0] = torch.zeros(3)\nl[i]", "tensor @cpu or none"),
+        ("l = []\nl.append(torch.zeros(3))\nl[0]", "tensor @cpu"),
+        ("l = [1]\nl.append(torch.zeros(3))\nl[i]", "tensor @cpu or number"),
+        ("l = []\nl.extend([torch.zeros(3)])\nl.pop()", "tensor @cpu"),
+        ("l = [1, 2]\nl.copy()", "list(number = 1, number = 2)"),
+        ("l = [1, 2]\nl.index(1)", "number"),
+        ("d = {'a': 1}\nd.update(b=torch.zeros(3))\nd['b']", "tensor @cpu"),
+        ("d = {'a': 1}\nd.update({'b': 2})\nd.get('b')", "number = 2"),
+        ("d = {'a': 1}\n[v for k, v in d.items()]", "list[number = 1]"),
+        ("d = {'a': 1}\n[k for k in d]", "list[str]"),
+        ("d = {'a': 1}\nlist(d.values())", "list[number = 1]"),
+        ("d = {'a': 1}\nlist(d.keys())", "list[str]"),
+        ("{**{'a': 1}, 'b': 2}", "dict{a: number = 1, b: number = 2}"),
+        ("'a b'.split()", "list[str]"),
+        ("'a'.upper()", "str"),
+        ("'abc'[0]", "str"),
+        ("x.y = torch.zeros(3)\nx.y", "tensor @cpu"),
+        ("x.y = torch.zeros(3)\nx = other\nx.y", "unknown"),
+        ("f().y = 1\nf().y", "unknown"),
+        ("for i in range(3):\n    pass\ni", "number"),
+        ("for i, x in enumerate([torch.zeros(3)]):\n    pass\nx", "tensor @cpu"),
+        ("for x in torch.zeros(3):\n    x", "tensor @cpu"),
+        ("for a, b in zip([1], [torch.zeros(3)]):\n    b", "tensor @cpu"),
+        # A loop's second round knows what the first left behind.
+        ("x = None\nfor i in y:\n    z = x\n    x = torch.zeros(3)\nz", "tensor @cpu or none"),
+        ("x = 0\nwhile a:\n    x = x + torch.zeros(3).sum()\nx", "tensor @cpu scalar or number"),
+        ("if a:\n    x = torch.zeros(3)\nelse:\n    x = None\nx", "tensor @cpu or none"),
+        ("if a:\n    x = torch.zeros(3)\nx", "tensor @cpu"),
+        ("def f():\n    x = 1\n    if a:\n        x = 'a'\n        return\n    x", "number = 1"),
+        ("def f():\n    if a:\n        x = 1\n    else:\n        x = 'a'\n        raise E from e\n    x", "number = 1"),
+        ("for i in y:\n    if a:\n        x = 1\n        continue\n    else:\n        x = 'a'\n    x", "str = 'a'"),
+        ("try:\n    x = 1\nexcept E:\n    x = None\nx", "number or none"),
+        ("try:\n    x = 1\nexcept E:\n    raise\nx", "number = 1"),
+        ("try:\n    x = 1\nfinally:\n    y = 2\ny", "number = 2"),
+        ("match a:\n    case 1 if b:\n        x = 1\n    case _:\n        x = 'a'\nx", "unknown"),
+        ("with torch.no_grad() as x:\n    pass\nx", "context"),
+        ("class A:\n    x = 1\nA", "class"),
+        ("@d\nclass A(B, m=1):\n    def f(self): pass\n    x = 1\n    x", "number = 1"),
+        ("def f(): pass\nf", "function"),
+        ("def f():\n    def g(): pass\n    g", "function"),
+        # What a test tells inside.
+        ("def f(x):\n    if isinstance(x, torch.Tensor):\n        x", "tensor"),
+        ("def f(x):\n    if not torch.is_tensor(x):\n        return\n    x", "tensor"),
+        ("def f(x):\n    if torch.is_tensor(x) and a:\n        x", "tensor"),
+        ("def f(x):\n    if torch.is_tensor(x) or a:\n        x", "unknown"),
+        ("def f(x):\n    x = torch.zeros(3)\n    if not torch.is_tensor(x):\n        x", "unknown"),
+        ("def f(x):\n    if isinstance(x[0], torch.Tensor):\n        x", "unknown"),
+        ("def f(x):\n    if isinstance(x, int):\n        x", "unknown"),
+    ],
+)
+def test_statements(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
+# Parameters and annotations
+
+
+@pytest.mark.parametrize(
+    ("parameter", "expected"),
+    [
+        ("x", "unknown"),
+        ("x=1", "unknown"),
+        ("x: Unknown", "unknown"),
+        ("x: 'not an (annotation'", "unknown"),
+        ("x: int | str", "unknown"),
+        ("x: torch.Tensor", "tensor"),
+        ("x: 'torch.Tensor'", "tensor"),
+        ("x: torch.Tensor | None", "tensor"),
+        ("x: None | torch.Tensor", "tensor"),
+        ("x: torch.Tensor | torch.FloatTensor", "tensor"),
+        ("x: Optional[torch.Tensor]", "tensor"),
+        ("x: Float[torch.Tensor, 'batch dim']", "tensor"),
+        ("x: int", "number"),
+        ("x: float = None", "number"),
+        ("x: str", "str"),
+        ("x: None", "none"),
+        ("x: np.ndarray", "ndarray"),
+        ("x: torch.device", "device"),
+        ("x: torch.dtype", "dtype"),
+        ("x: nn.Module", "module torch.nn.Module"),
+        ("x: nn.Linear", "module torch.nn.Linear"),
+        ("x: torch.optim.Optimizer", "optimizer"),
+        ("x: torch.optim.lr_scheduler.LRScheduler", "unknown"),
+        ("x: DataLoader", "loader"),
+        ("x: DataLoader[int]", "loader"),
+        ("x: list[torch.Tensor]", "list[tensor]"),
+        ("x: Iterable[torch.Tensor]", "list[tensor]"),
+        ("x: tuple[torch.Tensor, int]", "tuple(tensor, number)"),
+        ("x: tuple[torch.Tensor, ...]", "list[tensor]"),
+        ("x: dict[str, torch.Tensor]", "dict[tensor]"),
+        ("x: Model", "instance example.Model"),
+        ("*x", "unknown"),
+        ("**x", "dict"),
+    ],
+)
+def test_parameters(value_of: ValueOf, parameter: str, expected: str) -> None:
+    assert expected == value_of(f"class Model: pass\ndef f({parameter}):\n    x")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("value", "unknown"),
+        ("models", "unknown"),
+        ("modelled", "unknown"),
+        ("loading", "unknown"),
+        ("options", "unknown"),
+        ("devices", "unknown"),
+        ("model", "module?"),
+        ("criterion", "module?"),
+        ("q_network", "module?"),
+        ("netG", "module?"),
+        ("train_loader", "loader?[batch? batch]"),
+        ("loader", "loader?[batch? batch]"),
+        ("dataloader_train", "loader?[batch? batch]"),
+        ("optimizer", "optimizer?"),
+        ("critic_optimizer", "optimizer?"),
+        ("device", "device"),
+        ("accelerator", "accelerator?"),
+        ("loss", "tensor? scalar"),
+        ("logits", "tensor?"),
+    ],
+)
+def test_names_of_parameters(value_of: ValueOf, name: str, expected: str) -> None:
+    assert expected == value_of(f"def f({name}):\n    {name}")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        # What only a tensor can do makes it one.
+        ("def f(x):\n    x.unsqueeze(0)\n    x", "tensor"),
+        ("def f(x):\n    x.backward()\n    x", "tensor"),
+        ("def f(x):\n    x.backward(y)\n    x", "unknown"),
+        ("def f(x):\n    x.mean()\n    x", "unknown"),
+        ("def f(x):\n    x.y.detach()\n    x.y", "tensor"),
+        ("def f(self):\n    self.detach()\n    self", "unknown"),
+        ("def f(x):\n    x.detach().cpu().numpy()", "ndarray"),
+        ("x = 3\nx.detach()\nx", "number = 3"),
+        ("unknown.item()", "number"),
+        ("unknown.size(0)", "number"),
+        ("unknown.detach()", "tensor"),
+        ("unknown.to('cuda')", "unknown @accelerator"),
+        ("unknown.to(a).to(b)", "unknown"),
+        ("unknown.state_dict()", "dict?"),
+        ("unknown.parameters()", "list[tensor parameter]"),
+        ("unknown.prepare(model, loader)", "tuple(unknown, unknown)"),
+        # Names of models and losses.
+        ("model(x)", "tensor? grad"),
+        ("self.model(x)", "tensor? grad"),
+        ("criterion(a, b)", "tensor? grad"),
+        ("models(x)", "unknown"),
+        ("output.loss", "tensor? scalar grad"),
+        ("model(x).logits", "tensor? grad"),
+        ("model(x).loss", "tensor? scalar grad"),
+        ("model(x).other", "unknown"),
+        ("self.device", "device"),
+        ("args.device", "device"),
+        ("dev", "device"),
+        ("params", "unknown"),
+    ],
+)
+def test_what_uses_and_names_suggest(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
+# Modules
+
+
+NET = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.rnn = nn.LSTM(3, 3)
+        self.drop = None
+        self.head: nn.Module = make()
+        self.register_buffer('mean', torch.zeros(3))
+        self.scale = nn.Parameter(torch.ones(3))
+        self.width = 3
+    def forward(self, x, mask=None, size=1):
+        {here}
+        return self.fc(x), 1
+    def plain(self, x):
+        return x + 1
+    @property
+    def total(self):
+        return self.scale.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("self", "module example.Net"),
+        ("x", "tensor?"),
+        ("mask", "tensor?"),
+        ("size", "number = 1"),
+        ("self.fc", "module torch.nn.Linear"),
+        ("self.fc(x)", "tensor grad"),
+        ("self.fc.weight", "tensor parameter"),
+        ("self.rnn(x)", "tuple(tensor grad, unknown)"),
+        ("self.mean", "tensor parameter"),
+        ("self.scale", "tensor parameter"),
+        ("self.scale * x", "tensor"),
+        ("self.width", "number = 3"),
+        ("self.drop", "none"),
+        ("self.total", "tensor scalar"),
+        ("self.plain", "function"),
+        ("self.training", "number"),
+        ("self.missing", "unknown"),
+        ("self.parameters()", "list[tensor parameter]"),
+        ("self.named_parameters()", "list[tuple(str, tensor parameter)]"),
+        ("self.buffers()", "list[tensor]"),
+        ("self.named_buffers()", "list[tuple(str, tensor)]"),
+        ("self.modules()", "list[module?]"),
+        ("self.named_children()", "list[tuple(str, module?)]"),
+        ("self.state_dict()", "dict[tensor]"),
+        ("self.get_parameter('x')", "tensor parameter"),
+        ("self.zero_grad()", "none"),
+        ("self.half()", "module example.Net"),
+    ],
+)
+def test_inside_a_module(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(NET.format(here=code))
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("Net", "class"),
+        ("Net()", "module example.Net"),
+        ("Net().to('cuda')", "module example.Net @accelerator"),
+        ("net = Net()\nnet.cuda()\nnet", "module example.Net @accelerator"),
+        ("net = Net()\nnet.cuda()\nnet.cpu()\nnet", "module example.Net @cpu"),
+        ("Net()(x)", "tuple(tensor grad, number = 1)"),
+        ("Net().cuda()(x)", "tuple(tensor @accelerator grad, number = 1)"),
+        ("Net().cuda().forward(x)", "tuple(tensor @accelerator grad, number = 1)"),
+        ("Net().cuda().fc", "module torch.nn.Linear @accelerator"),
+        ("Net().cuda().fc(x)", "tensor @accelerator grad"),
+        ("torch.compile(Net())", "module example.Net compiled"),
+        ("torch.compile(f)", "function? compiled"),
+        ("nn.DataParallel(Net())", "module example.Net"),
+        ("nn.DataParallel(net)", "module?"),
+        ("nn.DataParallel(Net()).module", "module example.Net"),
+        ("nn.Linear(3, 3, device='cuda')", "module torch.nn.Linear @accelerator"),
+        ("nn.MSELoss()(x, y)", "tensor scalar grad"),
+        ("nn.MSELoss(reduction='none')(x, y)", "tensor grad"),
+        ("nn.MultiheadAttention(3, 3)(x, x, x)", "tuple(tensor grad, tensor grad)"),
+        ("nn.Sequential(nn.Linear(3, 3), nn.ReLU())[0]", "module torch.nn.Linear"),
+        ("nn.Sequential(nn.Linear(3, 3), nn.ReLU())(x)", "tensor grad"),
+        ("nn.Sequential(*layers)[0]", "module?"),
+        ("nn.ModuleList([Net() for _ in range(3)])[i]", "module example.Net"),
+        ("[block for block in nn.ModuleList([Net()])]", "list[module example.Net]"),
+        ("nn.ModuleList([Net(), Net()])[1:]", "module(module example.Net, module example.Net) torch.nn.ModuleList"),
+        ("nn.ModuleDict({'a': Net()})['a']", "module example.Net"),
+        ("nn.ModuleDict({'a': Net()}).a", "module example.Net"),
+        ("nn.ModuleDict({'a': Net()})['b']", "module?"),
+        ("list(nn.ModuleDict({'a': Net()}).values())", "list[module example.Net]"),
+        ("list(nn.ModuleDict({'a': Net()}).items())", "list[tuple(str, module example.Net)]"),
+        ("nn.ModuleList([Net(), nn.ReLU()])[i]", "module"),
+        ("import torchvision\ntorchvision.models.resnet18()", "module torchvision.models.resnet18"),
+        ("import torchvision\ntorchvision.models.resnet18().cuda()(x)", "tensor? @accelerator grad"),
+        ("import timm\ntimm.create_model('x')", "module timm.create_model"),
+        ("from transformers import AutoModel\nAutoModel.from_pretrained('x')", "module transformers.AutoModel"),
+        ("from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained('x')", "unknown"),
+        ("from diffusers import DDPMScheduler\nDDPMScheduler.from_pretrained('x')", "scheduler?"),
+        ("from transformers import get_cosine_schedule as g\ng(o)", "scheduler"),
+        ("import copy\ncopy.deepcopy(Net())", "module example.Net"),
+        ("net = Net()\nnet.eval()(x)", "tuple(tensor grad, number = 1)"),
+    ],
+)
+def test_around_a_module(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(NET.format(here="pass") + code)
+
+
+# Optimizers, loaders, batches
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("torch.optim.Adam(p)", "optimizer torch.optim.Adam"),
+        ("torch.optim.lr_scheduler.StepLR(o, 1)", "scheduler"),
+        ("torch.optim.Adam(p).param_groups", "list[dict{params: list[tensor parameter], lr: number}]"),
+        ("torch.optim.Adam(p).param_groups[0]['lr']", "number"),
+        ("torch.optim.Adam(p).step()", "unknown"),
+        ("torch.amp.GradScaler()", "scaler"),
+        ("torch.amp.GradScaler().scale(torch.zeros(3).sum())", "tensor @cpu scalar"),
+        ("torch.amp.GradScaler().scale(x)", "tensor?"),
+        ("TensorDataset(x)", "dataset"),
+        ("torch.utils.data.random_split(d, [1])", "unknown"),
+        ("import torchvision\ntorchvision.datasets.MNIST('.')", "dataset"),
+        ("DataLoader(d)", "loader[batch @cpu unpinned batch] unpinned"),
+        ("DataLoader(d, pin_memory=True)", "loader[batch @cpu pinned batch] pinned"),
+        ("DataLoader(d, pin_memory=flag)", "loader[batch @cpu batch]"),
+        ("DataLoader(d, **options)", "loader[batch @cpu batch]"),
+        ("DataLoader(d, **{'pin_memory': True})", "loader[batch @cpu pinned batch] pinned"),
+        ("options = {}\nif a:\n    options['pin_memory'] = True\nDataLoader(d, **options)", "loader[batch @cpu pinned batch] pinned"),
+        ("DataLoader(d, 1, True, None, None, 0, None, True)", "loader[batch @cpu pinned batch] pinned"),
+        ("len(DataLoader(d))", "number"),
+        ("next(iter(DataLoader(d)))", "batch @cpu unpinned batch"),
+        ("for batch in DataLoader(d):\n    batch", "batch @cpu unpinned batch"),
+        ("for i, (x, y) in enumerate(DataLoader(d)):\n    x", "tensor @cpu unpinned batch"),
+        ("for batch in DataLoader(d):\n    batch['x']", "tensor @cpu unpinned batch"),
+        ("for batch in DataLoader(d):\n    batch.x", "tensor @cpu unpinned batch"),
+        ("for batch in DataLoader(d):\n    batch.to('cuda')", "batch @accelerator unpinned"),
+        ("for x, y in DataLoader(d):\n    x.to('cuda')", "tensor @accelerator unpinned"),
+        ("for x, y in DataLoader(d):\n    x = x.cuda()\n    x.sum().item()", "number"),
+        ("from tqdm import tqdm\nfor x, y in tqdm(DataLoader(d)):\n    x", "tensor @cpu unpinned batch"),
+        ("for batch in DataLoader(d):\n    [v for k, v in batch.items()]", "list[tensor @cpu unpinned batch]"),
+        ("for b in DataLoader(d):\n    b = {k: v.cuda() for k, v in b.items()}\n    b['x']", "tensor @accelerator unpinned"),
+        ("for batch in DataLoader(d):\n    list(batch.keys())", "list[str]"),
+        ("for batch in DataLoader(d):\n    batch.pop('x')", "tensor @cpu unpinned batch"),
+        ("for batch in DataLoader(d):\n    list(batch.values())", "list[tensor @cpu unpinned batch]"),
+        ("for batch in DataLoader(d):\n    batch.size(0)", "number"),
+        ("for batch in DataLoader(d):\n    batch.unknown()", "unknown"),
+        ("for batch in loader:\n    batch", "batch? batch"),
+        ("for i, batch in enumerate(loader):\n    batch", "batch? batch"),
+        ("for x, y in loader:\n    x", "tensor? batch"),
+        ("for x in loaders_of_things:\n    x", "unknown"),
+    ],
+)
+def test_training_parts(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
+ACCELERATE = """\
+from accelerate import Accelerator
+accelerator = Accelerator()
+model, loader, other = accelerator.prepare(nn.Linear(3, 3), DataLoader(d, pin_memory=True), thing)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("accelerator", "accelerator accelerate.Accelerator"),
+        ("accelerator.device", "device @accelerator"),
+        ("model", "module torch.nn.Linear @accelerator"),
+        ("loader", "loader[batch @accelerator pinned managed] @accelerator pinned managed"),
+        ("for x, y in loader:\n    x", "tensor @accelerator pinned managed"),
+        ("other", "unknown"),
+        ("accelerator.prepare(loader)", "loader[batch @accelerator pinned managed] @accelerator pinned managed"),
+        ("accelerator.gather(x)", "tensor? @accelerator"),
+        ("accelerator.gather(torch.zeros(3))", "tensor @accelerator"),
+        ("accelerator.clip_grad_norm_(p, 1)", "tensor @accelerator scalar"),
+        ("accelerator.accumulate(model)", "context"),
+        ("accelerator.unwrap_model(model)", "module torch.nn.Linear @accelerator"),
+        ("accelerator.something()", "unknown"),
+    ],
+)
+def test_accelerate(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(ACCELERATE + code)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("torch.device('cpu')", "device @cpu"),
+        ("torch.device('cuda', 0)", "device @accelerator"),
+        ("torch.device(name)", "device"),
+        ("torch.device(0)", "device @accelerator"),
+        ("torch.device('cuda' if torch.cuda.is_available() else 'cpu')", "device @accelerator"),
+        ("'cuda' if torch.cuda.is_available() else 'cpu'", "device @accelerator"),
+        ("torch.device('cuda') if a else 'cpu'", "device @accelerator"),
+        ("f'cuda:{rank}'", "str @accelerator"),
+        ("f'{name}:0'", "str"),
+        ("torch.accelerator.current_accelerator()", "device @accelerator"),
+        ("device", "device"),
+        ("'cpu' if a else 'other'", "str"),
+    ],
+)
+def test_devices(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
+# Functions
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def f():\n    return torch.zeros(3)\nf()", "tensor @cpu"),
+        ("def f(x):\n    if x:\n        return None\n    return torch.zeros(3)\nf(1)", "tensor @cpu or none"),
+        ("def f():\n    pass\nf()", "unknown"),
+        ("def f():\n    return\nf()", "none"),
+        ("def f():\n    yield torch.zeros(3)\nf()", "list[tensor @cpu]"),
+        ("def f():\n    yield torch.zeros(3)\nfor x in f():\n    x", "tensor @cpu"),
+        ("async def f():\n    return torch.zeros(3)\nf()", "unknown"),
+        ("def f(n):\n    return n * f(n - 1) if n else torch.zeros(3)\nf(3)", "tensor? @cpu"),
+        ("def f(x):\n    return x\nf(torch.zeros(3))", "tensor @cpu"),
+        ("f(torch.zeros(3))\ndef f(x):\n    x", "tensor @cpu"),
+        ("f(torch.zeros(3))\nf(None)\ndef f(x):\n    x", "tensor @cpu or none"),
+        ("f(torch.zeros(3))\nf('a')\ndef f(x):\n    x", "tensor? @cpu or str"),
+        ("f(1, x='a')\ndef f(a, *, x=1):\n    x", "str = 'a'"),
+        ("f(*args)\ndef f(a, x):\n    x", "unknown"),
+        ("def f():\n    x = torch.zeros(3)\n    def g():\n        x", "tensor @cpu"),
+        ("def f(x: torch.Tensor):\n    def g():\n        x", "tensor"),
+        ("def f(x, model):\n    def g():\n        model", "module?"),
+        ("def f(x):\n    def g():\n        def h():\n            g", "function"),
+        ("x = torch.zeros(3)\ndef f():\n    x", "tensor @cpu"),
+        ("class A:\n    def f(self):\n        return torch.zeros(3)\nA().f()", "tensor @cpu"),
+        ("class A:\n    @staticmethod\n    def f():\n        return torch.zeros(3)\nA.f()", "tensor @cpu"),
+        ("class A:\n    @classmethod\n    def f(cls):\n        cls", "class"),
+        ("class A:\n    def __next__(self):\n        return torch.zeros(3)\nfor x in A():\n    x", "tensor @cpu"),
+        ("class A:\n    size = 3\n    def f(self):\n        self.size", "number = 3"),
+        ("class A:\n    size: int\n    def f(self):\n        self.size", "unknown"),
+        ("import functools\nfunctools.partial(torch.zeros(3))", "tensor @cpu"),
+        ("from einops import rearrange\nrearrange(torch.zeros(3), 'a -> a 1')", "tensor @cpu"),
+        ("from einops import rearrange\nrearrange(x, 'a -> a 1')", "unknown"),
+        ("import outside\noutside.f(1)", "unknown"),
+        ("import outside\noutside.f", "name outside.f"),
+        ("relu = F.relu\nrelu(x)", "tensor"),
+        ("zeros = torch.zeros\nzeros(3)", "tensor @cpu"),
+        ("fs = {'a': torch.zeros}\nfs['a'](3)", "tensor @cpu"),
+        ("(lambda: 1)()", "unknown"),
+    ],
+)
+def test_functions(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
