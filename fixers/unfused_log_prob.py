@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rewrite import spelled
+from torchlint.rule import Finding, Fix, Site
+
+_NAMES = {
+    "log_softmax": "torch.nn.functional.log_softmax",
+    "logsigmoid": "torch.nn.functional.logsigmoid",
+    "binary_cross_entropy_with_logits": "torch.nn.functional.binary_cross_entropy_with_logits",
+    "log1p": "torch.log1p",
+    "expm1": "torch.expm1",
+    "logsumexp": "torch.logsumexp",
+}
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    kind = next(name for name in _NAMES if f".{name}`" in finding.message)
+    arguments = _arguments(site, kind)
+    spelling = spelled(site, _NAMES[kind])
+    if arguments is None or spelling is None:
+        return None
+    whole = site.flow.parents[site.target] if kind == "expm1" else site.target
+    edit = site.tree.replace(site.cst(whole), f"{spelling[0]}({arguments})")
+    return Fix(f"Use `{_NAMES[kind]}`", (edit, *spelling[1]), "unsafe", "the results differ in the last digits")
+
+
+def _arguments(site: Site, kind: str) -> str | None:
+    """What the one function takes, as source."""
+    if kind == "expm1":
+        return _inside(site, site.call)
+    if kind == "binary_cross_entropy_with_logits":
+        return _cross_entropy(site)
+    if len(site.call.args) + len(site.call.keywords) > 1:
+        return None
+    inner = site.call.args[0] if site.call.args else site.call.func
+    if site.name == ".log()":
+        assert isinstance(site.call.func, ast.Attribute)
+        inner = site.call.func.value
+    if kind == "log1p":
+        assert isinstance(inner, ast.BinOp)
+        one = isinstance(inner.left, ast.Constant)
+        return site.text(inner.right if one else inner.left)
+    if not isinstance(inner, ast.Call):
+        return None
+    if kind == "logsumexp":
+        return _log_sum(site, inner)
+    return _inside(site, inner)
+
+
+def _inside(site: Site, call: ast.Call) -> str | None:
+    """The arguments of a function, or the receiver of a method and its arguments."""
+    given = [site.text(argument) for argument in (*call.args, *call.keywords)]
+    if isinstance(call.func, ast.Attribute) and site.resolve(call.func) is None:
+        given.insert(0, site.text(call.func.value))
+    return ", ".join(given) if given else None
+
+
+def _log_sum(site: Site, call: ast.Call) -> str | None:
+    """`logsumexp(x, dim)` for `sum(exp(x), dim)`."""
+    method = isinstance(call.func, ast.Attribute) and site.resolve(call.func) is None
+    exponential = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0]
+    if not isinstance(exponential, ast.Call) or any(k.arg not in ("dim", "keepdim") for k in call.keywords):
+        return None
+    rest = call.args if method else call.args[1:]
+    given = [_inside(site, exponential) or "", *(site.text(a) for a in (*rest, *call.keywords))]
+    return ", ".join(given)
+
+
+def _cross_entropy(site: Site) -> str | None:
+    inner = site.argument("input", 0)
+    if not isinstance(inner, ast.Call) or not site.call.args or site.call.args[0] is not inner:
+        return None
+    return ", ".join([_inside(site, inner) or "", *(site.text(a) for a in (*site.call.args[1:], *site.call.keywords))])

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_SOFTMAX = frozenset(("torch.softmax", "torch.nn.functional.softmax"))
+_SIGMOID = frozenset(("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"))
+
+
+@rule(
+    "TL609",
+    on={"torch.log()", ".log()", "torch.exp()", "torch.nn.functional.binary_cross_entropy()"},
+    severity="info",
+    fix="unsafe",
+    category="precision",
+    principle=("fusion",),
+    confirmed_by=("kernel",),
+)
+def unfused_log_prob(site: Site) -> Iterator[Finding]:
+    """A logarithm of an exponential in several kernels, where one function does it without overflow.
+
+    ## What it does
+
+    Finds `log(softmax(x))`, `log(sigmoid(x))`, `log(1 + x)`, `exp(x) - 1`, `log(sum(exp(x), dim))`, and
+    `binary_cross_entropy(sigmoid(x), y)` on tensors.
+
+    ## Why is this slow?
+
+    Each step is a kernel of its own that reads and writes the whole tensor.
+    Worse, the parts overflow or vanish where the whole does not: in half precision `softmax` gives zero early, and its
+    logarithm minus infinity.
+
+    ## When it does not matter
+
+    In code that runs once or on a few numbers, which is why `log(1 + x)` and `exp(x) - 1` are reported in `forward` and in the
+    step loop only.
+    In compiled code the kernels are one anyway; the numbers are still worse there.
+
+    ## Bad
+
+    ```python
+    log_probabilities = torch.log(torch.softmax(logits, dim=-1))  # TL609
+    ```
+
+    ## Good
+
+    ```python
+    log_probabilities = torch.log_softmax(logits, dim=-1)  # ok
+    ```
+
+    ## Fix safety
+
+    Writes the one function: `log_softmax`, `logsigmoid`, `log1p`, `expm1`, `logsumexp`,
+    `binary_cross_entropy_with_logits`.
+    The fix is unsafe because the results differ in the last digits, and where the old ones were infinite.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.log1p.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.logsumexp.html
+    """
+    found = _fused(site)
+    if found is not None:
+        place, instead = found
+        yield site.finding(f"`{site.short(place)}` takes several kernels and loses digits; `{instead}` is one", at=place)
+
+
+def _fused(site: Site) -> tuple[ast.expr, str] | None:
+    """The expression that one function computes, and that function."""
+    if site.name == "torch.exp()":
+        parent = site.flow.parents.get(site.target)
+        minus = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and parent.left is site.target
+        if minus and isinstance(parent, ast.BinOp) and _is_one(parent.right) and _often(site):
+            return parent, "torch.expm1"
+        return None
+    inner = _input(site)
+    if site.name == "torch.nn.functional.binary_cross_entropy()":
+        return (site.call, "F.binary_cross_entropy_with_logits") if _is_call(site, inner, _SIGMOID, "sigmoid") else None
+    if _is_call(site, inner, _SOFTMAX, "softmax") and _has_dim(site, inner):
+        return site.call, "torch.log_softmax"
+    if _is_call(site, inner, _SIGMOID, "sigmoid"):
+        return site.call, "F.logsigmoid"
+    if _is_sum_of_exp(site, inner):
+        return site.call, "torch.logsumexp"
+    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):
+        other = inner.right if _is_one(inner.left) else inner.left if _is_one(inner.right) else None
+        if other is not None and site.value(other).is_tensor and _often(site):
+            return site.call, "torch.log1p"
+    return None
+
+
+def _often(site: Site) -> bool:
+    """Whether the place is on the path of each step: elsewhere one more kernel on a few numbers is nothing."""
+    return site.in_forward or site.hot is not None
+
+
+def _input(site: Site) -> ast.expr | None:
+    """What the logarithm is taken of."""
+    if site.name == ".log()":
+        assert isinstance(site.call.func, ast.Attribute)
+        return site.call.func.value if not site.call.args and not site.call.keywords else None
+    return site.argument("input", 0)
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, bool) and node.value == 1
+
+
+def _is_call(site: Site, node: ast.expr | None, functions: frozenset[str], method: str) -> bool:
+    """A call of one of the functions, or of the method of a tensor."""
+    if not isinstance(node, ast.Call):
+        return False
+    if site.resolve(node.func) in functions:
+        return bool(node.args)
+    return isinstance(node.func, ast.Attribute) and node.func.attr == method and site.value(node.func.value).is_tensor
+
+
+def _has_dim(site: Site, node: ast.expr | None) -> bool:
+    """Whether a softmax says over which dimension, as function or as method."""
+    assert isinstance(node, ast.Call)
+    before = 1 if site.resolve(node.func) in _SOFTMAX else 0
+    return len(node.args) > before or any(keyword.arg == "dim" for keyword in node.keywords)
+
+
+def _is_sum_of_exp(site: Site, node: ast.expr | None) -> bool:
+    """`torch.sum(torch.exp(x), dim)` and `x.exp().sum(dim)`, with a dimension."""
+    if not isinstance(node, ast.Call):
+        return False
+    keyword = any(k.arg == "dim" for k in node.keywords)
+    if site.resolve(node.func) == "torch.sum":
+        return bool(node.args) and _is_exp(site, node.args[0]) and (keyword or len(node.args) > 1)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "sum":
+        return _is_exp(site, node.func.value) and (keyword or bool(node.args))
+    return False
+
+
+def _is_exp(site: Site, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    if site.resolve(node.func) == "torch.exp":
+        return True
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "exp" and site.value(node.func.value).is_tensor
