@@ -175,47 +175,74 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
             patch.setattr(torch, "compile", eager)
             spec.loader.exec_module(module)
             eval(call, vars(module))
-        return [event for event in sink.events if event.kind in ("graph_break", "recompile")]
+        return sink.events
 
     return run
 
 
+@pytest.fixture
+def faults(run: Runner) -> Runner:
+    """Runs a program, and gives the breaks and recompiles only."""
+    return lambda source, call: [event for event in run(source, call) if event.kind in ("graph_break", "recompile")]
+
+
 @pytest.mark.parametrize("code", [code for code in RUNS if code not in ("TL209", "TL301")])
-def test_the_bad_example_breaks_where_the_rule_says(code: str, run: Runner) -> None:
+def test_the_bad_example_breaks_where_the_rule_says(code: str, faults: Runner) -> None:
     source = example(code, "Bad")
     findings = {finding.line: finding for finding in linted(source, frozenset((code,)))}
 
-    told = {event.line: event.name for event in run(source, RUNS[code]) if event.line in findings}
+    told = {event.line: event.name for event in faults(source, RUNS[code]) if event.line in findings}
 
     assert set(findings) == set(told)
     assert all(name in findings[line].message for line, name in told.items())
 
 
 @pytest.mark.parametrize("code", [code for code in RUNS if code not in ("TL209", "TL301")])
-def test_the_good_example_is_one_graph(code: str, run: Runner) -> None:
+def test_the_good_example_is_one_graph(code: str, faults: Runner) -> None:
     source = example(code, "Good")
 
-    assert [] == run(source, RUNS[code])
+    assert [] == faults(source, RUNS[code])
     assert [] == linted(source, BREAKS)
 
 
-def test_the_bad_example_of_fullgraph_raises(run: Runner) -> None:
+def test_the_bad_example_of_fullgraph_raises(faults: Runner) -> None:
     with pytest.raises(torch._dynamo.exc.Unsupported, match="Data-dependent"):
-        run(example("TL209", "Bad"), RUNS["TL209"])
+        faults(example("TL209", "Bad"), RUNS["TL209"])
 
 
-def test_the_good_example_of_fullgraph_does_not(run: Runner) -> None:
-    assert [] == run(example("TL209", "Good"), RUNS["TL209"])
+def test_the_good_example_of_fullgraph_does_not(faults: Runner) -> None:
+    assert [] == faults(example("TL209", "Good"), RUNS["TL209"])
 
 
-def test_a_counter_that_is_guarded_on_recompiles(run: Runner) -> None:
-    events = run(example("TL301", "Bad"), RUNS["TL301"])
+def test_a_counter_that_is_guarded_on_recompiles(faults: Runner) -> None:
+    events = faults(example("TL301", "Bad"), RUNS["TL301"])
 
     assert ["recompile"] * 3 == [event.kind for event in events]
 
 
-def test_a_counter_in_a_buffer_does_not(run: Runner) -> None:
-    assert [] == run(example("TL301", "Good"), RUNS["TL301"])
+def test_a_counter_in_a_buffer_does_not(faults: Runner) -> None:
+    assert [] == faults(example("TL301", "Good"), RUNS["TL301"])
+
+
+@pytest.mark.parametrize(("which", "graphs"), [("Bad", 0), ("Good", 2)])
+def test_only_a_module_that_is_called_is_compiled(which: str, graphs: int, run: Runner) -> None:
+    events = run(example("TL210", which), "None")
+
+    assert graphs == sum(event.count for event in events if event.kind == "graph" and not event.data.get("backward"))
+
+
+@pytest.mark.parametrize(("which", "recompiles"), [("Bad", True), ("Good", False)])
+def test_layers_with_numbers_of_their_own_share_nothing(which: str, recompiles: bool, faults: Runner) -> None:
+    events = faults(example("TL302", which), f"[layer({X}) for layer in layers]")
+
+    assert recompiles == any(event.kind == "recompile" for event in events)
+
+
+@pytest.mark.parametrize(("which", "recompiles"), [("Bad", 3), ("Good", 1)])
+def test_a_loop_over_a_size_recompiles_for_each(which: str, recompiles: int, faults: Runner) -> None:
+    events = faults(example("TL305", which), "[scan(torch.ones(3, n, 2)) for n in (4, 5, 6, 7)]")
+
+    assert ["recompile"] * recompiles == [event.kind for event in events]
 
 
 ASSERTION = """
@@ -230,7 +257,7 @@ def clip(x: torch.Tensor) -> torch.Tensor:
     ("code", "source", "call"),
     [("TL202", PRELUDE + ASSERTION, f"clip({X})"), ("TL203", example("TL203", "Bad"), RUNS["TL203"])],
 )
-def test_the_fix_makes_it_one_graph(code: str, source: str, call: str, run: Runner) -> None:
+def test_the_fix_makes_it_one_graph(code: str, source: str, call: str, faults: Runner) -> None:
     codes = frozenset((code,))
     settings = Settings(codes=codes, fixable=codes, target_torch=TARGET)
     (finding,) = lint({"example.py": source.encode()}, settings).findings
@@ -238,8 +265,8 @@ def test_the_fix_makes_it_one_graph(code: str, source: str, call: str, run: Runn
 
     fixed, _ = fix.apply(Source.of("example.py", source.encode()), [finding.fix])
 
-    assert ["graph_break"] == [event.kind for event in run(source, call)]
-    assert [] == run(fixed.decode(), call)
+    assert ["graph_break"] == [event.kind for event in faults(source, call)]
+    assert [] == faults(fixed.decode(), call)
 
 
 def test_a_second_torch_lengthens_ends_and_begins_spans(script: ModuleType) -> None:
