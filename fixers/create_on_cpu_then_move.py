@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchlint.facts import calls
 from torchlint.rule import Edit, Finding, Fix, Site
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
         if not isinstance(target, ast.Name | ast.Attribute) or not site.value(target).is_tensor:
             return None  # what only looks like a tensor may be a device
         found["device"], found["dtype"] = f"{site.text(target)}.device", f"{site.text(target)}.dtype"
+    elif not calls.is_device(site.value(target)):
+        return None
     else:
         if move.func.attr != "to" and site.value(target).kind != "device":
             return None  # `.cuda(None)` is the current device, `device=None` the host

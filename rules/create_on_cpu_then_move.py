@@ -110,14 +110,21 @@ def _target(site: Site) -> ast.expr | str | None:
     if target is None:
         return None if site.name != ".to()" else ""
     value = site.value(target)
-    if value.kind == "tensor":
+    if value.kind == "tensor" or _calculated_with(site, target):
         return target if _is_there(site, target) else ""
     return target if value.device != "cpu" and calls.is_device(value) and value.const not in ("cpu", "meta") else ""
 
 
 def _is_there(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
-    return value.kind == "tensor" and not value.on_cpu
+    return (value.kind == "tensor" and not value.on_cpu) or _calculated_with(site, node)
+
+
+def _calculated_with(site: Site, node: ast.expr) -> bool:
+    """Whether the function calculates with the name: what `.to()` is given then is a tensor, no dtype and no device."""
+    if not isinstance(node, ast.Name) or site.value(node):
+        return False
+    return any(isinstance(site.flow.parents[load], ast.BinOp) for load in site.flow.loads.get(node.id, ()))
 
 
 def _factory(site: Site, made: ast.Call) -> ast.Call | None:
@@ -152,15 +159,16 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
         return "in every forward pass"
     if site.warm:
         return "on every iteration"
-    if site.function.name == "__init__" or site.role in ("test", "benchmark") or not isinstance(target, ast.Attribute):
+    if site.function.name == "__init__" or site.role in ("test", "benchmark") or not isinstance(target, ast.expr):
         return ""
-    return "on every call" if target.attr == "device" and _is_given(site, target.value) else ""
+    given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
+    return "on every call" if _is_given(site, given) else ""
 
 
 def _is_given(site: Site, node: ast.expr) -> bool:
     """Whether a tensor comes in from outside: a parameter of the function, or what its object holds."""
     value = site.value(node)
-    if value.kind != "tensor" or value.parameter or value.on_cpu:
+    if not (value.kind == "tensor" or _calculated_with(site, node)) or value.parameter or value.on_cpu:
         return False
     names = {parameter.arg for parameter in site.function.parameters}
     root = chain(node)
