@@ -85,18 +85,23 @@ class Dispatch:
             if kind in self._kinds:
                 for trigger, rule in self._kinds[kind]:
                     yield node, trigger, rule
-            if isinstance(node, ast.Call):
+            if kind is ast.Call:
+                assert isinstance(node, ast.Call)
                 func = node.func
                 if lines is None or func.end_lineno in lines:
                     for trigger, rule in self._called(function, func):
                         yield node, trigger, rule
-            elif isinstance(node, ast.Attribute):
+            elif kind is ast.Attribute:
+                assert isinstance(node, ast.Attribute)
                 if lines is None or node.end_lineno in lines:
                     for trigger, rule in self._attributes.get(node.attr, ()):
                         yield node, trigger, rule
                     for trigger, rule in self._used(function, node, node.attr):
                         yield node, trigger, rule
-            elif isinstance(node, ast.Name) and (lines is None or node.lineno in lines):
+            elif kind is ast.Name and self._uses:
+                assert isinstance(node, ast.Name)
+                if lines is not None and node.lineno not in lines:
+                    continue
                 for trigger, rule in self._used(function, node, node.id):
                     yield node, trigger, rule
 

@@ -194,7 +194,7 @@ class _Run:
 
     def _check(self, site: Site) -> Iterator[Finding]:
         rule: Rule = site.rule  # type: ignore[assignment]
-        if not rule.torch.intersects(self.analysis.torch(site.module)) or site.torch is None or not rule.torch.intersects(site.torch):
+        if site.torch is None or not rule.torch.intersects(site.torch):
             return
         try:
             for finding in rule.check(site):

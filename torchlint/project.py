@@ -20,6 +20,8 @@ from .facts.values import UNKNOWN, Value, constant, join
 from .source import Source, SourceError
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
+_DEF = re.compile(rb"def[ \t]+(\w+)")
+_ATTRIBUTE = re.compile(rb"self\.(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
@@ -506,6 +508,8 @@ class Project:
                 method = self.method(function.cls, func.attr)
                 if method is not None:
                     return [method]
+        if isinstance(func, ast.Attribute) and func.attr not in self._callable_words:
+            return []
         value = self.value(function, func)
         if value.kind == "function" and value.function is not None:
             return [value.function]
@@ -565,6 +569,15 @@ class Project:
     def _raw(self, path: str) -> bytes:
         source = self.source(path)
         return source.data if source is not None else b""
+
+    @cached_property
+    def _callable_words(self) -> frozenset[str]:
+        """The names that the project gives to functions and to attributes of `self`: what else is called is not its own."""
+        words: set[bytes] = set()
+        for path in self.paths:
+            data = self._raw(path)
+            words.update(_DEF.findall(data), _ATTRIBUTE.findall(data))
+        return frozenset(word.decode() for word in words)
 
     def import_words(self, path: str) -> frozenset[bytes]:
         """The words of a file's import statements."""

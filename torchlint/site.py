@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from .config import Settings
@@ -52,6 +53,7 @@ class Analysis:
         self.context = Context(project)
         self._trees: dict[str, Tree] = {}
         self._torch: dict[str, Range] = {}
+        self._tests_versions: dict[str, bool] = {}
 
     def tree(self, module: Module) -> Tree:
         if module.path not in self._trees:
@@ -62,12 +64,16 @@ class Analysis:
         """The torch versions that the file's project is for."""
         if self.settings.target_torch is not None:
             return self.settings.target_torch
-        from pathlib import Path
-
-        folder = str(Path(module.path).parent)
+        folder = module.path.rpartition("/")[0] or "."
         if folder not in self._torch:
             self._torch[folder] = project_torch(Path(folder)) or LATEST
         return self._torch[folder]
+
+    def tests_versions(self, module: Module) -> bool:
+        """Whether the file asks for torch's version anywhere."""
+        if module.path not in self._tests_versions:
+            self._tests_versions[module.path] = versions.MENTION.search(module.source.data) is not None
+        return self._tests_versions[module.path]
 
 
 class Site:
@@ -197,7 +203,8 @@ class Site:
     @cached_property
     def torch(self) -> Range | None:
         """The torch versions under which the place is reached; None where a guard leaves none."""
-        return versions.narrowed(self.analysis.torch(self.module), self.flow, self.target)
+        target = self.analysis.torch(self.module)
+        return versions.narrowed(target, self.flow, self.target) if self.analysis.tests_versions(self.module) else target
 
     def value(self, node: ast.expr | cst.CSTNode) -> Value:
         """What an expression of this function evaluates to."""

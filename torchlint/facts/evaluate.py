@@ -10,7 +10,7 @@ from typing import Protocol
 from . import calls, names
 from . import torch_table as table
 from .calls import Arguments
-from .module import Class, Function, Module
+from .module import Class, Function, Module, key_of
 from .values import (
     BOOL,
     CONTEXT,
@@ -98,7 +98,7 @@ class _Evaluator:
         self.looping = False
         self.holders: set[str] = set()
         """Names that have attributes in the environment of their own."""
-        self.evidence = _evidence(function)
+        self.evidence = function.tensor_evidence
         self.parameters = {p.arg: p for p in function.parameters}
         node = function.node
         self.rest = set()
@@ -109,7 +109,7 @@ class _Evaluator:
 
     def run(self) -> Evaluation:
         node = self.function.node
-        if not isinstance(node, ast.Module) and self.mask == self.function.slices.all:
+        if not isinstance(node, ast.Module):
             for default in (*node.args.defaults, *node.args.kw_defaults):
                 if default is not None:
                     self.expr(default)
@@ -177,6 +177,9 @@ class _Evaluator:
     def do_If(self, node: ast.If) -> None:
         if self.wanted(node):
             self.expr(node.test)
+        if not any(self.index[s] in self.active for s in (*node.body, *node.orelse)) and not _narrows(node.test):
+            self.dead = _leaves(node)
+            return
         before = dict(self.env)
         self.narrow(node.test, True)
         self.block(node.body)
@@ -196,7 +199,7 @@ class _Evaluator:
                 self.narrow(value, true)
         elif isinstance(test, ast.Call) and test.args:
             name = self.dotted(test.func)
-            key = _key(test.args[0])
+            key = key_of(test.args[0])
             if key is None:
                 return
             is_tensor = name == "torch.is_tensor" or (
@@ -316,7 +319,7 @@ class _Evaluator:
 
     def do_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            key = _key(target)
+            key = key_of(target)
             if key is not None:
                 self.env.pop(key, None)
 
@@ -324,7 +327,7 @@ class _Evaluator:
 
     def bind(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name | ast.Attribute):
-            key = _key(target)
+            key = key_of(target)
             if key is None:
                 self.expr(target.value)  # type: ignore[union-attr]
                 return
@@ -360,7 +363,7 @@ class _Evaluator:
 
     def store(self, target: ast.Subscript, value: Value) -> None:
         """`d["k"] = v` adds a key to a dictionary that is known; into a list or an unknown dict it joins the elements."""
-        key = _key(target.value)
+        key = key_of(target.value)
         holder = self.env.get(key) if key is not None else None
         if key is None or holder is None:
             return
@@ -603,7 +606,7 @@ class _Evaluator:
         return None
 
     def attribute(self, node: ast.Attribute) -> Value:
-        key = _key(node)
+        key = key_of(node)
         if key is not None and key in self.env:
             self.expr(node.value)
             return self.env[key]
@@ -663,7 +666,7 @@ class _Evaluator:
     def subscript(self, node: ast.Subscript) -> Value:
         base = self.expr(node.value)
         index = self.expr(node.slice)
-        key = _key(node)
+        key = key_of(node)
         if key is not None and key in self.env:
             return self.env[key]
         kind = base.kind
@@ -1056,7 +1059,7 @@ class _Evaluator:
 
     def update(self, node: ast.expr, value: Value) -> None:
         """A method that changes its receiver in place, such as `model.cuda()`."""
-        key = _key(node)
+        key = key_of(node)
         if key is not None and (key in self.env or "." in key):
             self.env[key] = value
 
@@ -1175,6 +1178,11 @@ class _Evaluator:
         return UNKNOWN
 
 
+def _narrows(test: ast.expr) -> bool:
+    """Whether a condition may tell what a name is: it calls something such as `isinstance`, or binds a name."""
+    return not isinstance(test, ast.Name | ast.Attribute | ast.Compare | ast.Constant)
+
+
 def _leaves(statement: ast.stmt) -> bool:
     """Whether a statement that is not read ends its block, as reading it would find."""
     if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
@@ -1256,29 +1264,6 @@ def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
     if isinstance(op, ast.FloorDiv) and b:
         return constant(a // b)
     return None
-
-
-def _key(node: ast.expr) -> str | None:
-    """The name under which the environment holds an assignable expression: `x`, `self.x`, `d['k']`."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        base = _key(node.value)
-        return f"{base}.{node.attr}" if base is not None else None
-    return None
-
-
-def _evidence(function: Function) -> frozenset[str]:
-    """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`."""
-    found = set()
-    for node in function.flow.nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in table.TENSOR_ONLY:
-            if node.func.attr == "backward" and node.args:
-                continue
-            key = _key(node.func.value)
-            if key is not None and key != "self":
-                found.add(key)
-    return frozenset(found)
 
 
 _METHODS = {

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .torch_table import TENSOR_ONLY
+
 if TYPE_CHECKING:
     from ..source import Source
     from .flow import Flow
@@ -15,6 +17,16 @@ if TYPE_CHECKING:
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
+
+
+def key_of(node: ast.expr) -> str | None:
+    """The name that stands for an assignable expression: `x`, `self.x`."""
+    if node.__class__ is ast.Name:
+        return node.id  # type: ignore[attr-defined,no-any-return]
+    if isinstance(node, ast.Attribute):
+        base = key_of(node.value)
+        return f"{base}.{node.attr}" if base is not None else None
+    return None
 
 
 class Function:
@@ -66,6 +78,18 @@ class Function:
             return ()
         arguments = self.node.args
         return (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+
+    @cached_property
+    def tensor_evidence(self) -> frozenset[str]:
+        """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`."""
+        found = set()
+        for call in self.flow.calls:
+            func = call.func
+            if isinstance(func, ast.Attribute) and func.attr in TENSOR_ONLY and not (func.attr == "backward" and call.args):
+                key = key_of(func.value)
+                if key is not None and key != "self":
+                    found.add(key)
+        return frozenset(found)
 
     @cached_property
     def bound(self) -> frozenset[str]:

@@ -27,6 +27,7 @@ class Slices:
         self.returns = 0
         """The statements that return or yield."""
         self._parents: list[int] = []
+        self._closures: dict[int, int] = {}
         self._owner = function.parameters[0].arg if function.is_method and function.parameters else ""
         self._read()
         self.all = (1 << len(self.uses)) - 1
@@ -107,6 +108,9 @@ class Slices:
 
     def closure(self, seed: int) -> int:
         """The statements that decide what the statements of `seed` bind and read."""
+        known = self._closures.get(seed)
+        if known is not None:
+            return known
         mask = 0
         todo = seed
         seen: set[str] = set()
@@ -122,6 +126,7 @@ class Slices:
             for name in wanted:
                 todo |= self.definers.get(name, 0)
             todo &= ~mask
+        self._closures[seed] = mask
         return mask
 
     def active(self, mask: int) -> set[int]:

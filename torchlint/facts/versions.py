@@ -10,6 +10,8 @@ from ..version import Range
 from . import names
 from .flow import Flow
 
+MENTION = re.compile(rb"__version__|torch_?version|(?:py)?torch_(?:is_)?(?:at_least|ge|gte|greater)|TORCH_", re.I)
+"""What a file that tests for a version of torch mentions."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
