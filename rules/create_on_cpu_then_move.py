@@ -35,7 +35,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
     `randn`, `randint`, `randperm`, `*_like` of a host tensor; `.cuda()`, `.to(x)`, `.type_as(x)`) in step loops, in
     evaluation and generation loops, in the `forward` of a module, and in functions that take the device from a tensor
-    they were given. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
+    they were given and do a little with it. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
 
     ## Why is this slow?
@@ -162,7 +162,15 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if site.function.name == "__init__" or site.role in ("test", "benchmark") or not isinstance(target, ast.expr):
         return ""
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
-    return "on every call" if _is_given(site, given) else ""
+    return "on every call" if _is_given(site, given) and not _prepares(site) else ""
+
+
+def _prepares(site: Site) -> bool:
+    """Whether the tensor is kept in an object, or made for a loop that the function runs: not what it is called for."""
+    if any(isinstance(node, ast.For | ast.While) for node in site.flow.nodes) or "register_buffer" in site.consumers():
+        return True
+    statement = site.statement
+    return isinstance(statement, ast.Assign) and any(isinstance(part, ast.Attribute) for part in statement.targets)
 
 
 def _is_given(site: Site, node: ast.expr) -> bool:
