@@ -69,7 +69,7 @@ class Sieve:
         for regex, free in ((self._called, self._methods), (self._read, self._attributes)):
             if regex is not None:
                 for match in regex.finditer(data):
-                    if match.group(1) in free or _root(data, match.start()) in imported:
+                    if (match.group(1) in free or _root(data, match.start()) in imported) and not _imports(data, match.start()):
                         yield match.start(1)
         for word in self._names if b"import *" in data else self._names & imported:
             position = data.find(word)
@@ -113,6 +113,12 @@ class Sieve:
 def _after_dot(words: set[bytes], ending: str) -> re.Pattern[bytes] | None:
     # The literal dot in front lets the engine skip to it; a word boundary there would try each letter.
     return re.compile(rf"\.{_SPACE}({_trie(word.decode() for word in words)}){ending}".encode()) if words else None
+
+
+def _imports(data: bytes, offset: int) -> bool:
+    """Whether the line is an import: `from timm.data import x` reads no attribute."""
+    line = data[data.rfind(b"\n", 0, offset) + 1 : offset].lstrip()
+    return line.startswith((b"from ", b"import "))
 
 
 def _root(data: bytes, dot: int) -> bytes:
