@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rewrite import shown
+from torchlint.rule import Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    taken = shown(site, finding).target
+    assert isinstance(taken, ast.Subscript)
+    index = taken.slice.elts[-1] if isinstance(taken.slice, ast.Tuple) else taken.slice
+    rank = len(taken.slice.elts) if isinstance(taken.slice, ast.Tuple) else 1
+    dim = site.argument("dim", int(site.name.startswith("torch.")))
+    receiver = _receiver(site)
+    if receiver is None or not isinstance(index, ast.Slice) or index.upper is None or not _is_last(site, taken, dim, rank):
+        return None
+    where = f", dim={site.text(dim)}" if dim is not None else ""
+    code = f"{receiver}.topk({site.text(index.upper)}{where}).{_part(site, taken)}"
+    note = "equal elements may come in another order, and fewer elements than asked for are an error"
+    return Fix("Select with `topk`", (site.tree.replace(site.cst(taken), code),), "unsafe", note)
+
+
+def _receiver(site: Site) -> str | None:
+    """What is sorted, as the receiver of a method."""
+    function = site.name.startswith("torch.")
+    if not int(function) <= len(site.call.args) <= int(function) + 1:
+        return None
+    given = site.call.args[0] if function else site.call.func.value if isinstance(site.call.func, ast.Attribute) else None
+    if given is None:
+        return None
+    text = site.text(given)
+    return text if isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({text})"
+
+
+def _is_last(site: Site, taken: ast.Subscript, dim: ast.expr | None, rank: int) -> bool:
+    """Whether the slice is over the dimension that is sorted."""
+    ellipsis = isinstance(taken.slice, ast.Tuple) and any(isinstance(e, ast.Constant) for e in taken.slice.elts)
+    number = site.value(dim).const if dim is not None else -1
+    if isinstance(dim, ast.UnaryOp) and isinstance(dim.operand, ast.Constant):
+        number = -1 if dim.operand.value == 1 else None
+    if ellipsis:
+        return number == -1
+    # `[:k]` of one dimension without `dim` may be the first of several
+    return number == rank - 1
+
+
+def _part(site: Site, taken: ast.Subscript) -> str:
+    """Which half of the pair is taken."""
+    if site.name.endswith("argsort()"):
+        return "indices"
+    half = taken.value
+    if isinstance(half, ast.Attribute):
+        return half.attr
+    assert isinstance(half, ast.Subscript) and isinstance(half.slice, ast.Constant)
+    return ("values", "indices")[int(str(half.slice.value))]

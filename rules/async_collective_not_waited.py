@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_COLLECTIVES = (
+    "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_single", "all_to_all", "all_to_all_single", "broadcast",
+    "gather", "reduce", "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter",
+)
+_POINT_TO_POINT = ("isend", "irecv", "batch_isend_irecv")
+
+
+@rule(
+    "TL808",
+    on={f"torch.distributed.{name}()" for name in (*_COLLECTIVES, *_POINT_TO_POINT)},
+    severity="error",
+    impact="high",
+    category="distributed",
+    principle=("async",),
+)
+def async_collective_not_waited(site: Site) -> Iterator[Finding]:
+    """An asynchronous collective that nobody waits for.
+
+    ## What it does
+
+    Finds `all_reduce(..., async_op=True)` and its like, `isend`, `irecv` and `batch_isend_irecv` whose handle is thrown away or
+    bound to a name that is never read.
+
+    ## Why is this slow?
+
+    It is wrong: until `wait()` returns the tensor may hold old, new or half-written values, and the next kernel reads them.
+
+    ## When it does not matter
+
+    It always does; even a message that is only sent must not be overwritten before it has left.
+
+    ## Bad
+
+    ```python
+    torch.distributed.all_reduce(gradient, async_op=True)  # TL808
+    optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    work = torch.distributed.all_reduce(gradient, async_op=True)  # ok
+    prepare_next_batch()
+    work.wait()
+    optimizer.step()
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations
+    """
+    last = site.name.rpartition(".")[2].removesuffix("()")
+    given = site.argument("async_op")
+    if last not in _POINT_TO_POINT and not (isinstance(given, ast.Constant) and given.value is True):
+        return
+    parent = site.flow.parents.get(site.target)
+    if isinstance(parent, ast.Expr):
+        yield site.finding(f"`{site.short()}` is never waited for, so its tensor may be read before it is there")
+    elif isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        name = parent.targets[0].id
+        if not _is_read(site, name):
+            yield site.finding(f"`{name}` is never waited for, so the tensor of `{site.short()}` may be read before it is there")
+
+
+def _is_read(site: Site, name: str) -> bool:
+    """Whether the function, or one in it, reads the name; one of the module may be read anywhere."""
+    if site.function is site.module.body or name in site.flow.globals:
+        return any(name in function.flow.loads for function in site.module.functions) or name in site.flow.globals
+    return name in site.flow.loads or any(name in function.flow.loads for function in site.function.nested.values())

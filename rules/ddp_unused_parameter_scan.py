@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_WRAPPERS = {
+    "torch.nn.parallel.DistributedDataParallel()",
+    "accelerate.DistributedDataParallelKwargs()",
+    "accelerate.utils.DistributedDataParallelKwargs()",
+    "lightning.pytorch.strategies.DDPStrategy()",
+    "pytorch_lightning.strategies.DDPStrategy()",
+    "lightning.fabric.strategies.DDPStrategy()",
+}
+
+
+@rule(
+    "TL802",
+    on=_WRAPPERS,
+    severity="info",
+    impact="low",
+    category="distributed",
+    principle=("parallelism",),
+    confirmed_by=("warning:UserWarning",),
+)
+def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
+    """`DistributedDataParallel` looks for unused parameters on every step.
+
+    ## What it does
+
+    Finds the literal `find_unused_parameters=True` for `DistributedDataParallel`, in accelerate's
+    `DistributedDataParallelKwargs`, and in lightning's `DDPStrategy`.
+
+    ## Why is this slow?
+
+    Before each backward pass DDP then walks the graph of autograd from all outputs on the host, and the exchange of gradients
+    waits for a second one, about which parameters were used.
+    DDP says in a warning where no parameter was unused.
+
+    ## When it does not matter
+
+    Where some steps do leave parameters unused: layers that are dropped, experts, generators and discriminators in one module.
+    With `static_graph=True` DDP looks once only, and nothing is reported.
+
+    ## Bad
+
+    ```python
+    model = torch.nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)  # TL802
+    ```
+
+    ## Good
+
+    ```python
+    model = torch.nn.parallel.DistributedDataParallel(model, static_graph=True)  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
+    """
+    if site.role == "test" or _is_true(site.argument("static_graph")):
+        return
+    if _is_true(site.argument("find_unused_parameters")):
+        yield site.finding(
+            f"`{site.short()}` walks the graph for unused parameters on every step; leave it out where all are used, "
+            "or set `static_graph=True` where the same ones are unused each time"
+        )
+
+
+def _is_true(given: ast.expr | None) -> bool:
+    return isinstance(given, ast.Constant) and given.value is True

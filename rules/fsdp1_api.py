@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import syntax
+from torchlint.rule import Finding, Site, rule
+
+_CLASS = "torch.distributed.fsdp.FullyShardedDataParallel"
+
+
+@rule(
+    "TL804",
+    on={_CLASS, "torch.distributed.fsdp.ShardingStrategy.NO_SHARD"},
+    set="preview",
+    severity="info",
+    torch=">=2.4",
+    category="distributed",
+    principle=("parallelism",),
+    confirmed_by=("warning:FutureWarning",),
+)
+def fsdp1_api(site: Site) -> Iterator[Finding]:
+    """`FullyShardedDataParallel`, the first FSDP, in a program for a torch that has the second.
+
+    ## What it does
+
+    Finds models wrapped by `FullyShardedDataParallel`, its `state_dict_type`, and the strategy `NO_SHARD`.
+
+    ## Why is this slow?
+
+    FSDP2 (`fully_shard`) shards each parameter by itself instead of flattening them, frees memory without blocking the host,
+    and is the path that is worked on.
+    `NO_SHARD` (which is DDP) and `state_dict_type` are deprecated in FSDP1 already.
+
+    ## When it does not matter
+
+    In libraries that support both.
+
+    ## Bad
+
+    ```python
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    model = FullyShardedDataParallel(model)  # TL804
+    ```
+
+    ## Good
+
+    ```python
+    from torch.distributed.fsdp import fully_shard
+
+    for block in model.blocks:
+        fully_shard(block)
+    fully_shard(model)  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
+    - https://docs.pytorch.org/docs/stable/fsdp.html
+    """
+    target = site.target
+    assert isinstance(target, ast.expr)
+    if site.role == "test" or site.shim:
+        return
+    if site.name != _CLASS:
+        yield site.finding(f"`{site.text()}` is deprecated; use `DistributedDataParallel`, which is the same")
+        return
+    call = syntax.called(site.flow, target)
+    if call is not None:
+        yield site.finding(f"`{site.short(call)}` is the first FSDP; `fully_shard` shards each parameter by itself", at=call)
