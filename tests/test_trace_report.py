@@ -71,6 +71,16 @@ def test_a_full_run() -> None:
     finding = Finding("train.py", 4, 11, 4, 22, "TL101", "item", "`loss.item()` waits", "warning", statement=(4, 4))
 
     assert text(report(eager, compiled, (finding,)), Look()).splitlines()[4:] == [
+        "Primary bottleneck: skipped compilation",
+        "  A graph break makes 1 compiled function run eagerly.",
+        "  Compiled again once after the warm-up.",
+        "  The host waits for the device once a step, on 1 line.",
+        "",
+        "  High    train.py:2: GB0059: print",
+        "  High    train.py:2: Keep this guard from failing: size mismatch",
+        "  High    train.py:4: Keep what `item` reads on the device, or read it every few steps.",
+        "  Medium  train.py:3: Copy with non_blocking=True: the batch is pinned already.",
+        "",
         "Steady state, per step, over steps 3 to 4",
         "    1  host-device synchronizations",
         "    1  copies that the host waits for                 4.0 KiB",

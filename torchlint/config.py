@@ -22,6 +22,7 @@ FORMATS = (
     "full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "rdjson", "rdjsonl", "junit", "azure",
     "pylint",
 )  # fmt: skip
+BUDGETS = ("syncs", "h2d", "d2h", "bytes", "memory", "breaks", "recompiles", "kernels")
 ACCELERATORS = ("cuda", "rocm", "xpu", "mps", "hpu", "npu", "xla", "cpu")
 EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d",
@@ -30,7 +31,7 @@ EXCLUDE = (
 )  # fmt: skip
 FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 
-Kind = Literal["list", "bool", "text", "table"]
+Kind = Literal["list", "bool", "text", "table", "numbers"]
 KEYS: dict[str, Kind] = {
     "select": "list",
     "ignore": "list",
@@ -52,6 +53,7 @@ KEYS: dict[str, Kind] = {
     "fix-only": "bool",
     "show-fixes": "bool",
     "extend": "text",
+    "budget": "numbers",
 }
 SELECTORS = ("select", "ignore", "extend-select", "fixable", "unfixable")
 
@@ -69,6 +71,7 @@ class Settings:
 
     `exclude` are gitignore patterns below `root`; `compiled` names code that is compiled elsewhere, as
     `package.module:Class.method`; `accelerators` replaces the devices found in the code when it isn't empty;
+    `budget` limits what a traced run may do;
     `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run.
     """
 
@@ -87,6 +90,7 @@ class Settings:
     unsafe_fixes: bool = False
     fix_only: bool = False
     show_fixes: bool = False
+    budget: tuple[tuple[str, float | str], ...] = ()
     ignore_noqa: bool = False
     sieve: bool = True
     root: Path = field(default_factory=Path.cwd)
@@ -284,11 +288,16 @@ def _table(value: object) -> bool:
     return isinstance(value, Mapping) and all(map(_strings, value.values()))
 
 
+def _numbers(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(v, int | float | str) for v in value.values())
+
+
 _TYPES: dict[Kind, tuple[str, Callable[[object], bool]]] = {
     "list": ("a list of strings", _strings),
     "bool": ("true or false", lambda value: isinstance(value, bool)),
     "text": ("a string", lambda value: isinstance(value, str)),
     "table": ("a table of lists of strings", _table),
+    "numbers": ("a table of numbers", _numbers),
 }
 
 
@@ -312,6 +321,7 @@ def _bad_compiled(value: Iterable[str]) -> list[str]:
 
 _VALUES: dict[str, Callable[[Any], Sequence[str]]] = {
     "output-format": lambda value: _one_of("output-format", [value], FORMATS),
+    "budget": lambda value: _one_of("budget", value, BUDGETS),
     "accelerators": lambda value: _one_of("accelerators", value, ACCELERATORS),
     "target-torch": _bad_target,
     "compiled": _bad_compiled,
@@ -340,6 +350,7 @@ def _resolve(rules: Sequence[Selectable], layers: Sequence[Options], root: Path,
         target_torch=Range.parse(merged["target-torch"]) if "target-torch" in merged else None,
         compiled=tuple(merged.get("compiled", ())),
         accelerators=tuple(merged.get("accelerators", ())),
+        budget=tuple(merged.get("budget", {}).items()),
         root=root,
         source=source,
         warnings=selector.warnings(selection),

@@ -18,9 +18,10 @@ Kind = Literal[
     "recompile_limit",
     "graph",  # one compiled graph: its Triton and extern launches
     "kernel",  # one kernel of a graph and the user lines it serves
-    "step",  # an optimizer step ended
+    "step",  # an optimizer step ended; `data.seconds` since the program was started
     "line",  # a watched line was reached
     "memory",  # virtual memory after a step
+    "data",  # the program waited for a batch of a DataLoader: `data.seconds`
     "unsupported",  # something a virtual GPU can't do, by name; the run went on
     "warning",  # a Python warning with a category worth keeping (FutureWarning, UserWarning of torch)
     "shape",  # the dtypes and shapes given to an outermost module

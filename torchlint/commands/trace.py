@@ -6,18 +6,20 @@ import argparse
 import contextlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.failure import Failure
-from torchlint.job import Job
+from torchlint.job import Job, Pass
 
 from . import terminal
 
 if TYPE_CHECKING:
     from torchlint.finding import Finding
+    from torchlint.report.trace import Report
     from torchlint.tracing import Trace
 
 _TARGETS = "sm_90, sm_80, ..."
@@ -54,7 +56,12 @@ def _options() -> argparse.ArgumentParser:
     option("--explain", action="store_true", help="show torch._dynamo.explain's own view beside this one")
     option("--findings", action="store_true", help="judge the findings of `torchlint check` in the entry's folder")
     option("--events", metavar="FILE", type=Path, help="write the events, for `torchlint check --evidence FILE`")
-    option("--output-format", choices=("text", "json"), default="text", help="how to report (default: text)")
+    option("--budget", metavar="NAME=LIMIT,...", type=_budget, default={}, help="exit with 1 if a number goes over: "
+           "syncs=1,breaks=0,recompiles=0,kernels=40 (also h2d, d2h, bytes, memory)")  # fmt: skip
+    option("--save", metavar="FILE", type=Path, help="keep the numbers of this run")
+    option("--compare", metavar="FILE", type=Path, help="exit with 1 if a number is above that of the run kept there")
+    option("--html", metavar="FILE", type=Path, help="write the report as one HTML page, too")
+    option("--output-format", choices=("text", "json", "html"), default="text", help="how to report (default: text)")
     option("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
     return parser
 
@@ -72,6 +79,15 @@ def _positive_float(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0")
 
 
+def _budget(text: str) -> dict[str, float]:
+    from torchlint import budget
+
+    try:
+        return budget.parse(text)
+    except Failure as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _target(text: str) -> str:
     if not re.fullmatch(r"sm_\d{2,3}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no GPU architecture; write {_TARGETS}")
@@ -79,7 +95,7 @@ def _target(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Trace, print the report and return 0; Failure when nothing could be observed."""
+    """Trace, print the report and return 0, or 1 over budget; Failure when nothing could be observed."""
     entry, options, program = _split(args)
     job = Job(
         entry,
@@ -95,26 +111,79 @@ def run(args: argparse.Namespace) -> int:
         shapes=options.shapes,
         keep=_folder(options.keep),
     )
-    findings = _lint(job.entry) if options.findings else []
-    from torchlint import confirm, tracing
+    from torchlint import budget, confirm, tracing
 
-    _write(options.events, "")  # what can't be written is better known before the run
+    limits = _limits(job.entry) | options.budget
+    before = budget.from_json(options.compare) if options.compare else None
+    findings = _lint(job.entry) if options.findings else []
+    for file in (options.events, options.save, options.html):  # what can't be written is better known before the run
+        _write(file, None)
     traced = tracing.trace(replace(job, watch=_watch(findings)))
     _complain(traced)
     _write(options.events, "".join(event.to_json() + "\n" for event in traced.events))
     judged = confirm.judge(findings, traced.events) if findings else []
-    from torchlint.report import Look, trace
+    measures = budget.measure(traced.events, partial(_unmeasured, traced))
+    made_with = _made_with(traced)
+    _write(options.save, budget.to_json(measures, made_with))
+    from torchlint.report import trace
 
     report = trace.Report(
-        traced, tuple(judged), tuple(confirm.discover(traced.events, judged, entry if Path(entry).is_file() else ""))
+        traced,
+        tuple(judged),
+        tuple(confirm.discover(traced.events, judged, entry if Path(entry).is_file() else "")),
+        tuple(budget.check(measures, limits)),
+        tuple(budget.compare(measures, before)) if before else (),
+        _differences(before.made_with, made_with) if before else (),
     )
+    _show(report, options)
+    return int(any(verdict.over for verdict in (*report.budget, *report.compared)))
+
+
+def _show(report: Report, options: argparse.Namespace) -> None:
+    from torchlint.report import Look, trace, trace_html
+
     look = Look(color=terminal.colored(options.color, sys.stdout))
-    terminal.out(trace.text(report, look) if options.output_format == "text" else trace.as_json(report, look))
+    formats = {"text": trace.text, "json": trace.as_json, "html": trace_html.page}
+    _write(options.html, trace_html.page(report, look) if options.html else "")
+    terminal.out(formats[options.output_format](report, look))
     if options.explain and options.output_format == "text":
         from torchlint.trace import explain
 
-        terminal.out("\n" + explain.text(explain.explain(traced.events)))
-    return 0
+        terminal.out("\n" + explain.text(explain.explain(report.trace.events)))
+
+
+def _limits(entry: str) -> dict[str, float]:
+    """The budget of the configuration."""
+    from torchlint import budget, config, rule
+
+    settings = config.load(list(rule.load().values()), cwd=_folder_of(entry))
+    return {name: budget.limit(name, value) for name, value in settings.budget}
+
+
+def _unmeasured(traced: Trace, name: str) -> str:
+    """Why a number of the budget was not measured, "" if it was."""
+    from torchlint import budget
+
+    run: Pass = "compile" if budget.of_the_compile_pass(name) else "eager"
+    child = traced.child(run)
+    if child is None or child.start is None:
+        return f"there was no {run} pass"
+    return "" if child.end.name in {"finished", "stopped"} or child.steps > 1 else f"the {run} pass failed"
+
+
+def _made_with(traced: Trace) -> dict[str, str]:
+    start = next(child.start for child in traced.children if child.start)
+    return {
+        "entry": " ".join([traced.job.entry, *traced.job.args]),
+        "torch": start.detail,
+        "device": start.name,
+        "target": traced.job.target,
+    }
+
+
+def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """What the earlier run was made with and this one was not, such as `torch 2.12.0, now 2.13.0`."""
+    return tuple(f"{key} {before[key]}, now {now[key]}" for key in now if before.get(key, now[key]) != now[key])
 
 
 def _split(args: argparse.Namespace) -> tuple[str, argparse.Namespace, Sequence[str]]:
@@ -139,11 +208,13 @@ def _folder(keep: Path | None) -> str | None:
     return str(keep.resolve())
 
 
-def _write(path: Path | None, text: str) -> None:
+def _write(path: Path | None, text: str | None) -> None:
+    """Write the text; None only tries whether the file can be written."""
     if path is None:
         return
     try:
-        path.write_text(text, "utf-8")
+        with path.open("a" if text is None else "w", encoding="utf-8") as file:
+            file.write(text or "")
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
 
@@ -158,11 +229,15 @@ def _complain(traced: Trace) -> None:
         raise Failure(f"nothing could be observed: {end.detail}" + (f"\n{tail}" if end.name == "died" else ""))
 
 
+def _folder_of(entry: str) -> Path:
+    return Path(entry).parent if Path(entry).is_file() else Path.cwd()
+
+
 def _lint(entry: str) -> list[Finding]:
     """The findings of the entry's folder, with those of preview rules: the run decides whether they are shown."""
     from torchlint import config, discover, lint, rule
 
-    folder = Path(entry).parent if Path(entry).is_file() else Path.cwd()
+    folder = _folder_of(entry)
     settings = config.load(list(rule.load().values()), {"preview": True}, cwd=folder)
     files = discover.discover([folder], settings).files
     context = discover.ProjectFiles(discover.project_root(folder), files, settings)

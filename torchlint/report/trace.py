@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torchlint.advice import advise
+from torchlint.budget import Verdict
 from torchlint.confirm import (
     Row,
     Steady,
@@ -26,22 +28,29 @@ from torchlint.event import Event
 from torchlint.finding import Finding
 from torchlint.tracing import Child, Trace
 
-from . import Look, one_line, plural
+from . import Look, budget, one_line, plural
 from .paint import Paint, Style
 
 _WIDTH = 110
 _TAIL_LINES = 12
 _WORST = 12
+_ADVICE = 6
 _CONFIRMED: dict[str, Style] = {"confirmed": "red", "refuted": "green", "not reached": "dim"}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A traced run with the verdicts on `judged` findings and its own `discovered` ones."""
+    """A traced run with the verdicts on `judged` findings and its own `discovered` ones.
+
+    `budget` are limits that were set, `compared` those of an earlier run, `differences` how that one was made.
+    """
 
     trace: Trace
     judged: tuple[Finding, ...]
     discovered: tuple[Finding, ...]
+    budget: tuple[Verdict, ...] = ()
+    compared: tuple[Verdict, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def steady(self) -> Steady:
@@ -63,6 +72,7 @@ def text(report: Report, look: Look) -> str:
     parts = [
         _header(report, paint),
         *(_trouble(child, paint) for child in report.trace.children),
+        _advice(report, look, paint),
         _per_step(report, paint),
         _device_table(report, look, paint),
         _breaks(report, look, paint),
@@ -71,6 +81,8 @@ def text(report: Report, look: Look) -> str:
         _unsupported(report, look, paint),
         _verdicts(report, look, paint),
         _discovered(report, look, paint),
+        budget.text(report.budget, "Budget", look),
+        budget.text(report.compared, _compared(report), look),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -132,6 +144,24 @@ def _header(report: Report, paint: Paint) -> str:
             note = f"device: {start.name}"
         lines.append(paint(note, "dim"))
     return "\n".join(lines) + "\n"
+
+
+def _advice(report: Report, look: Look, paint: Paint) -> str:
+    """The primary bottleneck, what shows it, and what to do about it."""
+    given = advise(report.trace.events)
+    if not given.bottleneck:
+        return ""
+    styles: dict[str, Style] = {"High": "red", "Medium": "yellow", "Low": "dim"}
+    lines = [*given.evidence, ""]
+    for todo in given.recommendations[:_ADVICE]:
+        where = f"{look.path(todo.place[0])}:{todo.place[1]}: " if todo.place else ""
+        lines.append(f"{paint(f'{todo.priority:6}', styles[todo.priority])}  {where}{_clip(todo.text, _WIDTH - 20)}")
+    return _section(f"Primary bottleneck: {given.bottleneck}", lines, paint)
+
+
+def _compared(report: Report) -> str:
+    made = f" (made with {'; '.join(report.differences)})" if report.differences else ""
+    return f"Compared with the earlier run{made}"
 
 
 def _short(version: str) -> str:
@@ -342,8 +372,21 @@ def as_json(report: Report, look: Look) -> str:
         "errors": [_event(event) for event in events if event.kind == "error"],
         "verdicts": [_finding(finding, look) for finding in report.judged if finding.evidence],
         "findings": [_finding(finding, look) for finding in report.discovered],
+        "advice": _advised(events),
+        "budget": budget.as_json(report.budget),
+        "compared": budget.as_json(report.compared),
+        "differences": list(report.differences),
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _advised(events: Sequence[Event]) -> dict[str, Any]:
+    given = advise(events)
+    todo = [
+        {"priority": r.priority, "text": r.text, "filename": r.place and r.place[0], "line": r.place and r.place[1]}
+        for r in given.recommendations
+    ]
+    return {"bottleneck": given.bottleneck or None, "evidence": list(given.evidence), "recommendations": todo}
 
 
 def _pass(child: Child) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""What a traced run says should be done first."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchlint.advice import Advice, Recommendation, advise, data_share
+from torchlint.confirm import Steady
+from torchlint.event import Event
+
+PINNED = {"pinned": True, "blocking": True}
+PAGEABLE = {"pinned": False, "blocking": True}
+KEEP = "Keep what `item` reads on the device, or read it every few steps."
+
+
+def at(line: int, kind: str, name: str = "", step: int = 3, **more: object) -> Event:
+    return Event(kind, "train.py", line, "<module>", name, step=step, **more)  # type: ignore[arg-type]
+
+
+def every_step(line: int, kind: str, name: str = "", **more: object) -> list[Event]:
+    return [at(line, kind, name, step, **more) for step in range(4)]
+
+
+def run(*events: Event) -> list[Event]:
+    return [*(Event("step", step=step, data={"seconds": float(step)}) for step in range(1, 5)), *events]
+
+
+def test_a_quiet_run_needs_no_advice() -> None:
+    assert Advice("", (), ()) == advise(run())
+
+
+def test_what_happened_in_the_warm_up_is_no_bottleneck() -> None:
+    assert Advice("", (), ()) == advise(run(at(4, "sync", "item", 0), at(2, "recompile", "size", 1)))
+
+
+def test_overlapped_copies_are_no_bottleneck() -> None:
+    assert Advice("", (), ()) == advise(run(*every_step(3, "h2d", "to", data={"pinned": True, "blocking": False}, size=2**20)))
+
+
+def test_waits_of_every_step_come_before_seldom_ones() -> None:
+    assert Advice(
+        "host-device synchronization",
+        ("The host waits for the device 1.5 times a step, on 2 lines.",),
+        (Recommendation("High", KEEP, ("train.py", 4)), Recommendation("Low", KEEP, ("train.py", 5))),
+    ) == advise(run(*every_step(4, "sync", "item"), at(5, "sync", "item", 3)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "data", "size", "expected"),
+    [
+        ("h2d", "to", PINNED, 2**20, ("High", "Copy with non_blocking=True: the batch is pinned already.")),
+        ("h2d", "to", PAGEABLE, 2**20, ("High", "Let the DataLoader pin (pin_memory=True) and copy with non_blocking=True.")),
+        ("h2d", "tensor", PAGEABLE, 8, ("Medium", "Make this tensor on the device, or once before the loop.")),
+        ("d2h", "cpu", PAGEABLE, 8, ("Medium", "Leave the result on the device, or copy it every few steps.")),
+    ],
+)
+def test_each_copy_has_its_own_advice(
+    kind: str, name: str, data: dict[str, object], size: int, expected: tuple[str, str]
+) -> None:
+    advice = advise(run(*every_step(3, kind, name, data=data, size=size)))
+
+    assert ("blocking copies", (Recommendation(*expected, ("train.py", 3)),)) == (  # type: ignore[arg-type]
+        advice.bottleneck,
+        advice.recommendations,
+    )
+
+
+def test_a_skipped_function_is_worse_than_a_wait() -> None:
+    skipped = at(2, "graph_break", "GB0059", 0, detail="print", data={"frame_skipped": True})
+    advice = advise(run(*every_step(4, "sync", "item"), skipped))
+
+    assert "skipped compilation" == advice.bottleneck
+    assert (
+        "A graph break makes 1 compiled function run eagerly.",
+        "The host waits for the device once a step, on 1 line.",
+    ) == advice.evidence
+
+
+def test_the_recompile_limit_is_the_worst() -> None:
+    skipped = at(2, "graph_break", "GB0059", 0, detail="print", data={"frame_skipped": True})
+    advice = advise(run(skipped, at(9, "recompile_limit", "recompile_limit", 3)))
+
+    assert "recompilation" == advice.bottleneck
+    assert "torch.compile gave up after recompile limit." == advice.evidence[0]
+
+
+def test_many_launches() -> None:
+    advice = advise(run(*every_step(2, "graph", "0/0", data={"triton": 200, "extern": 100})))
+
+    assert ("kernel launches", ("Compiled code launches 300 kernels a step.",)) == (advice.bottleneck, advice.evidence)
+
+
+def test_the_share_of_waiting_for_data() -> None:
+    waits = [at(3, "data", step=step, data={"seconds": 0.25}) for step in range(4)]
+
+    assert 0.25 == data_share(run(*waits), Steady(2, 4))
+    assert 0.0 == data_share(waits, Steady(0, 1, whole=True))
+
+
+def test_waiting_for_data_is_a_bottleneck_from_a_tenth_on() -> None:
+    slow = advise(run(*(at(3, "data", step=step, data={"seconds": 0.6}) for step in range(4))))
+    fast = advise(run(*(at(3, "data", step=step, data={"seconds": 0.05}) for step in range(4))))
+
+    assert ("data loading", "") == (slow.bottleneck, fast.bottleneck)
+    assert ("The program waits for its DataLoader 60% of the time between steps on this machine.",) == slow.evidence

@@ -1,0 +1,415 @@
+"""A traced run as one HTML page that needs nothing else: no script, no font, no picture from elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from html import escape
+from typing import Any
+
+from torchlint.advice import advise
+from torchlint.budget import UNITS, Verdict
+from torchlint.confirm import Row, bytes_text, device_rows, is_async, launches, memory_slope, number, rows, source_lines
+from torchlint.event import Event
+
+from . import Look, one_line, plural
+from .trace import Report
+
+_CONTEXT = 6  # lines shown around a noted one in a long file
+_LONG = 400  # lines; a shorter file is shown whole
+_TALLEST = 96  # pixels of the tallest step
+_CLASSES = {"sync": "sync", "synchronize": "sync", "h2d": "copy", "d2h": "copy", "empty_cache": "sync"}
+_NAMES = {
+    "sync": "synchronizations",
+    "copy": "copies the host waits for",
+    "overlapped": "copies it does not wait for",
+    "break": "graph breaks and recompiles",
+}
+_CSS = """
+:root{--bg:#fff;--fg:#1c2330;--dim:#667085;--line:#e4e7ec;--soft:#f6f7f9;--sync:#d92d20;--copy:#dc6803;--overlapped:#079455;
+--break:#6938ef;--ok:#079455;--kernel:#1570ef}
+@media (prefers-color-scheme:dark){:root{--bg:#12161f;--fg:#e6e9ef;--dim:#98a2b3;--line:#2b3240;--soft:#1a202c;--sync:#f97066;
+--copy:#fdb022;--overlapped:#47cd89;--break:#a48afb;--ok:#47cd89;--kernel:#53b1fd}}
+*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif}
+main{max-width:1120px;margin:0 auto;padding:28px 20px 80px}h1{font-size:22px;margin:0}h1 code{font-size:inherit}h2{font-size:17px;margin:36px 0 10px}
+code,pre,td.code,.mono{font:13px/1.55 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}.dim{color:var(--dim)}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin-top:20px}
+.card{background:var(--soft);border:1px solid var(--line);border-radius:10px;padding:12px 14px}.card b{display:block;font-size:24px}
+.advice{border:1px solid var(--line);border-left:4px solid var(--sync);border-radius:8px;padding:14px 18px;margin-top:24px}
+.advice h2{margin:0 0 6px}.advice ul{margin:10px 0 0;padding:0;list-style:none}.advice li{margin:3px 0}
+.tag{display:inline-block;border-radius:20px;padding:0 9px;font-size:12px;font-weight:600;color:#fff;background:var(--dim)}
+.tag.High,.tag.sync,.tag.over,.tag.confirmed{background:var(--sync)}.tag.Medium,.tag.copy{background:var(--copy)}
+.tag.break{background:var(--break)}.tag.overlapped,.tag.ok,.tag.refuted{background:var(--ok)}.tag.kernel{background:var(--kernel)}
+@media (prefers-color-scheme:dark){.tag{color:#12161f}}
+table{border-collapse:collapse;width:100%;font-size:14px}th{text-align:left;color:var(--dim);font-weight:500}
+th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.n,th.n{text-align:right;padding-right:16px}
+.wide{overflow-x:auto}figure{margin:0}svg{display:block;width:100%;height:auto}svg text{fill:var(--dim);font:11px system-ui,sans-serif}
+.sync-bar{fill:var(--sync)}.copy-bar{fill:var(--copy)}.overlapped-bar{fill:var(--overlapped)}.break-bar{fill:var(--break)}
+.warm{fill:var(--soft)}figcaption span{margin-right:16px;font-size:13px;color:var(--dim)}
+figcaption i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:5px}
+details{border:1px solid var(--line);border-radius:8px;margin:10px 0;overflow:hidden}summary{cursor:pointer;padding:8px 14px;
+background:var(--soft)}.source{overflow-x:auto;margin:0;padding:8px 0}.row{display:flex;min-width:max-content;padding-right:14px}
+.row>.no{flex:0 0 56px;text-align:right;padding-right:14px;color:var(--dim);user-select:none}.row>.text{flex:1;white-space:pre}
+.row.noted{background:color-mix(in srgb,var(--note) 13%,transparent);box-shadow:inset 3px 0 var(--note)}
+.row.sync{--note:var(--sync)}.row.copy{--note:var(--copy)}.row.overlapped{--note:var(--overlapped)}.row.break{--note:var(--break)}
+.row.kernel{--note:var(--kernel)}.note{padding:0 14px 4px 56px;color:var(--dim);font-size:13px;max-width:100vw}
+.gap{color:var(--dim);padding:2px 14px 2px 56px}a{color:inherit}
+"""
+
+
+def page(report: Report, look: Look) -> str:
+    """The report as an HTML document."""
+    entry = escape(" ".join([report.trace.job.entry, *report.trace.job.args]))
+    parts = (
+        _head(report, entry),
+        _cards(report),
+        _advice(report, look),
+        _timeline(report),
+        _budget("Budget", report.budget),
+        _budget("Compared with the earlier run", report.compared),
+        _source(report, look),
+        _device(report, look),
+        _kernels(report, look),
+        _verdicts(report, look),
+        _trouble(report),
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'  # else the browser asks for /favicon.ico
+        f"<title>torchlint trace: {entry}</title>\n<style>{_CSS}{_python_css()}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(part for part in parts if part)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _head(report: Report, entry: str) -> str:
+    start, job = report.start, report.trace.job
+    facts = [plural(report.trace.children[0].steps, "step")]
+    if start is not None:
+        python = (start.data or {}).get("python", "")
+        facts += [f"torch {start.detail}", f"Python {python}"]
+        facts.append(f"predicted for {job.target}: no GPU was used" if report.predicted else start.name)
+    ends = "; ".join(f"{child.run} pass: {child.end.name} {child.end.detail}".strip() for child in report.trace.children)
+    return f"<h1><code>{entry}</code></h1>\n<div class=dim>{escape(' · '.join(facts))}<br>{escape(ends)}</div>"
+
+
+def _cards(report: Report) -> str:
+    events, steady = report.trace.events, report.steady
+    device = device_rows(events, steady)
+    waiting = [row for row in device if row.event.kind in {"h2d", "d2h"} and not is_async(row.event)]
+    peak = max((int(str((e.data or {}).get("peak", 0))) for e in events if e.kind == "memory"), default=0)
+    rate = "in all" if steady.whole else "a step"
+    triton, library = launches(events)
+    slope = memory_slope(events, steady)
+    cards = [
+        (_total(row for row in device if row.event.kind in {"sync", "synchronize"}), f"synchronizations {rate}"),
+        (_total(waiting), f"copies {rate} that the host waits for"),
+        (str(len(_unique(events, "graph_break"))), "graph breaks"),
+        (str(sum(event.kind == "recompile" for event in events)), "recompiles"),
+    ]
+    if triton or library:
+        cards.append((number(triton + library), f"kernels {rate} launched by compiled graphs"))
+    if peak:
+        grows = f", grows by {bytes_text(slope)} a step" if slope else ""
+        cards.append((bytes_text(peak), f"peak of the device's memory{grows}"))
+    inner = "".join(f"<div class=card><b>{escape(value)}</b><span class=dim>{escape(name)}</span></div>" for value, name in cards)
+    return f"<div class=cards>{inner}</div>"
+
+
+def _total(found: Iterable[Row]) -> str:
+    return number(sum(row.count for row in found))
+
+
+def _unique(events: Iterable[Event], *kinds: str) -> list[Event]:
+    found: dict[tuple[str, str, int, str], Event] = {}
+    for event in events:
+        if event.kind in kinds:
+            found.setdefault((event.kind, event.file, event.line, event.name), event)
+    return list(found.values())
+
+
+def _tag(kind: str, text: str) -> str:
+    return f'<span class="tag {kind.replace(" ", "-")}">{escape(text)}</span>'
+
+
+def _place(file: str, line: int, look: Look) -> str:
+    return f"{escape(look.path(file))}:{line}" if file else "outside the user's code"
+
+
+def _advice(report: Report, look: Look) -> str:
+    given = advise(report.trace.events)
+    if not given.bottleneck:
+        return ""
+    todo = "".join(
+        f"<li>{_tag(r.priority, r.priority)} "
+        + (f"<code>{_place(*r.place, look)}</code> " if r.place else "")
+        + f"{escape(one_line(r.text))}</li>"
+        for r in given.recommendations
+    )
+    evidence = " ".join(map(escape, given.evidence))
+    return f"<div class=advice><h2>Primary bottleneck: {escape(given.bottleneck)}</h2>{evidence}<ul>{todo}</ul></div>"
+
+
+# --- steps -------------------------------------------------------------------------------------------------------
+
+
+def _timeline(report: Report) -> str:
+    """A column for each step, of what happened in it."""
+    steps = max((event.step for event in report.trace.events if event.kind == "step"), default=0)
+    if not steps:
+        return ""
+    columns = [_column(report.trace.events, step) for step in range(steps)]
+    most = max(1, *(sum(column.values()) for column in columns))
+    width = min(60.0, 1000 / steps)
+    drawn = "".join(_drawn(column, step, most, width, report.steady.first) for step, column in enumerate(columns))
+    legend = "".join(f'<span><i style="background:var(--{kind})"></i>{name}</span>' for kind, name in _NAMES.items())
+    return (
+        f"<h2>Steps</h2>\n<figure><svg viewBox='0 0 1080 {_TALLEST + 34}' role=img aria-label='events of each step'>{drawn}</svg>"
+        f"<figcaption>{legend}<span>{_warm_up(report)}</span></figcaption></figure>"
+    )
+
+
+def _warm_up(report: Report) -> str:
+    steady = report.steady
+    return "everything is counted: there was no second step" if steady.whole else f"grey: warm-up, {plural(steady.first, 'step')}"
+
+
+def _column(events: Iterable[Event], step: int) -> dict[str, int]:
+    counts: defaultdict[str, int] = defaultdict(int)
+    for event in events:
+        if event.step == step:
+            if event.kind in _CLASSES:
+                counts["overlapped" if is_async(event) else _CLASSES[event.kind]] += event.count
+            elif event.kind in {"graph_break", "recompile"}:
+                counts["break"] += event.count
+    return counts
+
+
+def _drawn(column: dict[str, int], step: int, most: int, width: float, warm: int) -> str:
+    left, bottom = 30 + step * width, _TALLEST + 12
+    parts = [f"<rect class=warm x='{left:.1f}' y='0' width='{width:.1f}' height='{bottom + 22}'/>" if step < warm else ""]
+    for kind, name in _NAMES.items():
+        if count := column.get(kind, 0):
+            height = max(2.0, _TALLEST * count / most)
+            bottom_of_bar = bottom - height
+            parts.append(
+                f"<rect class={kind}-bar x='{left + 3:.1f}' y='{bottom_of_bar:.1f}' width='{max(1.0, width - 6):.1f}' "
+                f"height='{height:.1f}' rx='2'><title>step {step + 1}: {count} {name}</title></rect>"
+            )
+            bottom = int(bottom_of_bar) - 1
+    label = f"<text x='{left + width / 2:.1f}' y='{_TALLEST + 28}' text-anchor='middle'>{step + 1}</text>"
+    return "".join(parts) + (label if width >= 16 or step % 10 == 9 else "")
+
+
+# --- source ------------------------------------------------------------------------------------------------------
+
+
+def _source(report: Report, look: Look) -> str:
+    notes = _notes(report)
+    files = sorted({file for file, _ in notes if file and source_lines(file)})
+    shown = "\n".join(_file(file, {line: found for (name, line), found in notes.items() if name == file}, look) for file in files)
+    return f"<h2>Source</h2>\n{shown}" if shown else ""
+
+
+Note = tuple[str, str]
+"""The class of a note, and its text."""
+
+
+def _notes(report: Report) -> dict[tuple[str, int], list[Note]]:
+    """What is said at each line, the gravest first."""
+    events, steady = report.trace.events, report.steady
+    notes: defaultdict[tuple[str, int], list[Note]] = defaultdict(list)
+    for event in _unique(events, "graph_break", "recompile", "recompile_limit"):
+        whole = ": the whole function runs eagerly" if (event.data or {}).get("frame_skipped") else ""
+        hint = str((event.data or {}).get("hint") or "")
+        text = f"{event.kind.replace('_', ' ')} {event.name}{whole}. {event.detail} {hint}"
+        notes[event.file, event.line].append(("break", text))
+    for row in device_rows(events, steady):
+        kind = "overlapped" if is_async(row.event) else _CLASSES[row.event.kind]
+        notes[row.event.file, row.event.line].append((kind, _said(row, steady.whole)))
+    for row in rows(events, steady, ["graph"]):
+        data = row.event.data or {}
+        text = f"graph {row.event.name}: {data.get('triton', '?')} Triton and {data.get('extern', '?')} library kernels, {number(row.count)} times"
+        notes[row.event.file, row.event.line].append(("kernel", text))
+    return notes
+
+
+def _said(row: Row, whole: bool) -> str:
+    event = row.event
+    what = " ".join(filter(None, (event.kind, event.name, event.detail if event.kind in {"h2d", "d2h"} else "")))
+    size = f", {bytes_text(row.size)}" if row.size else ""
+    via = f", in {row.via}" if row.via else ""
+    return f"{what}: {number(row.count)} {'in all' if whole else 'a step'}{size}{via}"
+
+
+def _file(file: str, notes: dict[int, list[Note]], look: Look) -> str:
+    lines = _highlighted(file)
+    shown: list[str] = []
+    before = 0
+    for line in _shown(len(lines), notes):
+        if line > before + 1:
+            shown.append("<div class=gap>⋯</div>")
+        shown.append(_line(line, lines[line - 1], notes.get(line, [])))
+        before = line
+    count = plural(sum(map(len, notes.values())), "note")
+    body = "\n".join(shown)
+    return f"<details open><summary><code>{escape(look.path(file))}</code> <span class=dim>{count}</span></summary><div class='source mono'>{body}</div></details>"
+
+
+def _shown(length: int, notes: Iterable[int]) -> Iterator[int]:
+    noted = sorted(notes)
+    for line in range(1, length + 1):
+        if length <= _LONG or any(abs(line - other) <= _CONTEXT for other in noted):
+            yield line
+
+
+def _line(line: int, text: str, notes: Sequence[Note]) -> str:
+    kind = f" noted {notes[0][0]}" if notes else ""
+    row = f'<div class="row{kind}"><span class=no>{line}</span><span class=text>{text}</span></div>'
+    return row + "".join(f"<div class=note>{_tag(kind, kind)} {escape(one_line(said))}</div>" for kind, said in notes)
+
+
+def _highlighted(file: str) -> list[str]:
+    """The lines of a Python file as HTML."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    text = "\n".join(source_lines(file)) + "\n"
+    return str(highlight(text, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))).split("\n")[:-1]
+
+
+@cache
+def _python_css() -> str:
+    from pygments.formatters import HtmlFormatter
+
+    def style(name: str) -> str:
+        formatter: Any = HtmlFormatter(style=name)  # get_style_defs has no types
+        return "\n".join(line for line in formatter.get_style_defs(".text").splitlines() if line.startswith(".text ."))
+
+    return f"{style('tango')}\n@media (prefers-color-scheme:dark){{{style('github-dark')}}}"
+
+
+# --- tables ------------------------------------------------------------------------------------------------------
+
+
+def _table(title: str, heads: Sequence[str], body: Sequence[Sequence[str]], numbers: int = 0) -> str:
+    """A table of cells that are HTML already; the first `numbers` columns are flush right."""
+    if not body:
+        return ""
+    mark = [" class=n" if column < numbers else "" for column in range(len(heads))]
+    head = "".join(f"<th{m}>{escape(text)}</th>" for m, text in zip(mark, heads, strict=True))
+    lines = "\n".join("<tr>" + "".join(f"<td{m}>{cell}</td>" for m, cell in zip(mark, row, strict=True)) + "</tr>" for row in body)
+    return f"<h2>{escape(title)}</h2>\n<div class=wide><table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table></div>"
+
+
+def _device(report: Report, look: Look) -> str:
+    steady = report.steady
+    body = []
+    for row in device_rows(report.trace.events, steady):
+        kind = "overlapped" if is_async(row.event) else _CLASSES[row.event.kind]
+        detail = row.event.detail if row.event.kind in {"h2d", "d2h"} else ""
+        body.append(
+            (
+                number(row.count),
+                "" if steady.whole else f"{row.steps}/{len(steady)}",
+                bytes_text(row.size) if row.size else "",
+                f"{_tag(kind, row.event.kind)} {escape(' '.join(filter(None, (row.event.name, detail))))}",
+                f"<code>{_place(row.event.file, row.event.line, look)}</code>",
+                f"<code>{escape(row.via)}</code>",
+            )
+        )
+    return _table("Synchronizations and copies", ("count", "steps", "bytes", "what", "where", "inside"), body, 3)
+
+
+def _kernels(report: Report, look: Look) -> str:
+    runs = {(row.event.file, row.event.name): row.count for row in rows(report.trace.events, report.steady, ["graph"])}
+    graphs = [
+        (
+            str((event.data or {}).get("triton", "?")),
+            str((event.data or {}).get("extern", "?")),
+            number(runs.get((event.file, event.name), 0.0)),
+            escape(event.name),
+            f"<code>{_place(event.file, event.line, look)}</code> {escape(event.function)}",
+        )
+        for event in _unique(report.trace.events, "graph")
+    ]
+    kernels = [
+        (
+            str(event.count),
+            f"<code>{escape(event.name)}</code>",
+            "library" if (event.data or {}).get("extern") else "Triton",
+            escape(str((event.data or {}).get("graph", ""))),
+            "<br>".join(f"<code>{_served(line, look)}</code>" for line in _lines_of(event)),
+        )
+        for event in report.trace.events
+        if event.kind == "kernel"
+    ]
+    predicted = f", predicted for {report.trace.job.target}" if report.predicted else ""
+    return _table(f"Graphs{predicted}", ("Triton", "library", "runs", "graph", "where"), graphs, 3) + _table(
+        f"Kernels{predicted}", ("launches", "kernel", "kind", "graph", "for the lines"), kernels, 1
+    )
+
+
+def _lines_of(event: Event) -> list[str]:
+    lines = (event.data or {}).get("lines") or []
+    return [str(line) for line in lines] if isinstance(lines, list) else []
+
+
+def _served(place: str, look: Look) -> str:
+    file, _, line = place.rpartition(":")
+    return f"{escape(os.path.basename(look.path(file)))}:{escape(line)}"
+
+
+def _verdicts(report: Report, look: Look) -> str:
+    body = [
+        (
+            _tag(found.evidence.verdict, found.evidence.verdict),
+            escape(found.code),
+            f"<code>{escape(look.place(found))}</code>",
+            f"{escape(one_line(found.message))}<br><span class=dim>{escape(one_line(found.evidence.detail))}</span>",
+        )
+        for found in (*report.judged, *report.discovered)
+        if found.evidence
+    ]
+    return _table("Findings", ("verdict", "rule", "where", "what"), body)
+
+
+def _budget(title: str, verdicts: Sequence[Verdict]) -> str:
+    body = [
+        (
+            _tag("over", "over") if verdict.over else _tag("ok", "ok"),
+            escape(verdict.measure.name),
+            escape(verdict.measure.missing or _amount(verdict.measure.name, verdict.measure.value)),
+            escape(_amount(verdict.measure.name, verdict.limit)),
+            "<br>".join(
+                f"<code>{escape(part.file)}:{part.line}</code> {escape(_amount(verdict.measure.name, part.count))}"
+                f"{' new' if part.new else ''}"
+                for part in verdict.measure.parts[:8]
+                if verdict.over
+            ),
+        )
+        for verdict in verdicts
+    ]
+    return _table(title, ("", "number", "measured", "limit", "lines"), body)
+
+
+def _amount(name: str, value: float) -> str:
+    return bytes_text(value) if "bytes" in UNITS[name] else number(value)
+
+
+def _trouble(report: Report) -> str:
+    """What a pass that failed wrote, and what was not supported."""
+    body = [
+        (escape(event.name), f"<code>{escape(event.file)}:{event.line}</code>", escape(event.detail))
+        for event in _unique(report.trace.events, "unsupported", "error")
+    ]
+    tails = "".join(
+        f"<h2>Standard error of the {child.run} pass</h2>\n<pre class=wide>{escape(child.errors.strip()[-4000:])}</pre>"
+        for child in report.trace.children
+        if child.end.name not in {"finished", "stopped"} and child.errors.strip()
+    )
+    return _table("Not supported, and errors", ("what", "where", "why"), body) + tails
