@@ -167,7 +167,8 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
 
 def _prepares(site: Site) -> bool:
     """Whether the tensor is kept in an object, or made for a loop that the function runs: not what it is called for."""
-    if any(isinstance(node, ast.For | ast.While) for node in site.flow.nodes) or "register_buffer" in site.consumers():
+    loops = [node for node in site.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1]
+    if loops or "register_buffer" in site.consumers():
         return True
     statement = site.statement
     return isinstance(statement, ast.Assign) and any(isinstance(part, ast.Attribute) for part in statement.targets)
