@@ -21,7 +21,7 @@ from .source import Source, SourceError
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
 _DEF = re.compile(rb"def[ \t]+(\w+)")
-_ATTRIBUTE = re.compile(rb"self\.(\w+)")
+_ATTRIBUTE = re.compile(rb"(?<=self\.)\w+|(?<=\.)\w+(?=[ \t]*=[^=])")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
@@ -224,15 +224,37 @@ class Project:
             if path is None:
                 continue
             module = self.module(path)
-            if module is not None and parts[length] in module.imports and parts[length] not in module.top_functions:
-                return self.canonical(".".join([module.imports[parts[length]], *parts[length + 1 :]]), module)
-            return name
+            return self._re_exported(module, parts[length:]) or name if module is not None else name
         return names.ALIASES.get(name, name)
+
+    def _re_exported(self, module: Module, rest: list[str]) -> str | None:
+        """The name that a module's own import gives to one of its members, None where it has none."""
+        first = rest[0]
+        if first in module.imports and first not in module.top_functions:
+            return self.canonical(".".join([module.imports[first], *rest[1:]]), module)
+        if first in module.top_functions or first in module.top_classes:
+            return None
+        return self._starred(module, rest)
+
+    def _starred(self, module: Module, parts: list[str]) -> str | None:
+        """The canonical name of what a star import of the project brings in."""
+        for origin in module.stars:
+            name = ".".join([origin, *parts])
+            canonical = self.canonical(name, module)
+            if canonical != name or self.definition(f"{origin}.{parts[0]}", module) is not None:
+                return canonical
+        return None
 
     def resolve(self, function: Function, node: ast.expr) -> str | None:
         """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
         name = names.resolve(function, node)
-        return self.canonical(name, function.module) if name is not None else None
+        if name is not None:
+            return self.canonical(name, function.module)
+        if function.module.stars:
+            parts = names.chain(node)
+            if parts is not None and not names.shadowed(function, parts[0]):
+                return self._starred(function.module, parts)
+        return None
 
     # Values
 
@@ -383,7 +405,7 @@ class Project:
                 return self.is_module(definition)
             if name.startswith(("torch.nn.", "torch.jit.")):
                 return name != "torch.nn.Parameter"
-        last = (names.chain(base) or [""])[-1]
+        last = name.rpartition(".")[2] if name is not None else (names.chain(base) or [""])[-1]
         return last in table.MODULE_BASES or last == "Module"
 
     def method(self, klass: Class, name: str) -> Function | None:
@@ -478,6 +500,8 @@ class Project:
             while scope is not None and scope is not scope.module.body:
                 if func.id in scope.nested:
                     return [scope.nested[func.id]]
+                if func.id in scope.bound:
+                    return self._called_value(function, call)
                 scope = scope.parent
         name = self.resolve(function, func)
         if name is None and isinstance(func, ast.Name):
@@ -521,10 +545,12 @@ class Project:
 
     def _run_by(self, value: Value) -> list[Function]:
         """What calling a module or an object runs."""
-        if value.kind in ("module", "instance") and value.klass is not None:
-            called = self.method(value.klass, "forward" if value.kind == "module" else "__call__")
-            return [called] if called is not None else []
-        return []
+        if value.kind not in ("module", "instance"):
+            return []
+        name = "forward" if value.kind == "module" else "__call__"
+        classes = (value.klass,) if value.klass is not None else value.either
+        called = [method for klass in classes if (method := self.method(klass, name)) is not None]
+        return list(dict.fromkeys(called))
 
     def call_sites(self, function: Function) -> list[CallSite] | None:
         """Where the project calls the function, as far as names tell; None where that can't be said."""
@@ -543,12 +569,13 @@ class Project:
             module = self.module(path)
             if module is None:
                 continue
-            for caller, call in _calls_named(module, name):
-                if function in self.targets(caller, call):
-                    found.append(CallSite(caller, call))
-            for caller, call, given in _started(module, name):
-                if function in self.targets(caller, given):
-                    found.append(CallSite(caller, call, given))
+            for alias in _aliases(module, name):
+                for caller, call in _calls_named(module, alias):
+                    if function in self.targets(caller, call):
+                        found.append(CallSite(caller, call))
+                for caller, call, given in _started(module, alias):
+                    if function in self.targets(caller, given):
+                        found.append(CallSite(caller, call, given))
         return found
 
     def _callers(self, function: Function, name: str) -> list[str] | None:
@@ -572,7 +599,7 @@ class Project:
 
     @cached_property
     def _callable_words(self) -> frozenset[str]:
-        """The names that the project gives to functions and to attributes of `self`: what else is called is not its own."""
+        """The names that the project gives to functions and attributes: what else is called is not its own."""
         words: set[bytes] = set()
         for path in self.paths:
             data = self._raw(path)
@@ -648,9 +675,24 @@ def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, as
             arguments = list(given.elts) if isinstance(given, ast.Tuple | ast.List) else []
             if last in ("spawn", "start_processes"):
                 arguments.insert(0, ast.Constant(0))  # the process index
-            extra = keywords.get("kwargs")
-            named = [ast.keyword(None, extra)] if extra is not None else []
-            yield function, call, ast.copy_location(ast.Call(target, arguments, named), call)
+            yield function, call, ast.copy_location(ast.Call(target, arguments, _keywords(keywords.get("kwargs"))), call)
+
+
+def _keywords(node: ast.expr | None) -> list[ast.keyword]:
+    """The keywords that `{"a": 1}` or `dict(a=1)` stands for behind `**`."""
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [ast.keyword(key.value, value) for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    return node.keywords if isinstance(node, ast.Call) else []
+
+
+def _aliases(module: Module, name: str) -> list[str]:
+    """A name, and what else the imports of a module call something of that name."""
+    data = module.source.data
+    if f"{name} as ".encode() not in data:
+        return [name]
+    origins = {alias: origin for function in module.functions for alias, origin in function.imports.items()}
+    return [name, *(alias for alias, origin in origins.items() if alias != name and origin.rpartition(".")[2] == name)]
 
 
 def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:

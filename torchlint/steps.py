@@ -12,6 +12,7 @@ from functools import cached_property
 from .facts import calls, guards, names
 from .facts.flow import Guard, Loop
 from .facts.module import Function, Module
+from .facts.values import Value
 from .project import CallSite, Project
 
 TRIGGER = re.compile(rb"backward\(|\.step\(|def (?:training_step|compute_loss|on_train_batch_(?:start|end))\b")
@@ -246,7 +247,7 @@ class Steps:
             if function.flow.loops(call)[0] is not loop:
                 continue
             value = self.project.value(function, call.func)
-            if value.kind == "module":
+            if value.kind == "module" or self._is_method_of_module(function, call, value):
                 return True
             last = (names.chain(call.func) or [""])[-1]
             named = calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
@@ -255,6 +256,12 @@ class Steps:
             if self._hands_on_model(function, call):
                 return True
         return False
+
+    def _is_method_of_module(self, function: Function, call: ast.Call, callee: Value) -> bool:
+        """`model.decode(tokens)`: a method that the project gives to a model and that takes tensors."""
+        if not isinstance(call.func, ast.Attribute) or callee.kind != "function" or callee.function is None or not call.args:
+            return False
+        return self.project.value(function, call.func.value).kind == "module" and callee.function.cls is not None
 
     def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
         """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""

@@ -391,10 +391,16 @@ def likely_module_result() -> Value:
 _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
 
 
+# Draws of one number, up to so many positional arguments; one more is a shape.
+_DRAWS = {"rand": 0, "randn": 0, "random": 0, "randint": 2, "uniform": 2, "normal": 2, "choice": 1, "beta": 2, "poisson": 1}
+
+
 def numpy_call(name: str, args: Arguments) -> Value:
     last = name.rpartition(".")[2]
     if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
         return NUMBER
     if last in ("load", "savez", "save", "savez_compressed"):
         return UNKNOWN
+    if name.startswith("numpy.random.") and "size" not in args.keywords and len(args.positional) <= _DRAWS.get(last, -1):
+        return NUMBER
     return NDARRAY

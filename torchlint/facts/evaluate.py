@@ -42,6 +42,9 @@ class World(Protocol):
     def canonical(self, name: str, near: Module) -> str:
         """A dotted name as `near` imports it, with the project's re-exports followed."""
 
+    def resolve(self, function: Function, node: ast.expr) -> str | None:
+        """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
+
     def definition(self, name: str, near: Module) -> Function | Class | Module | None:
         """What the project defines under a dotted name that `near` may import."""
 
@@ -206,11 +209,12 @@ class _Evaluator:
                 name == "isinstance" and len(test.args) == 2 and self.dotted(test.args[1]) == "torch.Tensor"
             )
             if is_tensor:
-                current = self.env.get(key, UNKNOWN)
+                current = self.env.get(key) or (self.lookup(key) if key in self.parameters else UNKNOWN)
                 if true and current.kind != "tensor":
                     self.env[key] = tensor()
-                elif not true and current.kind == "tensor":
-                    self.env[key] = UNKNOWN
+                elif not true and current.kind in ("tensor", "unknown"):
+                    # Sure to be something else, whatever the rest of the function does with it.
+                    self.env[key] = Value("unknown", 2)
 
     @staticmethod
     def merge(a: Env, a_dead: bool, b: Env, b_dead: bool) -> Env:
@@ -479,7 +483,7 @@ class _Evaluator:
             return Value("function", 2, function=module.top_functions[name])
         if name in module.top_classes:
             return Value("class", 2, klass=module.top_classes[name])
-        starred = names.resolve(function, ast.Name(name))
+        starred = self.world.resolve(function, ast.Name(name))
         return self.named(starred) if starred else UNKNOWN
 
     def named(self, name: str) -> Value:
@@ -510,10 +514,18 @@ class _Evaluator:
             return passed
         if annotated:
             return annotated
-        if function.cls is not None and function.name == "forward" and self.world.is_module(function.cls):
+        named = _by_name(name)
+        if named.kind != "device" and self.takes_tensors():
             default = self.default(name)
             return LIKELY_TENSOR if default is None or default.kind == "none" else default
-        return _by_name(name)
+        return named
+
+    def takes_tensors(self) -> bool:
+        """Whether the arguments are tensors where nothing else is said: the forward of a module, a compiled function."""
+        function = self.function
+        if "compile" in function.decorator_names:
+            return True
+        return function.cls is not None and function.name == "forward" and self.world.is_module(function.cls)
 
     def default(self, name: str) -> Value | None:
         node = self.function.node
@@ -597,10 +609,9 @@ class _Evaluator:
                 return None
             assert parts is not None
             return self.canonical(".".join([value.cls, *parts[1:]]))
-        found = names.resolve(self.function, node)
+        found = self.world.resolve(self.function, node)
         if found is not None:
-            found = self.canonical(found)
-            return names.ALIASES.get(found, found)
+            return found
         if len(parts) == 1 and parts[0] in self.function.module.top_classes:
             return f"{self.function.module.name}.{parts[0]}"
         return None

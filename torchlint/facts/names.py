@@ -67,7 +67,7 @@ def resolve(function: Function, node: ast.expr) -> str | None:
         return None
     root = imported(function, parts[0])
     if root is None:
-        if len(parts) == 1 and parts[0] in BUILTINS and not _shadowed(function, parts[0]):
+        if len(parts) == 1 and parts[0] in BUILTINS and not shadowed(function, parts[0]):
             return parts[0]
         if function.module.stars and len(parts) == 1:
             return _starred(function, parts[0])
@@ -76,8 +76,8 @@ def resolve(function: Function, node: ast.expr) -> str | None:
     return ALIASES.get(name, name)
 
 
-def _shadowed(function: Function, name: str) -> bool:
-    """Whether something stands in front of a builtin."""
+def shadowed(function: Function, name: str) -> bool:
+    """Whether the function, one around it or the module binds the name: it is no builtin, nor of a star import."""
     scope: Function | None = function
     while scope is not None:
         if name in scope.bound:

@@ -58,6 +58,8 @@ class Value:
     keys: dict[str, Value] | None = None
     function: Function | None = None
     klass: Class | None = None
+    either: tuple[Class, ...] = ()
+    """The classes of an instance or module that is one of several."""
     origin: ast.expr | None = None
     """The call or literal that made it, where there is exactly one."""
     home: Module | None = None
@@ -192,6 +194,15 @@ def device_of_string(text: str) -> Device:
 ACCELERATORS = frozenset(("cuda", "xpu", "mps", "npu", "hpu", "xla", "mlu", "musa", "gpu"))
 
 
+def _classes(*values: Value) -> tuple[Class, ...]:
+    found: dict[Class, None] = {}
+    for value in values:
+        found.update(dict.fromkeys(value.either))
+        if value.klass is not None:
+            found[value.klass] = None
+    return tuple(found)
+
+
 def _same_kind(a: Value, b: Value) -> Value:
     if a.kind == "str" and _device_of(a) and _device_of(b):
         return _device(a, b)
@@ -217,6 +228,7 @@ def _same_kind(a: Value, b: Value) -> Value:
         keys=keys,
         function=a.function if a.function is b.function else None,
         klass=a.klass if a.klass is b.klass else None,
+        either=() if a.klass is b.klass else _classes(a, b),
         origin=a.origin if a.origin is b.origin else None,
         home=a.home if a.home is b.home else None,
         const=a.const if a.const == b.const and type(a.const) is type(b.const) else None,
