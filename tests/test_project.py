@@ -1,0 +1,585 @@
+"""Names, callers, classes and values across the files of a project."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import pytest
+
+from torchlint.facts.module import Class, Function, Module
+from torchlint.facts.values import Value
+from torchlint.project import MAX_FILES, Project, argument, normal, read
+
+Files = dict[str, str]
+TORCH = "import torch\nfrom torch import nn\n"
+
+
+def project_of(files: Files) -> Project:
+    return Project({path: text.encode for path, text in files.items()})
+
+
+def module(project: Project, path: str) -> Module:
+    found = project.module(path)
+    assert found is not None
+    return found
+
+
+def last(project: Project, path: str) -> tuple[Function, ast.expr]:
+    """The last statement of a file that is an expression alone."""
+    pairs = [(f, n) for f in module(project, path).functions for n in f.flow.nodes if isinstance(n, ast.Expr)]
+    function, statement = max(pairs, key=lambda pair: pair[1].lineno)
+    return function, statement.value
+
+
+def resolved(files: Files, path: str) -> str | None:
+    project = project_of(files)
+    return project.resolve(*last(project, path))
+
+
+def value(files: Files, path: str) -> Value:
+    project = project_of(files)
+    return project.value(*last(project, path))
+
+
+def called(files: Files, path: str) -> list[str]:
+    """What the last call of a file runs, as `path:function`."""
+    project = project_of(files)
+    function, call = last(project, path)
+    assert isinstance(call, ast.Call)
+    return [f"{target.module.path}:{target.qualname}" for target in project.targets(function, call)]
+
+
+def callers(files: Files, path: str, qualname: str) -> list[str] | None:
+    """The places that call a function, as `path:line`."""
+    project = project_of(files)
+    sites = project.call_sites(module(project, path).by_qualname[qualname])
+    return None if sites is None else [f"{site.function.module.path}:{site.call.lineno}" for site in sites]
+
+
+# Which file an import reads
+
+
+@pytest.mark.parametrize(
+    ("paths", "near", "dotted", "expected"),
+    [
+        # Nothing of the project
+        (["a.py"], "b.py", "missing", None),
+        (["torch.py"], "b.py", "torch", None),
+        (["os.py"], "b.py", "os", None),
+        (["numpy/__init__.py"], "b.py", "numpy", None),
+        (["other/utils.py"], "here/train.py", "utils", None),
+        (["here/sub/utils.py"], "here/train.py", "utils", None),
+        (["a/models.py", "a/xmodels.py"], "b/train.py", "models", None),
+        (["pkg/deep/model.py"], "train.py", "pkg.model", None),
+        # A file beside, in a package, above
+        (["utils.py"], "train.py", "utils", "utils.py"),
+        (["here/utils.py"], "here/train.py", "utils", "here/utils.py"),
+        (["utils.py"], "here/deep/train.py", "utils", "utils.py"),
+        (["utils.pyi"], "train.py", "utils", "utils.pyi"),
+        (["pkg/__init__.py"], "train.py", "pkg", "pkg/__init__.py"),
+        (["pkg/model.py"], "train.py", "pkg.model", "pkg/model.py"),
+        (["pkg/model.py", "pkg/__init__.py"], "scripts/train.py", "pkg.model", "pkg/model.py"),
+        (["/work/pkg/model.py"], "/work/train.py", "pkg.model", "/work/pkg/model.py"),
+        (["/pkg/model.py"], "/work/train.py", "pkg.model", "/pkg/model.py"),
+        # Source folders beside what is above
+        (["src/pkg/model.py"], "scripts/train.py", "pkg.model", "src/pkg/model.py"),
+        (["src/pkg/model.py"], "src/pkg/train.py", "pkg.model", "src/pkg/model.py"),
+        (["lib/pkg/__init__.py"], "tests/test_a.py", "pkg", "lib/pkg/__init__.py"),
+        (["deep/src/pkg/model.py"], "train.py", "pkg.model", None),
+        # The nearest of several
+        (["utils.py", "a/utils.py"], "a/train.py", "utils", "a/utils.py"),
+        (["utils.py", "a/utils.py"], "b/train.py", "utils", "utils.py"),
+        (["a/utils.py", "b/utils.py"], "b/train.py", "utils", "b/utils.py"),
+    ],
+)
+def test_file_of_an_import(paths: list[str], near: str, dotted: str, expected: str | None) -> None:
+    project = project_of(dict.fromkeys([*paths, near], ""))
+
+    assert expected == project.find(dotted, module(project, near))
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "expected"),
+    [
+        ("train.py", [], "train"),
+        ("a/train.py", [], "train"),
+        ("a/train.py", ["a/__init__.py"], "a.train"),
+        ("a/b/train.py", ["a/__init__.py", "a/b/__init__.py"], "a.b.train"),
+        ("a/b/train.py", ["a/b/__init__.py"], "b.train"),
+        ("a/b/__init__.py", ["a/__init__.py"], "a.b"),
+        ("__init__.py", [], "__init__"),
+        ("a/model.pyi", [], "model"),
+    ],
+)
+def test_name_of_a_module(path: str, others: list[str], expected: str) -> None:
+    assert expected == module(project_of(dict.fromkeys([path, *others], "")), path).name
+
+
+# Names across files
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"main.py": "from .ops import compile\ncompile", "ops.py": "def compile(f): return f"}, "ops.compile"),
+        ({"main.py": "from ops import compile\ncompile", "ops.py": "compile = 1"}, "ops.compile"),
+        ({"main.py": "from ops import compile\ncompile"}, "ops.compile"),
+        ({"main.py": "import ops\nops.compile", "ops.py": "x ="}, "ops.compile"),
+        ({"main.py": "from ops import compile\ncompile", "ops.py": "from torch import compile"}, "torch.compile"),
+        ({"main.py": "from ops import fast\nfast", "ops.py": "from torch import compile as fast"}, "torch.compile"),
+        ({"main.py": "import ops\nops.nn.Linear", "ops.py": "from torch import nn"}, "torch.nn.Linear"),
+        (
+            {
+                "main.py": "from pkg import fast\nfast",
+                "pkg/__init__.py": "from .ops import fast",
+                "pkg/ops.py": "from torch import compile as fast",
+            },
+            "torch.compile",
+        ),
+        # A function that the file defines itself hides what it imports.
+        (
+            {"main.py": "import ops\nops.compile", "ops.py": "from torch import compile\ndef compile(f): return f"},
+            "ops.compile",
+        ),
+        # Star imports
+        ({"main.py": "from ops import *\nfast", "ops.py": "from torch import compile as fast"}, "torch.compile"),
+        ({"main.py": "from ops import *\nnn.Linear", "ops.py": "from torch import nn"}, "torch.nn.Linear"),
+        ({"main.py": "from a import *\nnn.ReLU", "a.py": "from b import *", "b.py": "from torch import nn"}, "torch.nn.ReLU"),
+        ({"main.py": "import a\na.nn.ReLU", "a.py": "from b import *", "b.py": "from torch import nn"}, "torch.nn.ReLU"),
+        ({"main.py": "from ops import *\nmake", "ops.py": "def make(): pass"}, "ops.make"),
+        # Circles end.
+        ({"main.py": "from a import x\nx", "a.py": "from b import x", "b.py": "from a import x"}, "b.x"),
+        ({"main.py": "import numpy as np\nnp.zeros"}, "numpy.zeros"),
+    ],
+)
+def test_re_exports(files: Files, expected: str) -> None:
+    assert expected == resolved(files, "main.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("torch.nn.Linear", None),
+        ("pkg.missing", None),
+        ("pkg.model.missing", None),
+        ("pkg.model.Net.missing", None),
+        ("pkg.model.Net.forward.deeper", None),
+        ("pkg.model.build.deeper", None),
+        ("pkg.broken.f", None),
+        ("circle.x", None),
+        ("pkg", "module pkg"),
+        ("pkg.model", "module pkg.model"),
+        ("pkg.model.Net", "class Net"),
+        ("pkg.model.Net.forward", "Net.forward"),
+        ("pkg.model.build", "build"),
+        ("pkg.Net", "class Net"),
+        ("pkg.make", "build"),
+        ("stars.build", "build"),
+        ("main.own", "own"),
+    ],
+)
+def test_definitions(name: str, expected: str | None) -> None:
+    project = project_of(
+        {
+            "main.py": "def own(): pass",
+            "pkg/__init__.py": "from .model import Net, build as make",
+            "pkg/model.py": "class Net:\n    def forward(self): pass\ndef build(): pass",
+            "pkg/broken.py": "def f(:",
+            "stars.py": "from torch import *\nfrom pkg.model import *",
+            "circle.py": "from circle import x",
+        }
+    )
+
+    found = project.definition(name, module(project, "main.py"))
+
+    told = None
+    if isinstance(found, Function):
+        told = found.qualname
+    elif found is not None:
+        told = f"class {found.qualname}" if isinstance(found, Class) else f"module {found.name}"
+    assert expected == told
+
+
+def test_a_file_that_does_not_parse_is_told() -> None:
+    project = project_of({"a.py": "def f(:", "b.py": "x = 'caf\\xe9'", "c.py": ""})
+
+    assert [None, None] == [project.module("a.py"), project.module("a.py")]
+    assert ["a.py"] == list(project.errors)
+
+
+def test_a_file_that_can_not_be_read_is_told() -> None:
+    project = Project({"gone.py": read("/nowhere/gone.py"), "raw.py": lambda: b"\xff\xfe"})
+
+    assert [None, None] == [project.module("gone.py"), project.module("raw.py")]
+    assert ["FileNotFoundError", "SourceError"] == [type(error).__name__ for error in project.errors.values()]
+
+
+def test_a_path_as_the_project_knows_it() -> None:
+    assert ["a/b.py", "a.py", "/a.py"] == [normal("./a/b.py"), normal("b/../a.py"), normal("/a.py")]
+
+
+def test_files_that_are_added_later() -> None:
+    files: dict[str, Callable[[], bytes]] = {"b.py": lambda: b""}
+    project = Project(files)
+    files["a.py"] = lambda: b""
+    project.refresh()
+
+    assert ["a.py", "b.py"] == project.paths
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from ops import *\nmissing",
+        "from ops import *\nx[0].nn",
+        "from ops import *\nnn = 1\nnn.Linear",
+        "from ops import *\ndef f(nn):\n    nn.Linear",
+    ],
+)
+def test_what_no_star_import_brings_in(code: str) -> None:
+    assert None is resolved({"main.py": code, "ops.py": "from torch import nn"}, "main.py")
+
+
+# What a call runs
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"main.py": "f()"},
+        {"main.py": "print(1)"},
+        {"main.py": TORCH + "torch.compile(f)"},
+        {"main.py": "import utils\nutils.f()"},
+        {"main.py": "x.f()", "other.py": "def f(): pass"},
+        {"main.py": "f()", "other.py": "def f(): pass"},
+        {"a/main.py": "from utils import f\nf()", "b/utils.py": "def f(): pass", "main.py": "f()"},
+        {"main.py": "class A: pass\nA()"},
+        {"main.py": "class A: pass\nA()()"},
+        {"main.py": TORCH + "nn.Linear(1, 2)(x)"},
+        {"main.py": "def g(f):\n    f()\ndef f(): pass\n"},
+        {"main.py": "from ops import *\ndef g():\n    f = 1\n    f()", "ops.py": "def f(): pass"},
+        {"main.py": "items[0]()"},
+        {"main.py": "class A:\n    def f(self): pass\nself.f()"},
+    ],
+)
+def test_calls_that_run_nothing_of_the_project(files: Files) -> None:
+    assert [] == called(files, "main.py")
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"main.py": "def f(): pass\nf()"}, ["main.py:f"]),
+        ({"main.py": "def f():\n    def g(): pass\n    g()\ndef g(): pass"}, ["main.py:f.g"]),
+        ({"main.py": "from utils import f\nf()", "utils.py": "def f(): pass"}, ["utils.py:f"]),
+        ({"main.py": "from utils import f as g\ng()", "utils.py": "def f(): pass"}, ["utils.py:f"]),
+        ({"main.py": "import utils\nutils.f()", "utils.py": "def f(): pass"}, ["utils.py:f"]),
+        ({"main.py": "from utils import *\nf()", "utils.py": "def f(): pass"}, ["utils.py:f"]),
+        ({"main.py": "class A:\n    def __init__(self): pass\nA()"}, ["main.py:A.__init__"]),
+        ({"main.py": "class B:\n    def __init__(self): pass\nclass A(B): pass\nA()"}, ["main.py:B.__init__"]),
+        ({"main.py": "from m import A\nA()", "m.py": "class A:\n    def __init__(self): pass"}, ["m.py:A.__init__"]),
+        ({"main.py": "class A:\n    def f(self): pass\nA().f()"}, ["main.py:A.f"]),
+        ({"main.py": "class A:\n    def __call__(self): pass\na = A()\na()"}, ["main.py:A.__call__"]),
+        ({"main.py": "class A:\n    def g(self): pass\n    def f(self):\n        self.g()"}, ["main.py:A.g"]),
+        ({"main.py": "class A:\n    @staticmethod\n    def g(): pass\nA.g()"}, ["main.py:A.g"]),
+        ({"main.py": "class A:\n    @classmethod\n    def g(cls):\n        cls()\n    def __init__(self): pass"}, ["main.py:A.__init__"]),
+        ({"main.py": TORCH + "class N(nn.Module):\n    def forward(self, x): pass\nN()(x)"}, ["main.py:N.forward"]),
+        ({"main.py": "def f(): pass\ng = f\ng()"}, ["main.py:f"]),
+        ({"main.py": "import functools\ndef f(): pass\ng = functools.partial(f, 1)\ng()"}, ["main.py:f"]),
+        ({"main.py": TORCH + "def f(): pass\ng = torch.compile(f)\ng()"}, ["main.py:f"]),
+        ({"main.py": "def f(): pass\ndef g(h):\n    h()\ng(f)".replace("h()\ng(f)", "h()").replace("def g", "g(f)\ndef g")}, ["main.py:f"]),
+        (
+            {
+                "main.py": "from m import A\nclass B(A):\n    def f(self):\n        self.g()",
+                "m.py": "class A:\n    def g(self): pass",
+            },
+            ["m.py:A.g"],
+        ),
+    ],
+)
+def test_calls_that_run_a_function_of_the_project(files: Files, expected: list[str]) -> None:
+    assert expected == called(files, "main.py")
+
+
+NET = (
+    TORCH + "class A(nn.Module):\n    def forward(self, x): pass\n"
+    "class B(nn.Module):\n    def forward(self, x): pass\n"
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.one = A()\n"
+    "        self.list = nn.ModuleList([A() for _ in range(3)])\n"
+    "        self.pair = nn.ModuleList([A(), B()])\n"
+    "        self.dict = nn.ModuleDict({'a': A(), 'b': B()})\n"
+    "        self.seq = nn.Sequential(A(), nn.ReLU(), B())\n"
+    "        self.given = nn.Sequential(*[B() for _ in range(3)])\n"
+    "    def forward(self, x):\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("self.one(x)", ["A"]),
+        ("self.one.forward(x)", ["A"]),
+        ("self.list[0](x)", ["A"]),
+        ("for block in self.list:\n            block(x)", ["A"]),
+        ("for i, block in enumerate(self.list):\n            block(x)", ["A"]),
+        ("self.pair[0](x)", ["A"]),
+        ("self.pair[1](x)", ["B"]),
+        ("self.dict['a'](x)", ["A"]),
+        ("self.dict['b'](x)", ["B"]),
+        ("self.seq(x)", ["A", "B"]),
+        ("self.seq[2](x)", ["B"]),
+        ("self.seq[1](x)", []),
+        ("self.missing(x)", []),
+    ],
+)
+def test_modules_in_modules(body: str, expected: list[str]) -> None:
+    assert [f"main.py:{name}.forward" for name in expected] == called({"main.py": f"{NET}        {body}\n"}, "main.py")
+
+
+# Who calls a function
+
+
+@pytest.mark.parametrize(
+    ("files", "qualname", "expected"),
+    [
+        ({"a.py": "def f(): pass"}, "f", []),
+        ({"a.py": "def f(): pass\nprint(f)"}, "f", []),
+        ({"a.py": "def f(): pass", "b.py": "def f(): pass\nf()"}, "f", []),
+        ({"x/a.py": "def f(): pass", "y/b.py": "from a import f\nf()", "a.py": "def f(): pass"}, "f", []),
+        ({"a.py": "class A:\n    def f(self): pass", "b.py": "x.f()"}, "A.f", []),
+        # Names too common to look for
+        ({"a.py": "def main(): pass\nmain()"}, "main", None),
+        ({"a.py": TORCH + "class A(nn.Module):\n    def forward(self): pass\nA()()"}, "A.forward", None),
+        ({"a.py": "f()"}, "<module>", None),
+        ({"a.py": "def f(): pass\nf()\nif x:\n    f()"}, "f", ["a.py:2", "a.py:4"]),
+        ({"a.py": "def f(): pass", "b.py": "from a import f\nf()", "c.py": "import a\na.f()"}, "f", ["b.py:2", "c.py:2"]),
+        ({"a.py": "def f(): pass", "b.py": "from a import f as g\ng()"}, "f", ["b.py:2"]),
+        ({"a.py": "def f(): pass", "b.py": "from a import *\nf()"}, "f", ["b.py:2"]),
+        ({"a.py": "def f(): pass", "b.py": "from a import (\n    g,\n    f,\n)\nf()"}, "f", ["b.py:5"]),
+        ({"a.py": "def g():\n    def f(): pass\n    f()\ndef h():\n    f()"}, "g.f", ["a.py:3"]),
+        ({"a.py": "class A:\n    def f(self):\n        self.g()\n    def g(self): pass"}, "A.g", ["a.py:3"]),
+        ({"a.py": "class A:\n    def f(self): pass", "b.py": "from a import A\nA().f()"}, "A.f", ["b.py:2"]),
+        ({"a.py": "class A:\n    def __init__(self): pass\nA()"}, "A.__init__", ["a.py:3"]),
+        (
+            {"a.py": "class A:\n    def f(self): pass", "b.py": "from a import A\nclass B(A):\n    def g(self):\n        self.f()"},
+            "A.f",
+            ["b.py:4"],
+        ),
+    ],
+)
+def test_callers(files: Files, qualname: str, expected: list[str] | None) -> None:
+    assert expected == callers(files, next(path for path in files if path.endswith("a.py")), qualname)
+
+
+def test_callers_through_a_re_export() -> None:
+    files = {"pkg/__init__.py": "from .a import f", "pkg/a.py": "def f(): pass", "b.py": "from pkg import f\nf()"}
+
+    assert ["b.py:2"] == callers(files, "pkg/a.py", "f")
+
+
+def test_callers_of_what_everybody_uses_are_not_counted() -> None:
+    files = {"a.py": "def f(): pass", **{f"b{n}.py": "from a import f\nf()" for n in range(MAX_FILES + 1)}}
+
+    assert callers(files, "a.py", "f") is None
+
+
+# What is passed for a parameter
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("f(1, 2)", {"a": "1", "b": "2", "c": None}),
+        ("f(1, b=2)", {"a": "1", "b": "2"}),
+        ("f(c=3)", {"a": None, "c": "3"}),
+        ("f(*x, 2)", {"a": None, "b": None}),
+        ("f(1, *x)", {"a": "1", "b": None}),
+        ("f(**x)", {"a": None}),
+        ("f(1, d=4)", {"d": "4", "e": None}),
+    ],
+)
+def test_argument_of_a_parameter(call: str, expected: dict[str, str | None]) -> None:
+    function = module(project_of({"a.py": "def f(a, b=1, *, c=2, **d): pass"}), "a.py").functions[1]
+    node = ast.parse(call, mode="eval").body
+    assert isinstance(node, ast.Call)
+
+    told = {name: argument(node, function, name) for name in expected}
+
+    assert expected == {name: given and ast.unparse(given) for name, given in told.items()}
+
+
+def test_argument_of_a_method() -> None:
+    function = module(project_of({"a.py": "class A:\n    def f(self, a): pass"}), "a.py").functions[1]
+    node = ast.parse("x.f(1)", mode="eval").body
+    assert isinstance(node, ast.Call)
+
+    assert "1" == ast.unparse(argument(node, function, "a") or node)
+    assert argument(node, function, "self") is None
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": "def f(x):\n    x"}, "unknown"),
+        ({"a.py": "def forward(x):\n    x", "b.py": TORCH + "from a import forward\nforward(torch.zeros(3))"}, "unknown"),
+        ({"a.py": "def f(x):\n    x", "b.py": TORCH + "from other import f\nf(torch.zeros(3))"}, "unknown"),
+        ({"a.py": "def f(x):\n    x", "b.py": TORCH + "from a import f\nf(torch.zeros(3))"}, "tensor"),
+        ({"a.py": "def f(x):\n    x", "b.py": TORCH + "from a import f\nf(x=torch.zeros(3))"}, "tensor"),
+        ({"a.py": "def f(x=None):\n    x", "b.py": TORCH + "from a import f\nf(torch.zeros(3))"}, "tensor"),
+        ({"a.py": "class A:\n    def __init__(self, x):\n        x", "b.py": TORCH + "from a import A\nA(torch.zeros(3))"}, "tensor"),
+        (
+            {
+                "a.py": "class A:\n    def __init__(self, x):\n        self.x = x\n    def f(self):\n        self.x",
+                "b.py": TORCH + "from a import A\nA(torch.zeros(3)).f()",
+            },
+            "tensor",
+        ),
+        # Processes and threads
+        ({"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, args=(2, torch.zeros(3)))\ndef f(rank, n, x):\n    x"}, "tensor"),
+        ({"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, args=(2,))\ndef f(rank, n):\n    rank"}, "number"),
+        ({"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, (torch.zeros(3),))\ndef f(rank, x):\n    x"}, "tensor"),
+        ({"a.py": TORCH + "from torch.multiprocessing import Process\nProcess(target=f, args=(torch.zeros(3),))\ndef f(x):\n    x"}, "tensor"),
+        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, args=[torch.zeros(3)])\ndef f(x):\n    x"}, "tensor"),
+        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, args=values)\ndef f(x):\n    x"}, "unknown"),
+        ({"a.py": TORCH + "from threading import Thread\nThread(target=other, args=(torch.zeros(3),))\ndef f(x):\n    x"}, "unknown"),
+        ({"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, args=(torch.zeros(3),))\ng(f)\ndef f(rank, x):\n    x"}, "tensor"),
+        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs=dict(x=3))\ndef f(x):\n    x"}, "number"),
+        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs={'x': 3})\ndef f(x):\n    x"}, "number"),
+        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs=values)\ndef f(x):\n    x"}, "unknown"),
+    ],
+)
+def test_parameters(files: Files, expected: str) -> None:
+    assert expected == value(files, "a.py").kind
+
+
+# Classes
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": "class A: pass"}, False),
+        ({"a.py": "class A(dict): pass"}, False),
+        ({"a.py": "class A(B): pass"}, False),
+        ({"a.py": TORCH + "class A(nn.Parameter): pass"}, False),
+        ({"a.py": TORCH + "class A(torch.autograd.Function): pass"}, False),
+        ({"a.py": TORCH + "class A(torch.utils.data.Dataset): pass"}, False),
+        ({"a.py": "class A(A): pass"}, False),
+        ({"a.py": "class B: pass\nclass A(B): pass"}, False),
+        ({"a.py": "class Module: pass\nclass A(Module): pass"}, False),
+        ({"a.py": TORCH + "class A(nn.Module): pass"}, True),
+        ({"a.py": TORCH + "class A(nn.Linear): pass"}, True),
+        ({"a.py": TORCH + "class A(Mixin, nn.Module): pass"}, True),
+        ({"a.py": TORCH + "class B(nn.Module): pass\nclass A(B): pass"}, True),
+        ({"a.py": TORCH + "class B(nn.Module): pass\nclass A(B[int]): pass"}, True),
+        ({"a.py": "from b import B\nclass A(B): pass", "b.py": TORCH + "class B(nn.Module): pass"}, True),
+        ({"a.py": "import b\nclass A(b.B): pass", "b.py": TORCH + "class B(nn.Module): pass"}, True),
+        ({"a.py": "from lightning import LightningModule\nclass A(LightningModule): pass"}, True),
+        ({"a.py": "from transformers import PreTrainedModel as P\nclass A(P): pass"}, True),
+        ({"a.py": "from keras import Module\nclass A(Module): pass"}, True),
+    ],
+)
+def test_classes_that_are_modules_of_torch(files: Files, expected: bool) -> None:
+    project = project_of(files)
+
+    assert expected == project.is_module(module(project, "a.py").classes[-1])
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("def f(self):\n        self.x", "unknown"),
+        ("x = 3\n    def f(self):\n        self.x", "number"),
+        ("x: int = 3\n    def f(self):\n        self.x", "number"),
+        ("def g(self):\n        other.x = 1\n    def f(self):\n        self.x", "unknown"),
+        ("def g():\n        self.x = 1\n    def f(self):\n        self.x", "unknown"),
+        ("def __init__(self):\n        self.x = 1\n    def f(self):\n        self.x", "number"),
+        ("def g(this):\n        this.x = 1\n    def f(self):\n        self.x", "number"),
+        ("def g(self):\n        self.x: int = 1\n    def f(self):\n        self.x", "number"),
+        ("def g(self):\n        y, self.x = 'a', 1\n    def f(self):\n        self.x", "number"),
+        ("def g(self):\n        for i in y:\n            with z:\n                self.x = 1\n    def f(self):\n        self.x", "number"),
+        ("def g(self):\n        try:\n            y()\n        except E:\n            self.x = 1\n    def f(self):\n        self.x", "number"),
+        ("def g(self):\n        self.x = None\n    def h(self):\n        self.x = 1\n    def f(self):\n        self.x", "number"),
+        ("def g(self):\n        self.x = 'a'\n    def h(self):\n        self.x = 1\n    def f(self):\n        self.x", "unknown"),
+        ("def g(self):\n        self.x = None\n    def f(self):\n        self.x", "none"),
+        ("def __init__(self):\n        self.register_buffer('x', y)\n    def f(self):\n        self.x", "tensor"),
+        ("def __init__(self):\n        self.register_buffer('y', x)\n    def f(self):\n        self.x", "unknown"),
+        ("@property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
+        ("def f(self):\n        self.inherited", "number"),
+        ("def f(self):\n        self.distant", "str"),
+    ],
+)
+def test_attributes(body: str, expected: str) -> None:
+    files = {
+        "a.py": f"from b import Base\nclass A(Base):\n    {body}\n",
+        "b.py": "from c import Root\nclass Base(Root):\n    def __init__(self):\n        self.inherited = 1\n",
+        "c.py": "class Root:\n    distant = 'a'\n",
+    }
+
+    assert expected == value(files, "a.py").kind
+
+
+def test_an_attribute_that_may_be_none_says_so() -> None:
+    found = value({"a.py": "class A:\n    def g(self):\n        self.x = None\n        self.x = 1\n    def f(self):\n        self.x"}, "a.py")
+
+    assert "number" == found.kind
+    assert {"none"} == found.others
+
+
+# Values across files
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": "from b import x\nx", "b.py": "x = 1"}, "number"),
+        ({"a.py": "import b\nb.x", "b.py": "x = 1"}, "number"),
+        ({"a.py": "import b\nb.y", "b.py": "x = 1"}, "unknown"),
+        ({"a.py": "from b import f\nf()", "b.py": "def f(): return 1"}, "number"),
+        ({"a.py": "from b import f\nf", "b.py": "def f(): return 1"}, "function"),
+        ({"a.py": "from b import A\nA", "b.py": "class A: pass"}, "class"),
+        ({"a.py": "from b import A\nA()", "b.py": "class A: pass"}, "instance"),
+        ({"a.py": "from b import A\nA()", "b.py": TORCH + "class A(nn.Module): pass"}, "module"),
+        ({"a.py": "from b import A\ndef f(a: A):\n    a", "b.py": "class A: pass"}, "instance"),
+        ({"a.py": "from b import Net as N\nN()", "b.py": "from c import Net", "c.py": TORCH + "class Net(nn.Module): pass"}, "module"),
+        # Two functions that call each other
+        ({"a.py": "def f():\n    return g()\ndef g():\n    return f()\nf()"}, "unknown"),
+        ({"a.py": "from b import g\ndef f():\n    return g()\nf()", "b.py": "from a import f\ndef g():\n    return f()"}, "unknown"),
+        ({"a.py": "class A:\n    def f(self):\n        self.x = self.g()\n    def g(self):\n        return self.x\nA().x"}, "unknown"),
+        # A chain of calls is followed some way.
+        ({"a.py": "def f():\n    return g()\ndef g():\n    return h()\ndef h():\n    return 1\nf()"}, "number"),
+        ({"a.py": "\n".join(f"def f{n}():\n    return f{n + 1}()" for n in range(9)) + "\ndef f9():\n    return 1\nf0()"}, "unknown"),
+    ],
+)
+def test_values_across_files(files: Files, expected: str) -> None:
+    assert expected == value(files, "a.py").kind
+
+
+def test_code_nested_too_deep_is_unknown() -> None:
+    assert "unknown" == value({"a.py": "1" + " + 1" * 600}, "a.py").kind
+
+
+# Who imports a file
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "expected"),
+    [
+        ({"a.py": "", "b.py": "x"}, "a.py", []),
+        ({"a.py": "", "b.py": "import c"}, "a.py", []),
+        ({"x/a.py": "", "y/b.py": "import a", "a.py": ""}, "x/a.py", []),
+        ({"a.py": "import a"}, "a.py", []),
+        ({"a.py": "", "b.py": "import a"}, "a.py", ["b.py"]),
+        ({"a.py": "", "b.py": "def f():\n    from a import x"}, "a.py", ["b.py"]),
+        ({"pkg/__init__.py": "", "pkg/a.py": "", "b.py": "from pkg.a import x"}, "pkg/a.py", ["b.py"]),
+        ({"pkg/__init__.py": "", "pkg/a.py": "", "pkg/b.py": "from .a import x"}, "pkg/a.py", ["pkg/b.py"]),
+        ({"pkg/a.py": "", "b.py": "from pkg.a import x"}, "pkg/a.py", ["b.py"]),
+        ({"top/pkg/a.py": "", "b.py": "from top.pkg.a import x"}, "top/pkg/a.py", ["b.py"]),
+    ],
+)
+def test_importers(files: Files, path: str, expected: list[str]) -> None:
+    project = project_of(files)
+
+    assert expected == project.importers(module(project, path))
