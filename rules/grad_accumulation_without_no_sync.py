@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint.facts import syntax
 from torchlint.facts.calls import OPTIMIZER_NAME
 from torchlint.facts.flow import Loop
-from torchlint.facts.module import Function, Module
+from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, rule
 
 _WRAPPERS = frozenset(
@@ -107,11 +107,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
 
 def _wraps(site: Site) -> bool:
     """Whether the file wraps a model in DDP or FSDP, by itself or by a function of the project."""
-    return any(_wraps_in(site, function, 1) for function in site.module.functions if _may_wrap(function.module))
-
-
-def _may_wrap(module: Module) -> bool:
-    return _WRAPS.search(module.source.data) is not None
+    return _WRAPS.search(site.source.data) is not None and any(_wraps_in(site, one, 1) for one in site.module.functions)
 
 
 def _wraps_in(site: Site, function: Function, depth: int) -> bool:

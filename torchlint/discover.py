@@ -138,7 +138,7 @@ class _Walk:
             self.directory(path, absolute, ignores)
         elif not entry.is_symlink():
             self.files.setdefault(absolute, path)
-        elif entry.is_file():
+        elif os.path.isfile(absolute):
             self.links.append(path)
 
     def found(self) -> Found:
