@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import syntax
+from torchlint.rule import Finding, Site, rule
+
+_WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.distributed.fsdp.FullyShardedDataParallel")
+
+
+@rule(
+    "TL810",
+    on={f"{name}()" for name in _WRAPPERS},
+    severity="error",
+    impact="high",
+    category="distributed",
+)
+def ddp_module_bypassed(site: Site) -> Iterator[Finding]:
+    """The inner module of a DDP or FSDP model is called in training.
+
+    ## What it does
+
+    Finds `model.module(x)` and `model.module.forward(x)` in the same function as the `model = DistributedDataParallel(...)`, on
+    each iteration of a step loop.
+
+    ## Why is this slow?
+
+    It is wrong: the wrapper's own forward prepares the exchange of gradients.
+    Past it each process trains a model of its own, silently; FSDP computes with a shard of the parameters.
+
+    ## When it does not matter
+
+    In evaluation, under `torch.no_grad()`, and for methods such as `model.module.generate`, which are not reported.
+
+    ## Bad
+
+    ```python
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    for x, y in loader:
+        loss = criterion(model.module(x), y)  # TL810
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Good
+
+    ```python
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    for x, y in loader:
+        loss = criterion(model(x), y)  # ok
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
+    """
+    wrapped = syntax.target(site.flow, site.call)
+    if wrapped is None:
+        return
+    for call in site.flow.calls:
+        inner = _inner(call)
+        if inner is None or not syntax.same(_load(inner.value), _load(wrapped)) or call.lineno <= site.call.lineno:
+            continue
+        place = Site(site.analysis, site.function, call, site.rule, site.name)
+        if place.hot is not None and not place.grad_off:
+            yield place.finding(
+                f"`{place.short()}` goes past the wrapper, so the gradients of this pass are not exchanged",
+                related=(site.related(site.function, site.call, "wrapped here"),),
+            )
+
+
+def _inner(call: ast.Call) -> ast.Attribute | None:
+    """The `model.module` of `model.module(...)` and `model.module.forward(...)`."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr == "forward":
+        func = func.value
+    return func if isinstance(func, ast.Attribute) and func.attr == "module" else None
+
+
+def _load(node: ast.expr) -> ast.expr:
+    """The expression as it is read."""
+    if isinstance(node, ast.Name):
+        return ast.Name(node.id, ast.Load())
+    return ast.Attribute(_load(node.value), node.attr, ast.Load()) if isinstance(node, ast.Attribute) else node

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
+
+
+@rule(
+    "TL708",
+    on={"for"},
+    scope="hot",
+    severity="info",
+    category="kernel",
+    principle=("fusion",),
+    confirmed_by=("kernel",),
+)
+def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
+    """A loop over the parameters does a small operation on each, on every training step.
+
+    ## What it does
+
+    Finds `for` loops over `parameters()`, or over two of them zipped, on each training step, whose body writes to the parameter
+    or its gradient in place, or takes its norm: moving averages, target networks, hand-written SGD, clipping.
+
+    ## Why is this slow?
+
+    Each turn launches its own kernels, a few for each parameter, hundreds a step, and none of them fills the device.
+    `torch._foreach_lerp_`, `torch._foreach_mul_` and their like, `torch.nn.utils.clip_grad_norm_`,
+    `torch.optim.swa_utils.AveragedModel` and the optimizers do all parameters in a few kernels.
+
+    ## When it does not matter
+
+    For models of a handful of parameters, and in what happens every few hundred steps, which is not reported.
+
+    ## Bad
+
+    ```python
+    for x, y in loader:
+        criterion(model(x), y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            for p, q in zip(model.parameters(), average.parameters()):  # TL708
+                q.lerp_(p, 0.01)
+    ```
+
+    ## Good
+
+    ```python
+    for x, y in loader:
+        criterion(model(x), y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 0.01)  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
+    """
+    assert isinstance(site.target, ast.For)
+    loop = site.target
+    if site.hot is None or not site.accelerator or not _over_parameters(site, loop.iter):
+        return
+    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    if len(loop.body) <= 3 and any(_is_small(statement, names) for statement in loop.body):
+        yield site.finding(
+            f"`for ... in {site.short(loop.iter)}` launches kernels for each parameter by itself on every step",
+            related=site.why_hot(),
+        )
+
+
+def _over_parameters(site: Site, node: ast.expr) -> bool:
+    """`model.parameters()`, `zip(a.parameters(), b.parameters())`, `enumerate(...)` of it."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr in _ITERATORS
+    if site.resolve(node.func) in ("zip", "enumerate", "list", "filter"):
+        return any(_over_parameters(site, argument) for argument in node.args)
+    return False
+
+
+def _is_small(statement: ast.stmt, names: set[str]) -> bool:
+    """An operation in place on the parameter, its data or gradient, or its norm; behind `if p.grad is not None` too."""
+    if isinstance(statement, ast.If):
+        asks = {n.id for n in ast.walk(statement.test) if isinstance(n, ast.Name)}
+        return asks <= names and any(_is_small(inner, names) for inner in statement.body)
+    if isinstance(statement, ast.AugAssign):
+        return _root(statement.target) in names
+    value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    method = value.func.attr
+    in_place = isinstance(statement, ast.Expr) and method.endswith("_") and not method.endswith("__")
+    norm = isinstance(statement, ast.Assign) and method == "norm"
+    return ((in_place and method != "requires_grad_") or norm) and _root(value.func.value) in names
+
+
+def _root(node: ast.expr) -> str:
+    """The name at the start of `p.grad.data`."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

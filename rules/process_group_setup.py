@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_CUDA = re.compile(rb"[\"']cuda|\.cuda\(|set_device\(")
+
+
+@rule(
+    "TL811",
+    on={"torch.distributed.init_process_group()"},
+    set="preview",
+    severity="info",
+    impact="low",
+    category="distributed",
+    principle=("parallelism",),
+)
+def process_group_setup(site: Site) -> Iterator[Finding]:
+    """Training on GPUs exchanges its gradients over gloo.
+
+    ## What it does
+
+    Finds `init_process_group("gloo")` in a file that wraps a model in `DistributedDataParallel` and puts it on CUDA.
+
+    ## Why is this slow?
+
+    Gloo copies the tensors of a CUDA collective to the host, reduces them there, and copies them back; NCCL goes from device to
+    device.
+
+    ## When it does not matter
+
+    On Windows, which has no NCCL, and for training on CPUs.
+
+    ## Bad
+
+    ```python
+    torch.distributed.init_process_group("gloo")  # TL811
+    model = torch.nn.parallel.DistributedDataParallel(model.to("cuda"))
+    ```
+
+    ## Good
+
+    ```python
+    torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", rank))  # ok
+    model = torch.nn.parallel.DistributedDataParallel(model.to("cuda"))
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use
+    """
+    backend = site.argument("backend", 0)
+    if not (isinstance(backend, ast.Constant) and backend.value == "gloo") or site.role == "test":
+        return
+    data = site.source.data
+    if any(True for _ in site.flow.guards(site.target)) or b"nccl" in data or b"is_available" in data:
+        return
+    if b"DistributedDataParallel" in data and _CUDA.search(data):
+        yield site.finding(f"`{site.short()}` exchanges the gradients of GPUs through the host; `nccl` does not")
