@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.commands.rule import page
 from torchlint.config import Settings
 from torchlint.confirm import confirm, matches
+from torchlint.docs import page
 from torchlint.event import Event
 from torchlint.finding import Finding
 from torchlint.job import Job, Pass

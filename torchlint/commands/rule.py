@@ -16,19 +16,6 @@ from . import terminal
 if TYPE_CHECKING:
     from torchlint.rule import Rule
 
-_FIXES = {
-    "none": "There is no fix.",
-    "suggestion": "A fix is suggested, never applied.",
-    "unsafe": "A fix is sometimes available; it may change what the program does.",
-    "safe": "A fix is sometimes available; it keeps what the program does.",
-}
-_SETS = {
-    "default": "On by default.",
-    "preview": "On with `--preview`.",
-    "opt-in": "Off until its own code is selected.",
-}
-
-
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "rule",
@@ -44,6 +31,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from torchlint import docs
     from torchlint.rule import load
 
     rules = load()
@@ -54,9 +42,9 @@ def run(args: argparse.Namespace) -> int:
         items = [_item(rule) for rule in chosen]
         terminal.out(json.dumps(items if args.all else items[0], indent=2, ensure_ascii=False) + "\n")
     else:
-        pages = "\n\n".join(map(page, chosen))
+        pages = "\n".join(map(docs.page, chosen))
         rich = args.output_format == "text" and terminal.colored(args.color, sys.stdout)
-        terminal.out(_rendered(pages) if rich else pages + "\n")
+        terminal.out(_rendered(pages) if rich else pages)
     return 0
 
 
@@ -68,17 +56,9 @@ def _find(rules: Iterable[Rule], word: str) -> Rule:
     raise Failure(f"there is no rule `{word}`{suggestion(word, known)}")
 
 
-def page(rule: Rule) -> str:
-    """The rule's page in Markdown."""
-    facts = [f"{rule.severity.capitalize()}, {rule.impact} impact.", _SETS[rule.set], _FIXES[rule.fix]]
-    if str(rule.torch):
-        facts.append(f"For torch {rule.torch}.")
-    events = " or ".join(f"`{event}`" for event in rule.confirmed_by)
-    facts.append(f"A traced run confirms it by {events} events." if events else "A traced run can't confirm it.")
-    return f"# {rule.name} ({rule.code})\n\n{' '.join(facts)}\n\n{rule.doc}"
-
-
 def _item(rule: Rule) -> dict[str, Any]:
+    from torchlint import docs
+
     return {
         "name": rule.name,
         "code": rule.code,
@@ -88,7 +68,7 @@ def _item(rule: Rule) -> dict[str, Any]:
         "severity": rule.severity,
         "impact": rule.impact,
         "scope": rule.scope,
-        "fix": _FIXES[rule.fix],
+        "fix": docs.FIXES[rule.fix],
         "fix_availability": rule.fix,
         "torch": str(rule.torch),
         "confirmed_by": list(rule.confirmed_by),
