@@ -55,6 +55,7 @@ class Steps:
         """Every step loop and the function it stands in."""
         found: dict[Loop, Function] = {}
         self._framework: list[Function] = []
+        self._closures: dict[ast.Call, list[Function]] = {}
         steppers: list[Function] = []
         for path in self.project.paths:
             source = self.project.source(path)
@@ -137,7 +138,10 @@ class Steps:
         """Step loops around the calls of functions that step; the callers that have none are the next to ask for."""
         further: list[Function] = []
         for function in functions:
-            for site in [*(self.project.call_sites(function) or ()), *self._passed_on(function)]:
+            passed_on = list(self._passed_on(function))
+            for site in passed_on:
+                self._closures.setdefault(site.call, []).append(function)
+            for site in [*(self.project.call_sites(function) or ()), *passed_on]:
                 loops = site.function.flow.loops(site.call)
                 if loops:
                     found.setdefault(loops[0], site.function)
@@ -173,7 +177,7 @@ class Steps:
         while todo:
             callee, hot = todo.pop(0)
             known = found.get(callee)
-            if known is not None and (known.depth <= hot.depth or not hot.weak):
+            if known is not None and (known.weak, known.depth) <= (hot.weak, hot.depth):
                 continue
             found[callee] = hot
             if hot.depth >= DEPTH:
@@ -187,7 +191,7 @@ class Steps:
         return [c for c in function.flow.calls if first <= c.lineno <= last and loop in function.flow.loops(c)]
 
     def _called(self, function: Function, call: ast.Call, hot: Hot) -> list[tuple[Function, Hot]]:
-        targets = self.project.targets(function, call)
+        targets = [*self.project.targets(function, call), *self._closures.get(call, ())]
         if not targets:
             return []
         weight = self.guarded(function, call, hot.loop if hot.function is function else None)
@@ -239,8 +243,15 @@ class Steps:
     def is_warm(self, function: Function, loop: Loop) -> bool:
         """Whether a loop calls a model on each iteration without training it."""
         if loop not in self._warm:
-            self._warm[loop] = loop not in self.loops and self._calls_model(function, loop)
+            self._warm[loop] = loop not in self.loops and not self._trains(function, loop) and self._calls_model(function, loop)
         return self._warm[loop]
+
+    def _trains(self, function: Function, loop: Loop) -> bool:
+        """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts."""
+        training = set(self.loops.values())
+        if function in training and any(inner is not loop and loop in function.flow.loops(inner) for inner in self.loops):
+            return True
+        return any(target in training for call in self._calls_in(function, loop) for target in self.project.targets(function, call))
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
         for call in self._calls_in(function, loop):

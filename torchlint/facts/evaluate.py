@@ -407,13 +407,24 @@ class _Evaluator:
         if kind == "str":
             return STR
         if kind == "instance" and value.klass is not None:
-            following = self.world.method(value.klass, "__next__")
-            given = self.world.returns(following) if following is not None else UNKNOWN
+            given = self.wrapped(value, value.klass)
             if given:
                 return given
         if node is not None and kind in ("unknown", "instance") and _looks_like_loader(node):
             return Value("batch", 1, batch=True)
         return UNKNOWN
+
+    def wrapped(self, value: Value, klass: Class) -> Value:
+        """What iterating over an object of the project's gives: the elements of the loader it was made of, or what it says."""
+        following = self.world.method(klass, "__next__") or self.world.method(klass, "__iter__")
+        if following is None:
+            return UNKNOWN
+        if isinstance(value.origin, ast.Call) and value.origin.args:
+            inner = self.values.get(value.origin.args[0], UNKNOWN)
+            if inner.kind == "loader":
+                return self.element(inner, None)
+        returned = self.world.returns(following)
+        return returned if following.name == "__next__" else self.element(returned, None) if returned.kind == "list" else UNKNOWN
 
     # Expressions
 
