@@ -350,10 +350,12 @@ def test_modules_in_modules(body: str, expected: list[str]) -> None:
         ({"x/a.py": "def f(): pass", "y/b.py": "from a import f\nf()", "a.py": "def f(): pass"}, "f", []),
         ({"a.py": "class A:\n    def f(self): pass", "b.py": "x.f()"}, "A.f", []),
         # Names too common to look for
-        ({"a.py": "def main(): pass\nmain()"}, "main", None),
+        ({"a.py": "class A:\n    def get(self): pass\nA().get()"}, "A.get", None),
         ({"a.py": TORCH + "class A(nn.Module):\n    def forward(self): pass\nA()()"}, "A.forward", None),
         ({"a.py": "f()"}, "<module>", None),
         ({"a.py": "def f(): pass\nf()\nif x:\n    f()"}, "f", ["a.py:2", "a.py:4"]),
+        ({"a.py": "def get(): pass\nget()\nx.get()"}, "get", ["a.py:2"]),
+        ({"a.py": "class A:\n    def update(self): pass\nA().update()\n{}.update()"}, "A.update", ["a.py:3"]),
         ({"a.py": "def f(): pass", "b.py": "from a import f\nf()", "c.py": "import a\na.f()"}, "f", ["b.py:2", "c.py:2"]),
         ({"a.py": "def f(): pass", "b.py": "from a import f as g\ng()"}, "f", ["b.py:2"]),
         ({"a.py": "def f(): pass", "b.py": "from a import *\nf()"}, "f", ["b.py:2"]),
@@ -423,7 +425,7 @@ def test_argument_of_a_method() -> None:
     ("files", "expected"),
     [
         ({"a.py": "def f(x):\n    x"}, "unknown"),
-        ({"a.py": "def forward(x):\n    x", "b.py": TORCH + "from a import forward\nforward(torch.zeros(3))"}, "unknown"),
+        ({"a.py": "class A:\n    def apply(self, x):\n        x", "b.py": "from a import A\nA().apply(3)"}, "unknown"),
         ({"a.py": "def f(x):\n    x", "b.py": TORCH + "from other import f\nf(torch.zeros(3))"}, "unknown"),
         ({"a.py": "def f(x):\n    x", "b.py": TORCH + "from a import f\nf(torch.zeros(3))"}, "tensor"),
         ({"a.py": "def f(x):\n    x", "b.py": TORCH + "from a import f\nf(x=torch.zeros(3))"}, "tensor"),

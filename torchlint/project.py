@@ -25,8 +25,8 @@ _ATTRIBUTE = re.compile(rb"(?<=self\.)\w+|(?<=\.)\w+(?=[ \t]*=[^=])")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
-# Too common to find callers by name.
-GENERIC = frozenset("forward __call__ __init__ main run step get update call apply __getitem__ __len__ __iter__ __next__ to".split())
+# Methods that are called in other ways than by name, or whose names are too common to find callers by.
+GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
 LEVELS = 4
 """How far one question about values may lead through other functions: callers, callees, constructors."""
 QUESTIONS = 5
@@ -352,8 +352,6 @@ class Project:
 
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
-        if function.name in GENERIC and function.name != "__init__":
-            return UNKNOWN
         return self._ask(("parameter", function, name), lambda: self._parameter(function, name))
 
     def _parameter(self, function: Function, name: str) -> Value:
@@ -559,7 +557,7 @@ class Project:
     def _call_sites(self, function: Function) -> list[CallSite] | None:
         # A constructor is called by the name of its class.
         name = function.cls.name if function.name == "__init__" and function.cls is not None else function.name
-        if isinstance(function.node, ast.Module) or name in GENERIC:
+        if isinstance(function.node, ast.Module) or (function.cls is not None and name in GENERIC):
             return None
         paths = self._callers(function, name)
         if paths is None:

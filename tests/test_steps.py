@@ -1,0 +1,411 @@
+"""Step loops, what runs in them on every step, and the loops that run a model without training it.
+
+In the programs below `# hot` marks the lines that run on every step, `# weak` those behind a condition that thins out
+micro-steps only, `# warm` those of evaluation and generation loops. All other lines are none of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from torchlint.project import Project
+from torchlint.steps import Steps
+
+Files = dict[str, str]
+MARK = re.compile(r"# (hot|weak|warm)\b")
+STEP = "    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+
+
+def steps_of(files: Files) -> Steps:
+    return Steps(Project({path: text.encode for path, text in files.items()}))
+
+
+def told(files: Files) -> Iterator[tuple[str, int, str]]:
+    """Each line that runs on every step or iteration, with how."""
+    steps = steps_of(files)
+    for path in files:
+        module = steps.project.module(path)
+        assert module is not None
+        for function in module.functions:
+            for node in function.flow.nodes:
+                # Simple statements, and the tests of compound ones.
+                if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return | ast.Pass):
+                    hot = steps.hot(function, node)
+                    if hot is not None:
+                        yield path, node.lineno, "weak" if hot.weak else "hot"
+                    elif steps.warm(function, node) is not None:
+                        yield path, node.lineno, "warm"
+
+
+def marked(files: Files) -> set[tuple[str, int, str]]:
+    return {
+        (path, number, match[1])
+        for path, text in files.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if (match := MARK.search(line))
+    }
+
+
+def check(files: Files) -> None:
+    assert marked(files) == set(told(files))
+
+
+def check_one(code: str) -> None:
+    check({"train.py": "import torch\nfrom torch import nn\n" + code})
+
+
+# What is no step
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = 1",
+        "loss.backward()",
+        "optimizer.step()",
+        "for x in y:\n    f(x)",
+        # A scheduler's, an environment's and a profiler's steps train nothing.
+        "for t in timesteps:\n    latents = scheduler.step(noise, t, latents)",
+        "for t in timesteps:\n    latents = self.scheduler.step(noise, t, latents, **extra).prev_sample",
+        "for x in y:\n    lr_scheduler.step()",
+        "for x in y:\n    state, reward = env.step(action)",
+        "for x in y:\n    state, reward = self.envs.step(action.cpu().numpy())",
+        "for x in y:\n    prof.step()",
+        "for x in y:\n    profiler.step()",
+        "for x in y:\n    simulator.step()",
+        "for x in y:\n    solver.step(a, b)",
+        "for x in y:\n    simulator.step(x)",
+        "for x in y:\n    optimizer.step(x, y)",
+        "for x in y:\n    step()",
+        "for x in y:\n    browser.backward_all()",
+        # An implementation of backward, not autograd's.
+        "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        for x in g:\n            ctx.backward(x)\n        return g",
+        "import other\nfor x in y:\n    other.backward(x)",
+        # A loop over optimizers is none over steps.
+        "for optimizer in optimizers:\n    optimizer.step()",
+        "for optimizer in optimizers:\n    scaler.step(optimizer)",
+        "for name, opt in self.optimizers.items():\n    opt.step()",
+        "for loss in losses:\n    loss.backward()",
+        "[optimizer.step() for optimizer in optimizers]",
+        # Nobody calls it in a loop.
+        "def train_step(batch):\n    loss.backward()\n    optimizer.step()\ntrain_step(1)",
+        "while True:\n    def train():\n        loss.backward()",
+        "for x in y:\n    pass\nelse:\n    loss.backward()",
+    ],
+)
+def test_what_is_no_step_loop(code: str) -> None:
+    assert {} == steps_of({"train.py": f"import torch\n{code}\n"}).loops
+    check_one(code)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "loss.backward()",
+        "loss.mean().backward()",
+        "(a + b).backward()",
+        "torch.autograd.backward(loss)",
+        "accelerator.backward(loss)",
+        "self.fabric.backward(loss)",
+        "self.manual_backward(loss)",
+        "scaler.scale(loss).backward()",
+        "scaler.step(optimizer)",
+        "scaler.step(self.optimizer_G)",
+        "optimizer.step()",
+        "self.optimizer.step()",
+        "optimizers['gen'].step()",
+        "opt_d.step()",
+        "optimizer.step(closure)",
+        "sgd.step()",
+        "model_engine.backward(loss)",
+    ],
+)
+def test_steps(step: str) -> None:
+    check_one(f"sgd = torch.optim.SGD(p)\nfor x in y:\n    before()  # hot\n    {step}  # hot\n    after()  # hot\nend()")
+
+
+# The nearest loop
+
+
+def test_loop_over_epochs_is_outside() -> None:
+    check_one(
+        "for epoch in range(10):\n    start()\n    for batch in loader:\n        loss.backward()  # hot\n        optimizer.step()  # hot\n    evaluate()\n"
+    )
+
+
+def test_inner_loops_of_a_step_belong_to_it() -> None:
+    check_one("for batch in loader:\n    for p in parameters:\n        p.clamp()  # hot\n" + STEP)
+
+
+def test_loops_that_accumulate_gradients() -> None:
+    check_one(
+        "while True:\n    for micro in range(4):\n        forward()  # hot\n        loss.backward()  # hot\n"
+        "    clip()  # hot\n    optimizer.step()  # hot\n"
+    )
+
+
+def test_loop_over_optimizers_inside_a_step() -> None:
+    check_one(
+        "for batch in loader:\n    loss.backward()  # hot\n    for optimizer in optimizers:\n        optimizer.step()  # hot\n    log()  # hot\n"
+    )
+
+
+def test_generator_and_discriminator() -> None:
+    check_one(
+        "for epoch in range(10):\n    for i, batch in enumerate(loader):\n"
+        "        netD.zero_grad()  # hot\n        errD_real.backward()  # hot\n        optimizerD.step()  # hot\n"
+        "        netG.zero_grad()  # hot\n        errG.backward()  # hot\n        optimizerG.step()  # hot\n"
+        "        if i % 100 == 0:\n            save()\n"
+    )
+
+
+def test_updates_of_reinforcement_learning() -> None:
+    check_one(
+        "for iteration in range(iterations):\n    for step in range(num_steps):\n        obs, reward = envs.step(action)\n"
+        "    for epoch in range(update_epochs):\n        for start in range(0, size, minibatch):\n"
+        "            loss.backward()  # hot\n            optimizer.step()  # hot\n    writer.add_scalar('loss', loss.item())\n"
+    )
+
+
+def test_environment_and_update_in_one_loop() -> None:
+    check_one(
+        "for step in range(n):\n    action = act(obs)  # hot\n    obs = envs.step(action)  # hot\n    if step > learning_starts:\n"
+        "        loss.backward()  # hot\n        optimizer.step()  # hot\n"
+    )
+
+
+def test_update_in_a_function_of_the_agent() -> None:
+    check_one(
+        "class Agent:\n    def act(self, state):\n        return self.net(state)  # hot\n"
+        "    def remember(self, state):\n        if len(state) % 100 == 0:\n            print(state)\n"
+        "    def learn(self):\n        self.loss().backward()  # hot\n        self.optimizer.step()  # hot\n"
+        "    def loss(self):\n        return 1  # hot\n"
+        "def train(env):\n    agent = Agent()\n    while True:\n        action = agent.act(env.state)  # hot\n"
+        "        env.step(action)  # hot\n        agent.remember(action)  # hot\n        agent.learn()  # hot\n"
+    )
+
+
+# Through functions
+
+
+def test_step_in_a_function_that_a_loop_calls() -> None:
+    check_one(
+        "def train_step(batch):\n    loss.backward()  # hot\n    optimizer.step()  # hot\n    return loss  # hot\n"
+        "def unrelated():\n    print(1)\n"
+        "def train(loader):\n    start()\n    for batch in loader:\n        loss = train_step(batch)  # hot\n    end()\n"
+    )
+
+
+def test_step_in_a_function_of_another_file() -> None:
+    check(
+        {
+            "engine.py": "def train_step(batch):\n    loss.backward()  # hot\n    optimizer.step()  # hot\n    log(loss)  # hot\n"
+            "def log(loss):\n    print(loss)  # hot\n"
+            "def evaluate():\n    print(loss)\n",
+            "train.py": "from engine import train_step, evaluate\nfor epoch in range(10):\n    for batch in loader:\n"
+            "        train_step(batch)  # hot\n    evaluate()\n",
+        }
+    )
+
+
+def test_helper_in_another_file_that_a_step_loop_calls() -> None:
+    check(
+        {
+            "train.py": "from utils import accuracy\nfor batch in loader:\n    accuracy(x)  # hot\n" + STEP,
+            "utils.py": "def accuracy(x):\n    return x.sum()  # hot\n",
+            "other/utils.py": "def accuracy(x):\n    return x.sum()\n",
+        }
+    )
+
+
+def test_step_two_calls_away() -> None:
+    check_one(
+        "def update():\n    optimizer.step()  # hot\ndef train_step():\n    update()  # hot\n"
+        "def run_epoch():\n    for batch in loader:\n        train_step()  # hot\n"
+    )
+
+
+def test_forward_of_the_model_in_a_step() -> None:
+    check_one(
+        "class Block(nn.Module):\n    def forward(self, x):\n        return x  # hot\n"
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.block = Block()\n        self.many = nn.ModuleList([Block()])\n"
+        "    def forward(self, x):\n        return self.block(x)  # hot\n    def other(self, x):\n        return x\n"
+        "net = Net()\nfor batch in loader:\n    net(batch)  # hot\n" + STEP
+    )
+
+
+def test_how_far_calls_are_followed() -> None:
+    check_one(
+        "def four():\n    x = 4\ndef three():\n    four()  # hot\ndef two():\n    three()  # hot\ndef one():\n    two()  # hot\n"
+        "for batch in loader:\n    one()  # hot\n" + STEP
+    )
+
+
+def test_the_shortest_way_counts() -> None:
+    check_one(
+        "def deep():\n    x = 1  # hot\ndef c():\n    deep()  # hot\ndef b():\n    c()  # hot\ndef a():\n    b()  # hot\n"
+        "for batch in loader:\n    a()  # hot\n    deep()  # hot\n" + STEP
+    )
+    steps = steps_of({"train.py": "def deep():\n    x = 1\ndef a():\n    deep()\nfor b in c:\n    a()\n    deep()\n    loss.backward()\n"})
+    assert {"a": 1, "deep": 1} == {function.name: hot.depth for function, hot in steps.functions.items()}
+
+
+def test_functions_that_call_each_other() -> None:
+    check_one("def a():\n    b()  # hot\ndef b():\n    a()  # hot\nfor batch in loader:\n    a()  # hot\n" + STEP)
+
+
+def test_closure_of_an_optimizer() -> None:
+    check_one(
+        "def train():\n    for batch in loader:\n        def closure():\n            loss.backward()  # hot\n            return loss  # hot\n"
+        "        optimizer.step(closure)  # hot\n"
+    )
+
+
+def test_closure_given_to_a_library() -> None:
+    check_one(
+        "def train():\n    def closure():\n        loss.backward()  # hot\n        return loss  # hot\n    for batch in loader:\n"
+        "        minimise(fun=closure)  # hot\n"
+    )
+
+
+def test_function_given_to_a_process_is_called_once() -> None:
+    check_one(
+        "def main():\n    def train():\n        setup()\n        for batch in loader:\n            loss.backward()  # hot\n"
+        "    for rank in range(4):\n        Process(target=train).start()\n"
+    )
+
+
+def test_methods_that_frameworks_call() -> None:
+    check_one(
+        "class Lit(LightningModule):\n    def training_step(self, batch, i):\n        return self.compute(batch)  # hot\n"
+        "    def compute(self, batch):\n        return batch.sum()  # hot\n    def validation_step(self, batch, i):\n        return batch\n"
+        "    def on_train_batch_end(self):\n        x = 1  # hot\n"
+        "class MyTrainer(Trainer):\n    def compute_loss(self, model, inputs):\n        return 1  # hot\n"
+        "class Other:\n    def compute_loss(self, model, inputs):\n        return 1\n"
+        "def training_step(batch):\n    return batch\n"
+    )
+
+
+# Conditions
+
+
+def test_throttles_in_the_loop() -> None:
+    check_one(
+        "for i, batch in enumerate(loader):\n" + STEP + "    if i % 100 == 0:\n        log(loss)\n    if use_amp:\n        x = 1  # hot\n"
+        "    if i % log_every:\n        continue\n    report()\n"
+    )
+
+
+def test_places_on_the_way_out() -> None:
+    check_one(
+        "def train():\n    for batch in loader:\n        loss.backward()  # hot\n"
+        "        if bad:\n            print(loss)\n            break\n"
+        "        if worse:\n            print(loss)\n            raise ValueError\n"
+        "        if worst:\n            print(loss)\n            sys.exit(1)\n"
+        "        if done_now:\n            print(loss)\n            return\n"
+        "        try:\n            x = 1  # hot\n        except E:\n            y = 1\n"
+    )
+
+
+def test_calls_behind_a_throttle() -> None:
+    check_one(
+        "def log(x):\n    print(x)\ndef both(x):\n    print(x)  # hot\n"
+        "for i, batch in enumerate(loader):\n    if i % 100 == 0:\n        log(batch)\n        both(batch)\n    both(batch)  # hot\n" + STEP
+    )
+
+
+def test_throttle_in_the_function_itself() -> None:
+    check_one(
+        "def log(i, x):\n    if i % 100 != 0:\n        return  # hot\n    print(x)\ndef check(x):\n    if x is None:\n        return x  # hot\n    y = 1  # hot\n"
+        "for i, batch in enumerate(loader):\n    log(i, batch)  # hot\n    check(batch)  # hot\n" + STEP
+    )
+
+
+def test_weak_throttles() -> None:
+    check_one(
+        "def clip():\n    x = 1  # weak\ndef both():\n    x = 1  # hot\n"
+        "for batch in loader:\n    accelerator.backward(loss)  # hot\n    if accelerator.sync_gradients:\n        clip()  # weak\n        both()  # weak\n"
+        "        if global_step % 50 == 0:\n            log()\n    both()  # hot\n    optimizer.step()  # hot\n"
+    )
+
+
+def test_a_nested_loop_keeps_its_throttle() -> None:
+    check_one("for i, batch in enumerate(loader):\n    if i % 100 == 0:\n        for p in ps:\n            log(p)\n" + STEP)
+
+
+# Loops that run a model
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for x in y:\n    f(x)",
+        "for x in y:\n    encoder(x)",
+        "for x in y:\n    tokenizer.decoder(x)",
+        "for x in y:\n    f(lambda: model(x))",
+        "for epoch in range(3):\n    for x in y:\n        loss.backward()  # hot\n        model(x)  # hot\n    f()",
+        "for layer in layers:\n    x = layer(x)",
+        "def build(net: nn.Module):\n    return 1\nfor x in y:\n    build(nn.Linear(1, 1))",
+    ],
+)
+def test_loops_that_run_no_model(code: str) -> None:
+    check_one(code)
+
+
+def test_evaluation() -> None:
+    check_one(
+        "model = nn.Linear(3, 3)\nfor epoch in range(3):\n    start()\n    for batch in loader:\n        out = model(batch)  # warm\n"
+        "        total += out.sum().item()  # warm\n        if i % 100 == 0:\n            print(total)\n    print(total)\n"
+    )
+
+
+def test_generation() -> None:
+    check_one("def generate(model):\n    while len(tokens) < 100:\n        logits = model(tokens)  # warm\n        tokens.append(1)  # warm\n    return tokens\n")
+
+
+def test_model_by_its_name_only() -> None:
+    check_one("for batch in batches:\n    self.model(batch)  # warm\n    self.unet(batch)  # warm\n")
+
+
+def test_model_handed_on() -> None:
+    check_one(
+        "def next_token(model, tokens):\n    return model(tokens)\ndef train_once(model):\n    model(1)\n    loss.backward()\n"
+        "def generate(model: nn.Module):\n    for i in range(100):\n        token = next_token(model, tokens)  # warm\n"
+        "def other(model: nn.Module):\n    if x:\n        train_once(model)\n"
+    )
+
+
+def test_a_loop_that_trains_is_not_warm() -> None:
+    steps = steps_of({"train.py": "for batch in loader:\n    model(batch)\n    loss.backward()\n"})
+    ((loop, function),) = steps.loops.items()
+
+    assert not steps.is_warm(function, loop)
+
+
+def test_the_loop_is_told() -> None:
+    steps = steps_of({"train.py": "def f():\n    x = 1\n\nfor batch in loader:\n    f()\n    loss.backward()\n"})
+    module = steps.project.module("train.py")
+    assert module is not None
+    hot = steps.hot(module.functions[1], module.functions[1].flow.nodes[0])
+    assert hot is not None
+
+    assert (4, "<module>", 1) == (hot.line, hot.function.name, hot.depth)
+
+
+def test_a_method_of_a_framework_is_told() -> None:
+    steps = steps_of({"train.py": "class A(L):\n    def training_step(self):\n        x = 1\n"})
+    module = steps.project.module("train.py")
+    assert module is not None
+    hot = steps.hot(module.functions[1], module.functions[1].flow.nodes[0])
+    assert hot is not None
+
+    assert (2, None, 0) == (hot.line, hot.loop, hot.depth)
+
+
+def test_files_that_do_not_parse_are_passed_over() -> None:
+    assert {} == steps_of({"a.py": "loss.backward(", "b.py": "\x00loss.backward()"}).loops
