@@ -190,7 +190,9 @@ def per_element(place: Place, call: ast.Call) -> ast.AST | None:
     if comprehension is not None:
         return comprehension
     loops = place.flow.loops(call)
-    if not loops or not isinstance(loops[0], ast.For) or (place.hot is not None and loops[0] is place.hot.loop):
+    if not loops or not isinstance(loops[0], ast.For):
+        return None
+    if loops[0] is place.warm or (place.hot is not None and loops[0] is place.hot.loop):
         return None
     value = place.value(loops[0].iter)
     over_tensors = value.kind == "tensor" or (
