@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, chain, rule
+
+_PRODUCTS = frozenset(("torch.matmul", "torch.bmm", "torch.baddbmm", "torch.einsum", "einsum", "torch.functional.einsum"))
+_METHODS = frozenset(("matmul", "bmm"))
+_FUSED = re.compile(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
+_STEPS = 8
+"""How many assignments back the scores are followed."""
+
+
+@rule(
+    "TL701",
+    on={"torch.softmax()", "torch.nn.functional.softmax()", ".softmax()"},
+    set="preview",
+    severity="info",
+    torch=">=2.0",
+    impact="high",
+    category="kernel",
+    principle=("fusion",),
+    silenced_by=("REGION",),
+    confirmed_by=("kernel",),
+)
+def manual_attention(site: Site) -> Iterator[Finding]:
+    """Attention is computed step by step.
+
+    ## What it does
+
+    Finds a softmax over the product of two tensors, scaled and masked or not, whose result is multiplied by a third: by `@`,
+    `matmul`, `bmm` or `einsum`, over assignments of one function.
+    The softmax must be over the last dimension, and its result used for nothing else.
+
+    ## Why is this slow?
+
+    The matrix of scores is written to memory and read back in each step: a product, a scale, a mask, a softmax, a dropout, a
+    product.
+    `scaled_dot_product_attention` keeps it on the chip.
+
+    ## When it does not matter
+
+    In compiled code, where inductor replaces the plain pattern.
+    For attention whose weights somebody needs, with terms between the softmax and the product, or over another dimension; none
+    of it is reported, and neither is a file that calls a fused attention somewhere.
+
+    ## Bad
+
+    ```python
+    def attend(q, k, v, scale):
+        weights = torch.softmax(q @ k.transpose(-2, -1) * scale, dim=-1)  # TL701
+        return weights @ v
+    ```
+
+    ## Good
+
+    ```python
+    def attend(q, k, v, scale):
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale)  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+    """
+    if site.region is not None or site.role == "test" or _FUSED.search(site.source.data) or not _over_last(site):
+        return
+    scores = _input(site)
+    if scores is not None and _is_product(site, scores, _STEPS) and _only_multiplied(site):
+        yield site.finding(
+            f"`{site.short()}` writes the matrix of scores to memory; `scaled_dot_product_attention` keeps it on the chip"
+        )
+
+
+def _input(site: Site) -> ast.expr | None:
+    if site.name == ".softmax()":
+        assert isinstance(site.call.func, ast.Attribute)
+        return site.call.func.value
+    return site.argument("input", 0)
+
+
+def _over_last(site: Site) -> bool:
+    """`dim=-1`; a positive dimension counts where it is that of a batch of heads (2 or 3)."""
+    dim = site.argument("dim", 0 if site.name == ".softmax()" else 1)
+    if isinstance(dim, ast.UnaryOp) and isinstance(dim.op, ast.USub) and isinstance(dim.operand, ast.Constant):
+        return dim.operand.value == 1
+    return isinstance(dim, ast.Constant) and dim.value in (2, 3)
+
+
+def _is_product(site: Site, node: ast.expr, steps: int) -> bool:
+    """Whether an expression is a product of two tensors, scaled, masked, cast or reshaped on its way."""
+    if steps == 0:
+        return False
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.MatMult):
+            return True
+        if isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
+            return _is_product(site, node.left, steps - 1) or _is_product(site, node.right, steps - 1)
+        return False
+    if isinstance(node, ast.Name):
+        return any(_is_product(site, value, steps - 1) for value in _assigned(site, node))
+    if not isinstance(node, ast.Call):
+        return False
+    if _multiplies(site, node):
+        return True
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("masked_fill", "float", "to", "type_as", "masked_fill_", "contiguous"):
+        return _is_product(site, node.func.value, steps - 1)
+    return False
+
+
+def _multiplies(site: Site, call: ast.Call) -> bool:
+    if site.resolve(call.func) in _PRODUCTS or (chain(call.func) or [""])[-1] == "einsum":
+        return len(call.args) >= 2
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS and len(call.args) == 1 and site.resolve(call.func) is None
+
+
+def _assigned(site: Site, name: ast.Name) -> Iterator[ast.expr]:
+    """What is assigned to a name before the place, in the function."""
+    for store in site.flow.stores.get(name.id, ()):
+        parent = site.flow.parents.get(store)
+        if isinstance(parent, ast.Assign) and parent.targets == [store] and parent.lineno <= site.call.lineno and parent is not site.statement:
+            yield parent.value
+
+
+def _only_multiplied(site: Site) -> bool:
+    """Whether the weights are a factor of a product, directly or through one name, a cast and a dropout."""
+    node: ast.AST = site.target
+    for _ in range(_STEPS):
+        parent = site.flow.parents.get(node)
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.MatMult):
+            return True
+        if isinstance(parent, ast.Call) and node in parent.args:
+            if _multiplies(site, parent):
+                return True
+            if "drop" not in (chain(parent.func) or [""])[-1].lower():
+                return False
+            node = parent
+        elif isinstance(parent, ast.Attribute) and parent.attr in ("to", "type_as", "half", "float", "permute", "transpose", *_METHODS):
+            call = site.flow.parents.get(parent)
+            if parent.attr in _METHODS:
+                return True
+            assert call is not None
+            node = call
+        elif isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+            later = [load for load in site.flow.loads.get(parent.targets[0].id, ()) if load.lineno > parent.lineno]
+            if not later or not _same_use(site, later, parent):
+                return False
+            node = later[0]
+        else:
+            return False
+    return False
+
+
+def _same_use(site: Site, loads: list[ast.Name], store: ast.Assign) -> bool:
+    """Whether the name is read once, or again only after it was assigned anew."""
+    first = site.flow.statement(loads[0])
+    rebinds = isinstance(first, ast.Assign) and [t.id for t in first.targets if isinstance(t, ast.Name)] == [loads[0].id]
+    return len(loads) == 1 or rebinds

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.rule import Finding, Site, rule
+
+_SDPA = "torch.nn.functional.scaled_dot_product_attention()"
+_OFF = {f"torch.backends.cuda.enable_{name}_sdp()" for name in ("flash", "mem_efficient", "cudnn")}
+
+
+@rule(
+    "TL703",
+    on={_SDPA, "torch.nn.attention.sdpa_kernel()", *_OFF},
+    set="preview",
+    severity="info",
+    torch=">=2.0",
+    category="kernel",
+    principle=("fusion",),
+    confirmed_by=("kernel",),
+)
+def sdpa_slow_path(site: Site) -> Iterator[Finding]:
+    """`scaled_dot_product_attention` is kept off its fast kernels.
+
+    ## What it does
+
+    Finds a causal mask that is built by `torch.tril` or `torch.triu` and passed as `attn_mask`, a `dropout_p` that does not ask
+    whether the module trains, `sdpa_kernel(SDPBackend.MATH)`, and backends that are switched off by a literal.
+
+    ## Why is this slow?
+
+    Flash attention takes no mask, only `is_causal=True`, with which it also skips half of the work; a mask of T by T is read for
+    each head.
+    The math backend writes the matrix of scores.
+
+    ## When it does not matter
+
+    For masks that are more than causal, for second derivatives, which only the math backend has, and in comparisons of numbers.
+
+    ## Bad
+
+    ```python
+    import torch.nn.functional as F
+
+    mask = torch.tril(torch.ones(n, n, dtype=torch.bool, device=device))
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)  # TL703
+    ```
+
+    ## Good
+
+    ```python
+    import torch.nn.functional as F
+
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # ok
+    ```
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.sdpa_kernel.html
+    """
+    if site.role == "test":
+        return
+    if site.name == _SDPA:
+        yield from _attention(site)
+    elif site.name in _OFF:
+        given = site.argument("enabled", 0)
+        if isinstance(given, ast.Constant) and given.value is False and not any(True for _ in site.flow.guards(site.target)):
+            yield site.finding(f"`{site.short()}` keeps every attention of the program off that kernel")
+    else:
+        backends = site.argument("backends", 0)
+        if backends is not None and site.resolve(backends) == "torch.nn.attention.SDPBackend.MATH":
+            yield site.finding(f"`{site.short()}` writes the matrix of scores to memory")
+
+
+def _attention(site: Site) -> Iterator[Finding]:
+    mask = site.argument("attn_mask", 3)
+    if mask is not None and _is_causal(site, mask):
+        yield site.finding(f"`{site.short(mask)}` is a causal mask in memory; `is_causal=True` lets flash attention skip it", at=mask)
+    dropout = site.argument("dropout_p", 4)
+    if isinstance(dropout, ast.Constant) and isinstance(dropout.value, float) and dropout.value > 0 and site.in_forward:
+        yield site.finding(f"`dropout_p={dropout.value}` also drops in evaluation; write `dropout_p if self.training else 0.0`", at=dropout)
+
+
+def _is_causal(site: Site, node: ast.expr) -> bool:
+    """Whether a mask is a triangle of ones, as it is or by the one assignment of its name."""
+    if isinstance(node, ast.Name):
+        stores = site.flow.stores.get(node.id, ())
+        parent = site.flow.parents.get(stores[0]) if len(stores) == 1 else None
+        return isinstance(parent, ast.Assign) and parent.targets == [stores[0]] and _is_causal(site, parent.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "bool", "tril"):
+        if node.func.attr == "tril" and site.resolve(node.func) is None:
+            return not node.args and not node.keywords and _is_ones(site, node.func.value)
+        if site.resolve(node.func) is None:
+            return _is_causal(site, node.func.value)
+    return (
+        isinstance(node, ast.Call)
+        and site.resolve(node.func) == "torch.tril"
+        and len(node.args) == 1
+        and not node.keywords
+        and _is_ones(site, node.args[0])
+    )
+
+
+def _is_ones(site: Site, node: ast.expr) -> bool:
+    """A square of ones."""
+    if not isinstance(node, ast.Call) or site.resolve(node.func) != "torch.ones" or len(node.args) != 2:
+        return False
+    return ast.dump(node.args[0]) == ast.dump(node.args[1])
