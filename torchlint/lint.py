@@ -6,7 +6,7 @@ import ast
 import gc
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,13 +73,23 @@ def lint(
         targets = [normal(str(path)) for path in files]
         readers.update({path: read(path) for path in targets})
     readers.update({normal(path): _given(data) for path, data in (buffers or {}).items()})
-    run = _Run(targets, settings, readers)
-    if run.mentions_torch():
+    project = Project(readers)
+    if mention_torch(project, targets):
         for path in context:
             readers.setdefault(normal(str(path)), read(normal(str(path))))
-        run.project.refresh()
+        project.refresh()
+    return lint_project(project, targets, settings)
+
+
+def lint_project(project: Project, targets: Sequence[str], settings: Settings) -> Result:
+    """Lint some files of a project that may know much already; the paths are the project's own."""
     with _paused_collector(), _deep_stack():
-        return run.result()
+        return _Run(targets, settings, project).result()
+
+
+def mention_torch(project: Project, paths: Iterable[str]) -> bool:
+    """Whether any of the files can have to do with torch; where none does, the rest of the project is not read."""
+    return any(b"torch" in source.data or b"accelerate" in source.data for source in map(project.source, paths) if source is not None)
 
 
 def _given(data: bytes) -> Callable[[], bytes]:
@@ -90,19 +100,16 @@ _WARM = re.compile(rb"no_grad|inference_mode|\.eval\(|[Ll]oader")
 
 
 class _Run:
-    def __init__(self, targets: list[str], settings: Settings, readers: dict[str, Callable[[], bytes]]) -> None:
+    def __init__(self, targets: Sequence[str], settings: Settings, project: Project) -> None:
         self.targets = list(dict.fromkeys(targets))
         self.settings = settings
-        self.project = Project(readers)
+        self.project = project
         self.analysis = Analysis(self.project, settings)
         self.rules = [rule for code, rule in load().items() if code in settings.codes]
         self.errors: list[FileError] = []
         self.suppressed = 0
         # What is silenced must be known before unused suppressions are looked for.
         self.file_rules = sorted((r for r in self.rules if r.scope == "file"), key=lambda rule: rule.code == JUDGE)
-
-    def mentions_torch(self) -> bool:
-        return any(b"torch" in source.data or b"accelerate" in source.data for source in map(self.project.source, self.targets) if source is not None)
 
     def result(self) -> Result:
         found = self._found()
