@@ -81,10 +81,10 @@ class Sieve:
 
     def hit(self, path: str, data: bytes) -> bool:
         """Whether the file holds any of the words."""
-        return self._at_home(path) or next(self.offsets(path, data), None) is not None
+        return self._at_home(path, data) or next(self.offsets(path, data), None) is not None
 
-    def _at_home(self, path: str) -> bool:
-        return not self._homes.isdisjoint(self._imported(path))
+    def _at_home(self, path: str, data: bytes) -> bool:
+        return not self._homes.isdisjoint(self._imported(path)) or any(b".%s." % home in data for home in self._homes)
 
     def places(self, module: Module, *, in_loops: bool = False) -> Iterator[tuple[Function, Collection[int] | None]]:
         """The functions whose lines hold a word, in source order, with those lines; None for all lines.
@@ -93,7 +93,7 @@ class Sieve:
         """
         data = module.source.data
         starts = module.source.lines
-        if self._at_home(module.path):
+        if self._at_home(module.path, data):
             found: dict[Function, set[int] | None] = dict.fromkeys(module.functions)
         else:
             found = {}

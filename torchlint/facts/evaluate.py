@@ -940,6 +940,8 @@ class _Evaluator:
             return self.library(name, node)
         if name in ("functools.partial",):
             return args.first
+        if name in _OPTION_PARSERS and args.first.klass is not None:
+            return self.instance(args.first.klass, node)
         if root in ("einops",):
             return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
         return UNKNOWN
@@ -1287,6 +1289,9 @@ def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
         return constant(a // b)
     return None
 
+
+# What makes an object of a dataclass from the command line.
+_OPTION_PARSERS = frozenset(("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse"))
 
 _METHODS = {
     ast.Constant: _Evaluator.constant,
