@@ -533,18 +533,18 @@ class Project:
         if isinstance(func, ast.Attribute) and func.attr not in self._callable_words:
             return []
         value = self.value(function, func)
-        if value.kind == "function" and value.function is not None:
-            return [value.function]
         if value.kind == "class" and value.klass is not None:
             return self._constructor(value.klass)
-        if value.kind == "module" and value.cls == "torch.nn.Sequential":
-            return [t for item in value.items or (value.elem,) if item is not None for t in self._run_by(item)]
-        return self._run_by(value)
+        return self.run_by(value)
 
-    def _run_by(self, value: Value) -> list[Function]:
-        """What calling a module or an object runs."""
+    def run_by(self, value: Value) -> list[Function]:
+        """What calling a function, a module or an object runs."""
+        if value.kind == "function" and value.function is not None:
+            return [value.function]
         if value.kind not in ("module", "instance"):
             return []
+        if value.cls == "torch.nn.Sequential":
+            return [t for item in value.items or (value.elem,) if item is not None for t in self.run_by(item)]
         name = "forward" if value.kind == "module" else "__call__"
         classes = (value.klass,) if value.klass is not None else value.either
         called = [method for klass in classes if (method := self.method(klass, name)) is not None]

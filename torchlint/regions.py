@@ -126,12 +126,7 @@ class Regions:
         return self._of_value(self.project.value(function, target))
 
     def _of_value(self, value: Value) -> list[Function]:
-        if value.kind == "function" and value.function is not None:
-            return [value.function]
-        if value.kind == "module" and value.klass is not None:
-            forward = self.project.method(value.klass, "forward")
-            return [forward] if forward is not None else []
-        return []
+        return self.project.run_by(value) if value.kind in ("function", "module") else []
 
     def _region(self, module: Module, node: ast.expr, keywords: list[ast.keyword], root: Function) -> Region | None:
         options = {k.arg: k.value.value for k in keywords if k.arg and isinstance(k.value, ast.Constant)}
