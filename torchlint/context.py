@@ -73,15 +73,16 @@ class Context:
         name = self.project.resolve(function, target)
         if name in _OFF:
             # `inference_mode(mode=False)` turns it back on.
-            given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+            given = _mode_argument(node)
             return isinstance(given, ast.Constant) and given.value is False and name != "torch.no_grad"
         if name in _ON:
             return True
-        if name in _SET and isinstance(node, ast.Call) and node.args:
-            given = node.args[0]
+        if name in _SET:
+            given = _mode_argument(node)
             if isinstance(given, ast.Constant):
                 return bool(given.value)
-            return None if not isinstance(given, ast.expr) else True if _phase(given) else None
+            # `set_grad_enabled(phase == "train")`: on where it trains, off where it does not.
+            return True if isinstance(given, ast.Compare) else None
         if name is not None:
             definition = self.project.definition(name, function.module)
             if isinstance(definition, Function) and _mentions_off(definition):
@@ -156,9 +157,11 @@ def _role(module: Module) -> Role:
     return "script" if b"__main__" in module.source.data else "library"
 
 
-def _phase(node: ast.expr) -> bool:
-    """`set_grad_enabled(phase == "train")`: on where it trains, off where it does not."""
-    return isinstance(node, ast.Compare)
+def _mode_argument(node: ast.expr) -> ast.expr | None:
+    """What a call gives as `mode`."""
+    if not isinstance(node, ast.Call):
+        return None
+    return node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "mode"), None)
 
 
 def _mentions_off(function: Function) -> bool:

@@ -1,0 +1,206 @@
+"""Grad mode, accelerators, the role of a file, and switches of a project."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchlint.context import Context
+from torchlint.project import Project
+
+Files = dict[str, str]
+HEAD = "import torch\n"
+
+
+def context_of(files: Files) -> Context:
+    return Context(Project({path: text.encode for path, text in files.items()}))
+
+
+def grad_off(files: Files, path: str = "a.py") -> bool:
+    """Whether autograd is proven off at the name `here` of a file."""
+    context = context_of(files)
+    module = context.project.module(path)
+    assert module is not None
+    for function in module.functions:
+        for node in function.flow.nodes:
+            if isinstance(node, ast.Name) and node.id == "here":
+                return context.grad_off(function, node)
+    raise AssertionError("no `here`")
+
+
+# Grad mode
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "here",
+        "with torch.no_grad():\n    pass\nhere",
+        "with torch.enable_grad():\n    here",
+        "with torch.no_grad():\n    with torch.enable_grad():\n        here",
+        "with torch.set_grad_enabled(True):\n    here",
+        "with torch.set_grad_enabled(phase == 'train'):\n    here",
+        "with torch.set_grad_enabled(training):\n    here",
+        "with torch.set_grad_enabled():\n    here",
+        "with torch.inference_mode(False):\n    here",
+        "with torch.inference_mode(mode=False):\n    here",
+        "with torch.no_grad():\n    with torch.inference_mode(False):\n        here",
+        "with torch.autocast('cuda'):\n    here",
+        "with nullcontext():\n    here",
+        "with other() if a else nullcontext():\n    here",
+        "with no_grad():\n    here",
+        "ctx = nullcontext()\nwith ctx:\n    here",
+        "ctx, other = torch.no_grad(), 1\nwith ctx:\n    here",
+        "@torch.no_grad()\ndef g():\n    pass\ndef f():\n    here",
+        "@torch.enable_grad()\ndef f():\n    here\nwith torch.no_grad():\n    f()",
+        "@decorate\ndef f():\n    here",
+        "def decorate(f):\n    return f\n@decorate\ndef f():\n    here",
+        "torch.set_grad_enabled(False)\nwith torch.enable_grad():\n    here",
+        "def g():\n    torch.set_grad_enabled(False)\ndef f():\n    here",
+        "def f():\n    here\n    torch.set_grad_enabled(False)",
+        "def f():\n    torch.set_grad_enabled(True)\n    here",
+        "def f():\n    with torch.set_grad_enabled(False):\n        pass\n    here",
+        # Not every caller turns it off.
+        "def f():\n    here\nwith torch.no_grad():\n    f()\nf()",
+        "def f():\n    here\nf()",
+        "def f():\n    here",
+        "def f():\n    f()\n    here",
+        "def step():\n    with torch.no_grad():\n        pass\n    def g():\n        here\n    g()",
+        "class A:\n    def training_step(self):\n        here",
+        "x = [here for a in b]",
+    ],
+)
+def test_places_where_grad_may_be_on(code: str) -> None:
+    assert not grad_off({"a.py": HEAD + code})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "with torch.no_grad():\n    here",
+        "with torch.inference_mode():\n    here",
+        "with torch.inference_mode(True):\n    here",
+        "with torch.autograd.no_grad():\n    here",
+        "from torch import no_grad\nwith no_grad():\n    here",
+        "from torch.autograd import grad_mode as g\nwith g.no_grad():\n    here",
+        "with torch.set_grad_enabled(False):\n    here",
+        "with torch.set_grad_enabled(mode=False):\n    here",
+        "with torch.enable_grad():\n    with torch.no_grad():\n        here",
+        "with torch.no_grad(), torch.autocast('cuda'):\n    here",
+        "with torch.autocast('cuda'), torch.no_grad():\n    for x in y:\n        here",
+        "with torch.no_grad() if frozen else nullcontext():\n    here",
+        "with nullcontext() if training else torch.no_grad():\n    here",
+        "ctx = torch.no_grad()\nwith ctx:\n    here",
+        "def f():\n    ctx = nullcontext() if a else torch.inference_mode()\n    with ctx:\n        here",
+        "ctx = torch.no_grad()\ndef f():\n    with ctx:\n        here",
+        "with self.model.no_grad():\n    here",
+        "@torch.no_grad()\ndef f():\n    here",
+        "@torch.no_grad\ndef f():\n    here",
+        "@torch.inference_mode()\ndef f():\n    here",
+        "@torch.set_grad_enabled(False)\ndef f():\n    here",
+        "class A:\n    @torch.no_grad()\n    def f(self):\n        here",
+        "@torch.no_grad()\ndef f():\n    def g():\n        here\n    g()",
+        "torch.set_grad_enabled(False)\nhere",
+        "torch.set_grad_enabled(False)\ndef f():\n    here",
+        "def f():\n    torch.set_grad_enabled(False)\n    here",
+        "torch.autograd.set_grad_enabled(False)\nhere",
+        "class A(LightningModule):\n    def validation_step(self, batch, i):\n        here",
+        # A decorator of the project that does it, as yolov5 has one.
+        "def smart_inference_mode(torch_1_9=True):\n    def decorate(fn):\n        return (torch.inference_mode if torch_1_9 else torch.no_grad)()(fn)\n"
+        "    return decorate\n@smart_inference_mode()\ndef f():\n    here",
+        # Every caller turns it off.
+        "def f():\n    here\nwith torch.no_grad():\n    f()",
+        "def f():\n    here\ndef g():\n    f()\nwith torch.no_grad():\n    g()",
+        "def f():\n    here\n@torch.no_grad()\ndef a():\n    f()\ndef b():\n    with torch.inference_mode():\n        f()",
+        "class A:\n    def g(self):\n        here\n    @torch.no_grad()\n    def f(self):\n        self.g()",
+    ],
+)
+def test_places_where_grad_is_off(code: str) -> None:
+    assert grad_off({"a.py": HEAD + code})
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": "def f():\n    here", "b.py": HEAD + "from a import f\nwith torch.no_grad():\n    f()"}, True),
+        ({"a.py": "def f():\n    here", "b.py": HEAD + "from a import f\nwith torch.no_grad():\n    f()", "c.py": "from a import f\nf()"}, False),
+        ({"a.py": "def f():\n    here", "b.py": HEAD + "from c import f\nwith torch.no_grad():\n    f()"}, False),
+        (
+            {
+                "a.py": "from utils import evaluating\n@evaluating\ndef f():\n    here",
+                "utils.py": HEAD + "def evaluating(fn):\n    return torch.no_grad()(fn)",
+            },
+            True,
+        ),
+        ({"a.py": "from utils import timed\n@timed\ndef f():\n    here", "utils.py": "def timed(fn):\n    return fn"}, False),
+        ({"a.py": "from utils import no_grad\nwith no_grad():\n    here", "utils.py": "from torch import no_grad"}, True),
+        ({"a.py": "from utils import *\nwith torch.no_grad():\n    here", "utils.py": "import torch"}, True),
+    ],
+)
+def test_grad_mode_across_files(files: Files, expected: bool) -> None:
+    assert expected == grad_off(files)
+
+
+# Accelerators
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": HEAD}, False),
+        ({"a.py": HEAD, "b.py": "x.cuda()"}, False),
+        ({"a.py": HEAD + "devices = 1\nlearn()"}, False),
+        ({"a.py": "model.cuda()"}, True),
+        ({"a.py": "model.to(device)"}, True),
+        ({"a.py": "from accelerate import Accelerator"}, True),
+        ({"a.py": "import lightning"}, True),
+        ({"a.py": "import torch_xla"}, True),
+        ({"a.py": "x.to('mps')"}, True),
+        ({"a.py": HEAD, "b.py": "import a\nx.cuda()"}, True),
+        ({"a.py": HEAD, "b.py": "import a"}, False),
+        ({"a.py": HEAD, "b.py": "import c\nx.cuda()", "c.py": "import a"}, False),
+    ],
+)
+def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) -> None:
+    context = context_of(files)
+    module = context.project.module("a.py")
+    assert module is not None
+
+    assert [expected, expected] == [context.accelerator(module), context.accelerator(module)]
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        ("model.py", "", "library"),
+        ("latest.py", "", "library"),
+        ("contest/model.py", "", "library"),
+        ("train.py", "if __name__ == '__main__':\n    main()", "script"),
+        ("test_model.py", "if __name__ == '__main__':\n    main()", "test"),
+        ("model_test.py", "", "test"),
+        ("conftest.py", "", "test"),
+        ("tests/util.py", "", "test"),
+        ("pkg/testing/util.py", "", "test"),
+        ("benchmark.py", "", "benchmark"),
+        ("benchmarks/run.py", "", "benchmark"),
+        ("speed_bench.py", "", "benchmark"),
+        ("profile_model.py", "", "benchmark"),
+        ("speed.py", "import torch.utils.benchmark", "benchmark"),
+    ],
+)
+def test_role_of_a_file(path: str, code: str, expected: str) -> None:
+    context = context_of({path: code})
+    module = context.project.module(path)
+    assert module is not None
+
+    assert [expected, expected] == [context.role(module), context.role(module)]
+
+
+def test_switches_of_a_project() -> None:
+    context = context_of({"a.py": "torch.backends.cudnn.benchmark = True", "b.py": "", "c.py": "x ="})
+
+    assert [True, True, False] == [context.switched_on(word) for word in (rb"cudnn\.benchmark", rb"cudnn\.benchmark", rb"tf32")]
