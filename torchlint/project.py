@@ -262,8 +262,12 @@ class Project:
     # at all. So circles end, and no answer depends on what was asked before. An answer that never met level 0 is the
     # same for every level that leaves it as much room, and is worked out once.
 
-    def _ask(self, key: object, compute: Callable[[], T]) -> T:
+    def _ask(self, key: object, compute: Callable[[], T], default: T) -> T:
         level = self._level
+        if level == 0:
+            # Whatever it would ask of other functions is out of reach.
+            self._lowest = -1
+            return default
         kept = self._whole.get(key)
         if kept is not None and kept[0] <= level:
             self._lowest = min(self._lowest, level - kept[0])
@@ -334,7 +338,7 @@ class Project:
 
     def returns(self, function: Function) -> Value:
         """What a call of the function gives: its annotation where that is telling, else what it returns on all paths."""
-        return self._ask(("returns", function), lambda: self._return_value(function))
+        return self._ask(("returns", function), lambda: self._return_value(function), UNKNOWN)
 
     def _return_value(self, function: Function) -> Value:
         if isinstance(function.node, ast.AsyncFunctionDef) or isinstance(function.node, ast.Module):
@@ -352,7 +356,7 @@ class Project:
 
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
-        return self._ask(("parameter", function, name), lambda: self._parameter(function, name))
+        return self._ask(("parameter", function, name), lambda: self._parameter(function, name), UNKNOWN)
 
     def _parameter(self, function: Function, name: str) -> Value:
         passed = [self._passed(site, function, name) for site in self.call_sites(function) or ()]
@@ -422,7 +426,7 @@ class Project:
 
     def attribute(self, klass: Class, name: str) -> Value:
         """What the methods of a class, or of its bases, assign to `self.name`."""
-        return self._ask(("attribute", klass, name), lambda: self._attribute(klass, name))
+        return self._ask(("attribute", klass, name), lambda: self._attribute(klass, name), UNKNOWN)
 
     def _attribute(self, klass: Class, name: str) -> Value:
         stores = self.attribute_stores(klass).get(name, ())
@@ -489,7 +493,7 @@ class Project:
 
     def targets(self, function: Function, call: ast.Call) -> list[Function]:
         """The project's functions that a call runs: a function, a method, a class's `__init__`, a module's `forward`."""
-        return self._ask(("targets", call), lambda: self._targets(function, call))
+        return self._ask(("targets", call), lambda: self._targets(function, call), [])
 
     def _targets(self, function: Function, call: ast.Call) -> list[Function]:
         func = call.func
@@ -552,7 +556,7 @@ class Project:
 
     def call_sites(self, function: Function) -> list[CallSite] | None:
         """Where the project calls the function, as far as names tell; None where that can't be said."""
-        return self._ask(("sites", function), lambda: self._call_sites(function))
+        return self._ask(("sites", function), lambda: self._call_sites(function), None)
 
     def _call_sites(self, function: Function) -> list[CallSite] | None:
         # A constructor is called by the name of its class.
