@@ -89,7 +89,9 @@ class Engine:
         sources = {finding.path: Source.of(finding.path, TEXT) for finding in self.findings}
         return Result(tuple(self.findings), 0, len(files), tuple(self.errors), sources)
 
-    def fix_files(self, files: Any, settings: Settings, *, unsafe: bool, write: bool, context: Sequence[Path]) -> Any:
+    def fix_files(
+        self, files: Any, settings: Settings, *, unsafe: bool, write: bool, context: Sequence[Path], narrow: object
+    ) -> Any:
         result = self.lint(files, settings, context=context)
         self.asked.append({"unsafe": unsafe, "write": write})
         return SimpleNamespace(
@@ -559,8 +561,10 @@ def test_check_help_explains_exit_codes_and_gives_examples(torchlint: Torchlint)
         "positional arguments:",
         "options:",
         "fixes:",
+        "new findings only:",
         "rules:",
         "files:",
+        "settings:",
         "output:",
         "other:",
         "examples:",

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from .failure import Failure
 from .select import suggestion
 
-COMMANDS = ("check", "doctor", "rule", "trace", "version")
+COMMANDS = ("check", "baseline", "doctor", "rule", "trace", "version")
 """The modules of torchlint.commands."""
+_BARE = ("--add-noqa", "--add-ignore")
+"""Options that take a value only behind `=`: the next word is a path."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +59,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         raise SystemExit(2)
     if word is None and {"-V", "--version"}.intersection(arguments):
         return parser.parse_args(["version"])
-    args = parser.parse_args(arguments)
+    args = parser.parse_args([f"{one}=" if one in _BARE else one for one in arguments])
     if args.command is None:
         parser.print_help(sys.stderr)
         raise SystemExit(2)

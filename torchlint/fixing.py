@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,9 @@ from .project import normal
 from .rule import load
 from .site import FileSite
 from .source import Source
+
+Narrow = Callable[[Result], Result]
+"""Leaves out the findings that are not asked for."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,17 @@ def fix_files(
     unsafe: bool,
     write: bool,
     context: Sequence[Path] = (),
+    narrow: Narrow = lambda result: result,
 ) -> FixResult:
     """Lint files together and apply what may be fixed, until nothing is left to fix.
 
     Takes the arguments of `lint`. Suggestions are never applied, unsafe fixes only if `unsafe`, and only those of the rules
-    that `settings.fixable` names. A rule whose fixes break a file is reported as TL004 and leaves no trace in it.
+    that `settings.fixable` names, and of the findings that `narrow` leaves. A rule whose fixes break a file is reported as TL004 and leaves no trace in it.
     """
     level: Level = "unsafe" if unsafe else "safe"
 
     def look(changed: Mapping[str, Source]) -> Result:
-        return lint(files, settings, context=context, buffers={path: source.raw for path, source in changed.items()})
+        return narrow(lint(files, settings, context=context, buffers={path: source.raw for path, source in changed.items()}))
 
     def wanted(finding: Finding) -> bool:
         return finding.code in settings.fixable and finding.fix is not None and applicable(finding.fix, level)

@@ -18,10 +18,12 @@ from torchlint.failure import Failure
 from . import terminal
 
 if TYPE_CHECKING:
+    from torchlint.baseline import Baseline
     from torchlint.finding import Finding
-    from torchlint.fixing import FixResult
+    from torchlint.fixing import FixResult, Narrow
     from torchlint.lint import Result
     from torchlint.report import Look
+    from torchlint.silence import Kind
 
 _DESCRIPTION = """\
 Find what makes PyTorch code slow in the given files and directories.
@@ -36,6 +38,8 @@ examples:
   torchlint check --diff --unsafe-fixes     show what every fix would change
   torchlint check --select TL1,TL201        only the rules TL1... and TL201
   torchlint check --output-format sarif -o torchlint.sarif
+  torchlint check --diff-base origin/main   only what is on lines that this branch changes
+  torchlint check --add-ignore='known'      silence what is found by comments with this reason
   git show :train.py | torchlint check - --stdin-filename train.py
 
 exit codes:
@@ -57,12 +61,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
-        _arguments(parser)
+        _paths(parser)
+        _fixes(parser)
+        _new_only(parser)
+        selection(parser)
+        _output(parser)
+        _other(parser)
         parser.set_defaults(run=run, **({"fix": True} if name == "fix" else {}))
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    switch = argparse.BooleanOptionalAction
+_SWITCH = argparse.BooleanOptionalAction
+
+
+def _paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         metavar="PATH",
@@ -71,6 +82,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="files and directories, or - for standard input (default: the working directory)",
     )
 
+
+def _fixes(parser: argparse.ArgumentParser) -> None:
+    switch = _SWITCH
     fixes = parser.add_argument_group("fixes")
     fixes.add_argument("--fix", action=switch, help="apply the safe fixes")
     fixes.add_argument("--unsafe-fixes", action=switch, help="with --fix or --diff: the unsafe fixes too")
@@ -78,6 +92,24 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     fixes.add_argument("--fix-only", action=switch, help="apply fixes and say nothing of what is left")
     fixes.add_argument("--show-fixes", action=switch, help="list what was fixed")
 
+
+def _new_only(parser: argparse.ArgumentParser) -> None:
+    new = parser.add_argument_group("new findings only")
+    new.add_argument(
+        "--baseline",
+        nargs="?",
+        const=None,
+        metavar="FILE",
+        help="hide what `torchlint baseline` wrote there, and tell what is gone (default: the closest .torchlint-baseline.json)",
+    )
+    new.add_argument("--diff-base", metavar="REV", help="only findings on lines changed since HEAD left this git revision")
+    for name, comment in (("noqa", "# noqa: CODE"), ("ignore", "# torchlint: ignore[CODE]")):
+        new.add_argument(f"--add-{name}", nargs="?", metavar="=REASON", help=f"silence what is found by `{comment}` comments")
+
+
+def selection(parser: argparse.ArgumentParser) -> None:
+    """The options that say which rules look at which files."""
+    switch = _SWITCH
     rules = parser.add_argument_group("rules", "SELECTOR is a code, the start of one, a rule's name, or ALL.")
     selectors: dict[str, Any] = {"action": "extend", "type": _words, "metavar": "SELECTOR,..."}
     rules.add_argument("--select", **selectors, help="the rules to use, instead of the default ones")
@@ -108,6 +140,18 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--respect-gitignore", action=switch, help="leave out what git ignores (default: yes)")
     files.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
 
+    settings = parser.add_argument_group("settings")
+    settings.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="PATH|KEY=VALUE",
+        help="a configuration file to read instead, or one of its lines, such as 'preview = true'",
+    )
+    settings.add_argument("--isolated", action="store_true", default=False, help="read no configuration file")
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument(
         "--output-format",
@@ -127,15 +171,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("-q", "--quiet", action="store_true", default=False, help="print findings and nothing else")
     output.add_argument("-v", "--verbose", action="store_true", default=False, help="tell what is done, on stderr")
 
+
+def _other(parser: argparse.ArgumentParser) -> None:
     other = parser.add_argument_group("other")
-    other.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="PATH|KEY=VALUE",
-        help="a configuration file to read instead, or one of its lines, such as 'preview = true'",
-    )
-    other.add_argument("--isolated", action="store_true", default=False, help="read no configuration file")
     other.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
     other.add_argument(
         "--exit-non-zero-on-fix", action="store_true", default=False, help="exit with 1 if anything was fixed"
@@ -171,31 +209,42 @@ def _pairs(words: Iterable[str]) -> dict[str, list[str]]:
 
 
 @dataclass(frozen=True)
-class _Work:
+class Work:
     """What to lint: files on disk, or what came on standard input by its name."""
 
     files: Sequence[Path] | Mapping[str, bytes]
     context: Sequence[Path]
+    narrow: Narrow = lambda result: result
+    baseline: Baseline | None = None
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings that the options of `selection` and the configuration file give."""
+    from torchlint.rule import load
+
+    settings = config.load(load().values(), _options(args), config=args.config, isolated=args.isolated)
+    return replace(settings, ignore_noqa="ignore_noqa" in args, sieve=not getattr(args, "no_sieve", False))
 
 
 def run(args: argparse.Namespace) -> int:
-    from torchlint.rule import load
-
     started = time.perf_counter()
-    settings = config.load(load().values(), _options(args), config=args.config, isolated=args.isolated)
-    settings = replace(settings, ignore_noqa="ignore_noqa" in args, sieve=not args.no_sieve)
+    settings = settings_of(args)
     if "show_settings" in args:
         terminal.out(_shown(settings))
         return 0
     for warning in settings.warnings:
         terminal.warn(warning)
-    work = _work(args, settings)
+    work = work_of(args, settings)
     if "show_files" in args:
         terminal.out("".join(f"{os.path.abspath(path)}\n" for path in work.files))
         return 0
     if not work.files:
         terminal.warn("No Python files found under the given path(s)")
-    code = _fix(args, settings, work) if _fixing(args, settings) else _check(args, settings, work)
+    work = _narrowed(args, settings, work)
+    if "add_noqa" in args or "add_ignore" in args:
+        code = _silence(args, settings, work)
+    else:
+        code = _fix(args, settings, work) if _fixing(args, settings) else _check(args, settings, work)
     if args.verbose:
         took = time.perf_counter() - started
         origin = settings.source or "no configuration file"
@@ -216,19 +265,27 @@ def _shown(settings: Settings) -> str:
     return "".join(f"{field.name} = {text(getattr(settings, field.name))}\n" for field in fields(settings))
 
 
-def _work(args: argparse.Namespace, settings: Settings) -> _Work:
+def work_of(args: argparse.Namespace, settings: Settings) -> Work:
+    """What the paths of the command line stand for."""
+    if (given := getattr(args, "baseline", None)) is not None and _is_code(given):
+        args.paths = [given, *(path for path in args.paths if args.paths != ["."])]  # `--baseline src`: no such baseline
+        args.baseline = None
     if "-" not in args.paths:
         found = discover.discover(args.paths, settings)
         for warning in found.warnings:
             terminal.warn(warning)
-        return _Work(found.files, _context(args.paths, found.files, settings))
+        return Work(found.files, _context(args.paths, found.files, settings))
     if args.paths != ["-"]:
         raise Failure("`-` (standard input) can't be linted together with files")
     name = getattr(args, "stdin_filename", "-")
     data = sys.stdin.buffer.read()
     if settings.force_exclude and discover.excluded(name, settings):
-        return _Work({}, ())
-    return _Work({name: data}, _context([name], [Path(name)], settings))
+        return Work({}, ())
+    return Work({name: data}, _context([name], [Path(name)], settings))
+
+
+def _is_code(path: str) -> bool:
+    return path == "-" or os.path.isdir(path) or path.endswith(discover.SUFFIXES)
 
 
 def _context(paths: Iterable[str], files: Iterable[Path], settings: Settings) -> Sequence[Path]:
@@ -238,17 +295,54 @@ def _context(paths: Iterable[str], files: Iterable[Path], settings: Settings) ->
     return discover.ProjectFiles(discover.project_root(start), files, settings)
 
 
+def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
+    """The work, with what `--baseline` and `--diff-base` leave of its findings."""
+    if "diff_base" in args:
+        from torchlint.changed import ChangedLines
+
+        work = replace(work, narrow=ChangedLines(args.diff_base, Path.cwd()))
+    if "baseline" in args:
+        from torchlint import baseline
+
+        if "diff_base" in args:
+            raise Failure("`--baseline` and `--diff-base` are two ways to say what is new; give one")
+        path = baseline.locate(args.baseline, Path.cwd())
+        known = baseline.Baseline(path, work.files, settings.codes)
+        work = replace(work, narrow=known, baseline=known)
+    return work
+
+
+def _silence(args: argparse.Namespace, settings: Settings, work: Work) -> int:
+    """Write comments for what is found, and report what they do not silence."""
+    from torchlint import silence
+    from torchlint.lint import lint
+
+    kind: Kind = "noqa" if "add_noqa" in args else "ignore"
+    if isinstance(work.files, Mapping):
+        raise Failure(f"`--add-{kind}` writes into files; standard input is none")
+    if _fixing(args, settings) or ("add_noqa" in args and "add_ignore" in args) or settings.ignore_noqa:
+        raise Failure(f"`--add-{kind}` can't be combined with fixes, with the other kind of comment or with `--ignore-noqa`")
+    result = work.narrow(lint(work.files, settings, context=work.context))
+    count = silence.write(result, kind, getattr(args, f"add_{kind}") or "")
+    if not args.quiet:
+        from torchlint.report import plural
+
+        print(f"Added {plural(count, 'suppression comment')}.", file=sys.stderr)
+    return _check(args, settings, work)
+
+
 def _fixing(args: argparse.Namespace, settings: Settings) -> bool:
     return settings.fix or settings.fix_only or "diff" in args
 
 
-def _check(args: argparse.Namespace, settings: Settings, work: _Work) -> int:
+def _check(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     from torchlint import lint
 
-    result = lint.lint(work.files, settings, context=work.context)
+    result = work.narrow(lint.lint(work.files, settings, context=work.context))
     if "evidence" in args:
         result = replace(result, findings=tuple(_judged(result, args.evidence)))
     _report(args, settings, result, _look(args, settings))
+    _tell_baseline(args, work)
     return _exit(result, found=bool(result.findings) and not args.exit_zero)
 
 
@@ -265,14 +359,15 @@ def _judged(result: Result, path: str) -> list[Finding]:
     return confirm.confirm(result.findings, events, {code: found.confirmed_by for code, found in rule.load().items()})
 
 
-def _fix(args: argparse.Namespace, settings: Settings, work: _Work) -> int:
+def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     from torchlint import fixing
     from torchlint.report import summary
 
     diff, stdin = "diff" in args, isinstance(work.files, Mapping)
     fixed = fixing.fix_files(
-        work.files, settings, unsafe=settings.unsafe_fixes, write=not diff and not stdin, context=work.context
-    )
+        work.files, settings, unsafe=settings.unsafe_fixes, write=not diff and not stdin, context=work.context,
+        narrow=work.narrow,
+    )  # fmt: skip
     count = sum(sum(codes.values()) for codes in fixed.fixed.values())
     look = replace(_look(args, settings), fixed=count)
     for failure in fixed.failed:
@@ -291,8 +386,26 @@ def _fix(args: argparse.Namespace, settings: Settings, work: _Work) -> int:
             _write(summary.fixes_only(fixed.result, look, written=True), stderr=stdin)
     else:
         _report(args, settings, fixed.result, look, fixed, stderr=stdin)
+    _tell_baseline(args, work)
     left = bool(fixed.result.findings) and not settings.fix_only and not args.exit_zero
     return _exit(fixed.result, fixed, found=left or (bool(count) and args.exit_non_zero_on_fix))
+
+
+def _tell_baseline(args: argparse.Namespace, work: Work) -> None:
+    """What the baseline hid, and what of it is gone."""
+    from torchlint.report import plural
+
+    known = work.baseline
+    if known is None or args.quiet:
+        return
+    name = os.path.relpath(known.path)
+    if known.hidden:
+        print(f"{plural(known.hidden, 'finding')} of {name} hidden.", file=sys.stderr)
+    if known.gone:
+        print(f"{plural(len(known.gone), 'finding')} of {name} gone; `torchlint baseline` takes them out:", file=sys.stderr)
+        for one in known.gone:
+            scope = f" in {one.scope}" if one.scope else ""
+            print(f"  {one.path}: {one.code}{scope}: {one.shown}", file=sys.stderr)
 
 
 def _exit(result: Result, fixed: FixResult | None = None, *, found: bool) -> int:

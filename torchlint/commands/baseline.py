@@ -1,0 +1,61 @@
+"""`torchlint baseline`: write down what is found today, so that `check --baseline` shows only what is new."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from . import terminal
+from .check import selection, settings_of, work_of
+
+_DESCRIPTION = """\
+Write the findings in the given files and directories into a baseline, which `torchlint check --baseline` hides.
+
+A finding is known again by its rule and the code it is about, not by its line: it stays known when code moves and when
+a formatter rewrites it. Entries of files that are not looked at now stay as they are.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "baseline",
+        help="write down the findings of today, for check --baseline",
+        usage="torchlint baseline [OPTIONS] [PATH ...]",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="*", default=["."], help="files and directories (default: the working directory)"
+    )
+    parser.add_argument(
+        "-o",
+        "--output-file",
+        metavar="FILE",
+        default=None,
+        help="the baseline (default: the closest .torchlint-baseline.json, or a new one in the working directory)",
+    )
+    selection(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from torchlint import baseline
+    from torchlint.failure import Failure
+    from torchlint.lint import lint
+    from torchlint.report import plural
+
+    if "-" in args.paths:
+        raise Failure("a baseline is of files; standard input is none")
+    settings = settings_of(args)
+    for warning in settings.warnings:
+        terminal.warn(warning)
+    work = work_of(args, settings)
+    result = lint(work.files, settings, context=work.context)
+    for error in result.errors:
+        terminal.error(f"{error.path}: {error.message}")
+    path = baseline.locate(args.output_file, Path.cwd())
+    count = baseline.update(path, result, work.files)
+    terminal.out(f"Wrote {plural(count, 'finding')} to {path}.\n")
+    return 2 if result.errors else 0

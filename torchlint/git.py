@@ -1,0 +1,216 @@
+"""What git knows: commits, the files in them, and which lines a change touches."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .failure import Failure
+
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_REGULAR = ("100644", "100755")
+"""The modes of files; links and submodules have others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """One run of changed lines with three lines around it, by the numbers of the new file.
+
+    `old_line` gives the old number of each line that is unchanged; the others are added.
+    """
+
+    first: int
+    last: int
+    old_line: Mapping[int, int]
+
+    def covers(self, first: int, last: int) -> bool:
+        """Whether a comment on these lines can hang on this hunk."""
+        return self.first <= first and last <= self.last
+
+    def changes(self, first: int, last: int) -> bool:
+        """Whether one of these lines is added or changed."""
+        return any(
+            line not in self.old_line for line in range(max(first, self.first), min(last, self.last) + 1)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one file; git shows no lines (`hunks`) of one that it takes for binary."""
+
+    path: str
+    old_path: str
+    hunks: tuple[Hunk, ...]
+    binary: bool = False
+
+    def touches(self, first: int, last: int) -> bool:
+        return self.binary or any(hunk.changes(first, last) for hunk in self.hunks)
+
+    def hunk(self, first: int, last: int) -> Hunk | None:
+        """The hunk that holds all of these lines."""
+        return next((hunk for hunk in self.hunks if hunk.covers(first, last)), None)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The repository around a directory. Paths in it are relative to `top`, with forward slashes."""
+
+    top: Path
+
+    @classmethod
+    def around(cls, directory: Path) -> Repository:
+        """Raises Failure outside of a work tree, and where git is missing."""
+        try:
+            return cls(Path(os.fsdecode(_git(directory, "rev-parse", "--show-toplevel").rstrip(b"\n"))))
+        except Failure as error:
+            if "not a git repository" in str(error):
+                raise Failure(f"{directory} is not in a git repository") from None
+            raise
+
+    def name(self, path: str | Path) -> str:
+        """A file's path as git writes it."""
+        return os.path.relpath(os.path.realpath(path), self.top).replace(os.sep, "/")
+
+    def commit(self, revision: str) -> str:
+        """The hash of the commit that a revision stands for. Raises Failure if there is none."""
+        try:
+            found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}")
+        except Failure:
+            raise Failure(f"git knows no commit `{revision}`{self._shallow()}") from None
+        return found.decode().strip()
+
+    def merge_base(self, base: str, head: str) -> str:
+        """The commit where `head` left `base`, which code hosts compare with. Raises Failure if there is none."""
+        commits = self.commit(base), self.commit(head)
+        try:
+            return self._git("merge-base", *commits).decode().strip()
+        except Failure:
+            raise Failure(f"`{base}` and `{head}` have no commit in common{self._shallow()}") from None
+
+    def changes(self, base: str, head: str | None = None) -> dict[str, Change]:
+        """The changed files by their new paths, from one commit to another, or to the work tree; deleted ones are left out."""
+        flags = "--no-color --no-ext-diff --no-textconv --find-renames --ignore-submodules --unified=3"
+        prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
+        text = self._git("diff", *flags.split(), *prefixes, *filter(None, (base, head)), "--")
+        return {change.path: change for change in _changes(text.split(b"\n"))}
+
+    def untracked(self) -> frozenset[str]:
+        """Files that were never added, and are not ignored."""
+        return frozenset(_paths(self._git("ls-files", "-z", "--others", "--exclude-standard", "--full-name", ":/")))
+
+    def files(self, commit: str) -> dict[str, str]:
+        """The regular files of a commit: their paths, and the objects with their contents."""
+        found = {}
+        for entry in _paths(self._git("ls-tree", "-r", "-z", "--full-tree", commit)):
+            facts, _, path = entry.partition("\t")
+            mode, _, name = facts.split(" ")
+            if mode in _REGULAR:
+                found[path] = name
+        return found
+
+    def read(self, objects: Iterable[str]) -> list[bytes]:
+        """The contents of objects."""
+        names = list(objects)
+        if not names:
+            return []
+        output = self._git("cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode())
+        contents, at = [], 0
+        for name in names:
+            end = output.index(b"\n", at)
+            header = output[at:end].split()
+            if header[-1] == b"missing":
+                raise Failure(f"git lacks the object {name}; is this a partial clone?")
+            size = int(header[2])
+            contents.append(output[end + 1 : end + 1 + size])
+            at = end + size + 2
+        return contents
+
+    def _git(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        return _git(self.top, *arguments, stdin=stdin)
+
+    def _shallow(self) -> str:
+        if self._git("rev-parse", "--is-shallow-repository").strip() != b"true":
+            return ""
+        return "; this clone is shallow: fetch its history first (`git fetch --unshallow`, or `fetch-depth: 0`)"
+
+
+def _git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+    command = ["git", "-c", "core.quotePath=false", *arguments]
+    english = {**os.environ, "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, cwd=directory, input=stdin, capture_output=True, check=False, env=english)
+    except FileNotFoundError:
+        raise Failure("git is not installed") from None
+    if done.returncode:
+        raise Failure(f"git {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
+
+
+def _paths(output: bytes) -> list[str]:
+    return [os.fsdecode(entry) for entry in output.split(b"\0") if entry]
+
+
+def _changes(lines: list[bytes]) -> Iterator[Change]:
+    """Read a diff. What a hunk's header counts is skipped whole, so no line of a file is taken for a header."""
+    old = new = ""
+    hunks: list[Hunk] = []
+    binary = False
+    at = 0
+
+    def done() -> Iterator[Change]:
+        if new:
+            yield Change(new, old or new, tuple(hunks), binary)
+
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if line.startswith(b"diff --git "):
+            yield from done()
+            old, new, hunks, binary = "", "", [], False
+        elif line.startswith((b"--- ", b"rename from ")):
+            old = _name(line, b"--- a/", b"rename from ")
+        elif line.startswith((b"+++ ", b"rename to ")):
+            new = _name(line, b"+++ b/", b"rename to ")
+        elif line.startswith(b"Binary files "):
+            binary = True
+            new = new or _binary(line)
+        elif header := _HUNK.match(line):
+            hunk, at = _hunk(lines, at, header)
+            hunks.append(hunk)
+    yield from done()
+
+
+def _name(line: bytes, *prefixes: bytes) -> str:
+    """The path in a header; "" for /dev/null. Git quotes odd ones like C, and ends those with a space by a tab."""
+    for prefix in prefixes:
+        if line.startswith(prefix):
+            return os.fsdecode(line[len(prefix) :].rstrip(b"\t"))
+    word, _, rest = line.partition(b' "')
+    if not rest:
+        return ""
+    path: bytes = ast.literal_eval(f'b"{rest.decode()}')
+    return os.fsdecode(path if word.startswith(b"rename") else path[2:])
+
+
+def _binary(line: bytes) -> str:
+    name = line.removesuffix(b" differ").rpartition(b" and ")[2]
+    return "" if name == b"/dev/null" else os.fsdecode(name.removeprefix(b"b/"))
+
+
+def _hunk(lines: list[bytes], at: int, header: re.Match[bytes]) -> tuple[Hunk, int]:
+    old, olds, new, news = (int(group) if group is not None else 1 for group in header.groups())
+    first, last, old_end = new, new + news - 1, old + olds
+    same = {}
+    while new <= last or old < old_end:
+        kind = lines[at][:1]
+        at += 1
+        if kind == b" ":
+            same[new] = old
+        old += kind in (b" ", b"-")
+        new += kind in (b" ", b"+")
+    return Hunk(first, last, same), at
