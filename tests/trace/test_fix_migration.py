@@ -197,6 +197,37 @@ torch._dynamo.reset()
 """,
     ),
 ]
+COPIES = [
+    (
+        "TL713",
+        """
+import torch
+x = torch.linspace(-3, 3, 12).reshape(3, 4)
+device, dtype = torch.device("cpu"), torch.float16
+a = x.to(device).to(torch.int64)
+b = x.to(dtype=torch.bfloat16).to(device=device)
+c = x.t().contiguous().contiguous()
+result = [a, b, c, c.stride()]
+""",
+    ),
+    (
+        "TL911",
+        """
+import torch
+x = torch.arange(9.0).reshape(3, 3).requires_grad_()
+rows = torch.tensor([0, 2])
+optimizer = torch.optim.SGD([x], lr=0.0)
+result = []
+for _ in range(2):
+    y = x * 1.0
+    picks = [y[[slice(0, 2), 0]], y[[rows, rows]], y[[[0, 1], [0, 1]]], y[[None, 0]], y[[..., 0]], y[[slice(0, 2)]], y[[0, 1]]]
+    sum(p.sum() for p in picks).backward()
+    optimizer.step()
+    result += [p.detach() for p in picks]
+result.append(x.grad)
+""",
+    ),
+]
 PROGRAMS = [
     *(("TL906", code) for code in CHECKPOINT),
     *(("TL901", code) for code in AMP),
@@ -215,7 +246,7 @@ def test_safe_fix_keeps_the_result_and_ends_the_warning(rule: str, code: str, tm
     assert silent == set()
 
 
-@pytest.mark.parametrize(("rule", "code"), QUIET)
+@pytest.mark.parametrize(("rule", "code"), [*QUIET, *COPIES])
 def test_safe_fix_keeps_the_result(rule: str, code: str, tmp_path: Path) -> None:
     before, _ = run(code, tmp_path)
 

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import calls
+from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TL713",
+    on={".to()", ".contiguous()", ".type()"},
+    set="preview",
+    severity="info",
+    fix="safe",
+    impact="low",
+    category="kernel",
+    principle=("locality",),
+    confirmed_by=("kernel",),
+)
+def avoidable_copy(site: Site) -> Iterator[Finding]:
+    """A tensor is copied twice, or to the host by a cast.
+
+    ## What it does
+
+    Finds `x.to(device).to(dtype)` in either order, `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of
+    the accelerator.
+
+    ## Why is this slow?
+
+    Each `.to()` that changes something writes a tensor; one call with both writes one.
+    `torch.LongTensor` is the type of the host: the cast moves the tensor there and waits.
+
+    ## When it does not matter
+
+    For small tensors outside of loops.
+
+    ## Bad
+
+    ```python
+    x = torch.ones(8).to(device).to(torch.float16)  # TL713
+    ```
+
+    ## Good
+
+    ```python
+    x = torch.ones(8).to(device, torch.float16)  # ok
+    ```
+
+    ## Fix safety
+
+    Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
+    The cast by a type of the host gets no fix: the tensor would stay on the device.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
+    """
+    func = site.call.func
+    assert isinstance(func, ast.Attribute)
+    if site.name == ".type()":
+        given = site.argument("dtype", 0)
+        name = site.resolve(given) if given is not None else None
+        if name in CONSTRUCTORS and not name.startswith("torch.cuda") and site.receiver.device == "accelerator":
+            yield site.finding(f"`{site.short()}` moves the tensor to the host; `.to(dtype)` leaves it on the device")
+        return
+    before = func.value
+    if not isinstance(before, ast.Call) or not isinstance(before.func, ast.Attribute) or not site.receiver.is_tensor:
+        return
+    if site.name == ".contiguous()":
+        if before.func.attr == "contiguous" and not before.args and not before.keywords and not site.call.args and not site.call.keywords:
+            yield site.finding(f"`{site.short()}` asks twice for the same")
+    elif before.func.attr == "to" and _one_each(site, before, site.call):
+        yield site.finding(f"`{site.short()}` writes the tensor twice; one `.to(device, dtype)` writes it once")
+
+
+def _one_each(site: Site, first: ast.Call, second: ast.Call) -> bool:
+    """Whether one call gives nothing but a device and the other nothing but a dtype."""
+    return {_gives(site, first), _gives(site, second)} == {"device", "dtype"}
+
+
+def _gives(site: Site, call: ast.Call) -> str:
+    if len(call.args) == 1 and not call.keywords:
+        value = site.value(call.args[0])
+    elif len(call.keywords) == 1 and not call.args and call.keywords[0].arg in ("device", "dtype"):
+        return call.keywords[0].arg
+    else:
+        return ""
+    if value.kind == "dtype" or (value.kind == "name" and value.cls in _DTYPES):
+        return "dtype"
+    return "device" if calls.is_device(value) else ""
+
+
+_DTYPES = frozenset(
+    f"torch.{name}"
+    for name in (
+        "float", "float16", "float32", "float64", "half", "double", "bfloat16", "long", "int", "int8", "int16", "int32", "int64",
+        "uint8", "bool", "short",
+    )
+)

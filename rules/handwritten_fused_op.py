@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import syntax
+from torchlint.rule import Finding, Site, rule
+
+_SIGMOID = {"torch.sigmoid()", "torch.nn.functional.sigmoid()", ".sigmoid()"}
+_TANH = {"torch.tanh()", "torch.nn.functional.tanh()"}
+_RSQRT = {"torch.rsqrt()", ".rsqrt()"}
+
+
+@rule(
+    "TL709",
+    on={*_SIGMOID, *_TANH, *_RSQRT},
+    set="preview",
+    severity="info",
+    fix="unsafe",
+    category="kernel",
+    principle=("fusion",),
+    silenced_by=("REGION",),
+    confirmed_by=("kernel",),
+)
+def handwritten_fused_op(site: Site) -> Iterator[Finding]:
+    """An activation or norm that torch has as one kernel is spelled out.
+
+    ## What it does
+
+    Finds in `forward` and in the step loop `x * torch.sigmoid(x)` (SiLU), the tanh form of GELU, and RMSNorm,
+    `x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)`.
+
+    ## Why is this slow?
+
+    In eager code each operation is a kernel that reads and writes the whole tensor; the one function reads and writes it once.
+
+    ## When it does not matter
+
+    In compiled code inductor makes one kernel of it, and nothing is reported.
+    An RMSNorm that computes in float32 and casts back is not the same as `rms_norm` in the last digits.
+
+    ## Bad
+
+    ```python
+    class Swish(torch.nn.Module):
+        def forward(self, x):
+            return x * torch.sigmoid(x)  # TL709
+    ```
+
+    ## Good
+
+    ```python
+    class Swish(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.silu(x)  # ok
+    ```
+
+    ## Fix safety
+
+    Writes `silu` for `x * sigmoid(x)`.
+    The fix is unsafe because the last digits differ; the others are left to people.
+
+    ## References
+
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.silu.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
+    """
+    if site.region is not None or not (site.in_forward or site.hot):
+        return
+    inner = _input(site)
+    if inner is None:
+        return
+    if site.name in _SIGMOID:
+        whole, instead = _times(site, inner), "silu"
+    elif site.name in _TANH:
+        whole, instead = _gelu(site, inner), 'gelu(..., approximate="tanh")'
+    else:
+        whole, instead = _rms(site, inner), "rms_norm"
+    if whole is not None:
+        yield site.finding(f"`{site.short(whole)}` takes several kernels; `torch.nn.functional.{instead}` is one", at=whole)
+
+
+def _input(site: Site) -> ast.expr | None:
+    if site.name.startswith("."):
+        assert isinstance(site.call.func, ast.Attribute)
+        return site.call.func.value if not site.call.args else None
+    return site.call.args[0] if len(site.call.args) == 1 else None
+
+
+def _times(site: Site, inner: ast.expr) -> ast.expr | None:
+    """The product `x * sigmoid(x)`, either way round."""
+    parent = site.flow.parents.get(site.target)
+    if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Mult):
+        return None
+    other = parent.right if parent.left is site.target else parent.left
+    return parent if syntax.same(other, inner) else None
+
+
+def _gelu(site: Site, inner: ast.expr) -> ast.expr | None:
+    """`0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
+    numbers = {node.value for node in ast.walk(inner) if isinstance(node, ast.Constant)}
+    if 0.044715 not in numbers:
+        return None
+    node: ast.AST = site.target
+    while isinstance(parent := site.flow.parents.get(node), ast.BinOp):
+        node = parent
+    return node if isinstance(node, ast.BinOp) else None
+
+
+def _rms(site: Site, inner: ast.expr) -> ast.expr | None:
+    """`x * rsqrt(mean(x ** 2) + eps)`."""
+    parent = site.flow.parents.get(site.target)
+    if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Mult) or not isinstance(inner, ast.BinOp):
+        return None
+    other = parent.right if parent.left is site.target else parent.left
+    for side in (inner.left, inner.right):
+        for node in ast.walk(side):
+            if _is_square(node, other) and "mean" in ast.dump(side):
+                return parent
+    return None
+
+
+def _is_square(node: ast.AST, x: ast.expr) -> bool:
+    """`x.pow(2)`, `x ** 2`, `x * x`, `torch.square(x)`."""
+    if isinstance(node, ast.BinOp):
+        power = isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value == 2
+        return syntax.same(node.left, x) and (power or (isinstance(node.op, ast.Mult) and syntax.same(node.right, x)))
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "pow" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+        return node.args[0].value == 2 and syntax.same(node.func.value, x)
+    return node.func.attr == "square" and (syntax.same(node.func.value, x) or (len(node.args) == 1 and syntax.same(node.args[0], x)))
