@@ -93,6 +93,10 @@ class Site:
 
     # The place
 
+    def at(self, function: Function, target: ast.AST) -> Site:
+        """Another place that the same rule has something to say of."""
+        return Site(self.analysis, function, target, self.rule, self.name)
+
     @property
     def module(self) -> Module:
         return self.function.module

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts import triton
+from torchlint.rewrite import shown, spelled
+from torchlint.rule import Edit, Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    place = shown(site, finding)
+    if not isinstance(place.target, ast.expr):
+        return None
+    kernel = triton.kernel_of(place.function)
+    if kernel is not None:
+        return _annotated(place, kernel)
+    if triton.size_of(place.function, place.target) is None:
+        return None
+    spelling = spelled(place, "triton.next_power_of_2")
+    if spelling is None:
+        return None
+    code, imports = spelling
+    edit = place.tree.replace(place.node, f"{code}({place.text()})")
+    return Fix("Round up to a power of two", (edit, *imports), "suggestion", "the kernel must mask what is beyond the size")
+
+
+def _annotated(place: Site, kernel: triton.Kernel) -> Fix | None:
+    spelling = spelled(place, "triton.language.constexpr")
+    if spelling is None or not isinstance(place.target, ast.expr):
+        return None
+    code, imports = spelling
+    read = {node.id for node in triton.operands(place.target) if isinstance(node, ast.Name)}
+    edits = []
+    for parameter in kernel.function.parameters:
+        if parameter.arg in read - kernel.constants and parameter.annotation is None:
+            end = place.source.offset(parameter.end_lineno or 0, parameter.end_col_offset or 0)
+            edits.append(Edit(end, end, f": {code}".encode()))
+    return Fix("Make the extent a constant", (*edits, *imports), "safe") if edits else None

@@ -1,0 +1,291 @@
+"""What a Triton kernel is made of: decorators, constant parameters, what a name was made of, launches and their grids.
+
+A kernel is a function under `@triton.jit`; what is said of it is read from its source, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from . import names
+
+if TYPE_CHECKING:
+    from .module import Function, Module
+
+_LANGUAGE = "triton.language."
+_JIT = frozenset(("triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit"))
+_AUTOTUNE = frozenset(("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune"))
+_HEURISTICS = frozenset(("triton.heuristics", "triton.runtime.heuristics", "triton.runtime.autotuner.heuristics"))
+_EXTENT = {"arange": (0, 1), "zeros": (0,), "full": (0,), "static_range": (0, 1, 2)}
+"""Arguments of `tl` functions that must be constants, by position."""
+BLOCK_POINTERS = frozenset(("make_block_ptr", "make_tensor_descriptor", "advance", "load_tensor_descriptor"))
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """`kernel[grid](arguments)`."""
+
+    kernel: Kernel
+    function: Function
+    call: ast.Call
+
+    def bound(self, parameter: str) -> ast.expr | None:
+        """What the launch gives for a parameter of the kernel."""
+        for keyword in self.call.keywords:
+            if keyword.arg == parameter:
+                return keyword.value
+        given = [p.arg for p in self.kernel.function.parameters]
+        place = given.index(parameter) if parameter in given else len(self.call.args)
+        before = self.call.args[: place + 1]
+        return before[place] if place < len(before) and not any(isinstance(a, ast.Starred) for a in before) else None
+
+    def grid(self) -> tuple[Function, list[ast.expr], frozenset[str]]:
+        """The grid's dimensions, the function they are written in, and the names by which that one has the meta-parameters."""
+        assert isinstance(self.call.func, ast.Subscript)
+        grid: ast.expr | None = self.call.func.slice
+        if isinstance(grid, ast.Name):
+            nested = self.function.nested.get(grid.id)
+            if nested is not None:
+                return nested, _returned(nested), frozenset(p.arg for p in nested.parameters)
+            grid = definition(self.function, grid.id)
+        meta: frozenset[str] = frozenset()
+        if isinstance(grid, ast.Lambda):
+            meta = frozenset(p.arg for p in grid.args.args)
+            grid = grid.body
+        if isinstance(grid, ast.Tuple | ast.List):
+            return self.function, list(grid.elts), meta
+        return self.function, [grid] if grid is not None else [], meta
+
+
+class Kernel:
+    """A function under `@triton.jit`."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.node = function.node
+        scope = function.parent or function.module.body
+        found = [(_decorator(scope, d), d) for d in function.decorators]
+        self.autotune = next((d for name, d in found if name in _AUTOTUNE and isinstance(d, ast.Call)), None)
+        self.tuned = any(name in _AUTOTUNE or name in _HEURISTICS for name, _ in found)
+        """Whether autotune or heuristics choose some of its parameters."""
+
+    @cached_property
+    def constants(self) -> frozenset[str]:
+        """The parameters annotated `tl.constexpr`."""
+        return frozenset(p.arg for p in self.function.parameters if p.annotation is not None and _is_constexpr(p.annotation))
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        return frozenset(p.arg for p in self.function.parameters)
+
+    def calls(self, *wanted: str) -> Iterator[tuple[str, ast.Call]]:
+        """The calls of `tl` functions, those of these names where some are given, in source order."""
+        for call in self.function.flow.calls:
+            name = language(self.function, call.func)
+            if name is not None and (not wanted or name in wanted):
+                yield name, call
+
+    @cached_property
+    def extents(self) -> dict[str, list[ast.expr]]:
+        """Where a parameter decides the size of a block or the length of an unrolled loop."""
+        found: dict[str, list[ast.expr]] = {}
+        for name, call in self.calls(*_EXTENT):
+            for extent in extents(name, call):
+                for node in operands(extent):
+                    if isinstance(node, ast.Name) and node.id in self.parameters and node.id not in self.function.flow.stores:
+                        found.setdefault(node.id, []).append(extent)
+        return found
+
+    def made_of(self, expression: ast.expr) -> list[ast.AST]:
+        """The nodes of an expression and of everything that was assigned to the names in it."""
+        found: list[ast.AST] = []
+        seen: set[str] = set()
+        pending: list[ast.AST] = [expression]
+        while pending:
+            for node in ast.walk(pending.pop()):
+                found.append(node)
+                if isinstance(node, ast.Name) and node.id not in seen:
+                    seen.add(node.id)
+                    pending += assigned(self.function, node.id)
+        return found
+
+    def uses(self, expression: ast.expr) -> frozenset[str]:
+        """The `tl` functions that an expression is made with."""
+        called = (language(self.function, node.func) for node in self.made_of(expression) if isinstance(node, ast.Call))
+        return frozenset(name for name in called if name is not None)
+
+    @cached_property
+    def launches(self) -> list[Launch]:
+        """Its launches in the same file."""
+        if self.function.cls is not None or self.function.parent is not self.function.module.body:
+            return []
+        return [
+            Launch(self, function, call)
+            for function in self.function.module.functions
+            for load in function.flow.loads.get(self.function.name, ())
+            if (call := _launch(function, load)) is not None
+        ]
+
+    @cached_property
+    def is_launched(self) -> bool:
+        """Whether it is a kernel in its own right, not a helper that other kernels call with what they please."""
+        return bool(self.launches) or self.tuned
+
+    @cached_property
+    def masked(self) -> bool:
+        """Whether it keeps any of its accesses within bounds."""
+        return any(
+            any(k.arg in ("mask", "boundary_check") for k in call.keywords) or len(call.args) > (1 if name == "load" else 2)
+            for name, call in self.calls("load", "store")
+        )
+
+
+def kernel_of(function: Function) -> Kernel | None:
+    """The kernel that a function is."""
+    scope = function.parent or function.module.body
+    return Kernel(function) if any(_decorator(scope, d) in _JIT for d in function.decorators) else None
+
+
+def decorated(function: Function, decorator: ast.AST) -> Kernel | None:
+    """The kernel that a decorator, or the name in one, of a function or class defined in `function` makes."""
+    parents = function.flow.parents
+    node: ast.AST | None = decorator
+    while node is not None and not isinstance(node, ast.stmt):
+        node = parents.get(node)
+    if not isinstance(node, ast.FunctionDef):
+        return None
+    found = next((f for f in function.module.functions if f.node is node), None)
+    return kernel_of(found) if found is not None else None
+
+
+def language(function: Function, node: ast.expr) -> str | None:
+    """What follows `triton.language.` in the name of an expression: `load`, `math.exp2`."""
+    name = names.resolve(function, node)
+    return name.removeprefix(_LANGUAGE) if name is not None and name.startswith(_LANGUAGE) else None
+
+
+def extents(name: str, call: ast.Call) -> list[ast.expr]:
+    """The arguments of a `tl` function that must be constants: bounds and shapes."""
+    keywords = {"zeros": ("shape",), "full": ("shape",)}.get(name, ("start", "end", "arg1", "arg2", "step"))
+    given = [call.args[at] for at in _EXTENT[name] if at < len(call.args)]
+    given += [k.value for k in call.keywords if k.arg in keywords]
+    return [size for argument in given for size in (argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument])]
+
+
+def operands(expression: ast.expr) -> Iterator[ast.expr]:
+    """The names and literals that arithmetic joins; calls, attributes and subscripts are looked into by nobody."""
+    if isinstance(expression, ast.BinOp):
+        yield from operands(expression.left)
+        yield from operands(expression.right)
+    elif isinstance(expression, ast.UnaryOp):
+        yield from operands(expression.operand)
+    else:
+        yield expression
+
+
+def assigned(function: Function, name: str) -> list[ast.expr]:
+    """Everything that a function assigns to a name; of a tuple assignment, the part that the name gets."""
+    values: list[ast.expr] = []
+    for store in function.flow.stores.get(name, ()):
+        parent = function.flow.parents.get(store)
+        if isinstance(parent, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and parent.value is not None:
+            values.append(parent.value)
+        elif isinstance(parent, ast.Tuple) and isinstance(owner := function.flow.parents.get(parent), ast.Assign):
+            whole = owner.value
+            same = isinstance(whole, ast.Tuple) and len(whole.elts) == len(parent.elts)
+            values.append(whole.elts[parent.elts.index(store)] if same and isinstance(whole, ast.Tuple) else whole)
+    return values
+
+
+def definition(function: Function, name: str) -> ast.expr | None:
+    """What a name is assigned, where that happens once in the function, and to it alone."""
+    stores = function.flow.stores.get(name, ())
+    if len(stores) != 1:
+        return None
+    parent = function.flow.parents.get(stores[0])
+    return parent.value if isinstance(parent, ast.Assign | ast.AnnAssign) else None
+
+
+def size_of(function: Function, node: ast.expr | None) -> tuple[ast.expr, int | None] | None:
+    """The tensor and the dimension (None: all of them) whose size an expression is, directly or through one name."""
+    if isinstance(node, ast.Name):
+        return _unpacked(function, node.id) or size_of_direct(definition(function, node.id))
+    return size_of_direct(node)
+
+
+def size_of_direct(node: ast.expr | None) -> tuple[ast.expr, int | None] | None:
+    """`x.shape[0]`, `x.size(0)`, `x.numel()`, `len(x)`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        dimension = _integer(node.slice)
+        return (node.value.value, dimension) if dimension is not None else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "numel" and not node.args:
+            return node.func.value, None
+        dimension = _integer(node.args[0]) if node.func.attr == "size" and node.args else None
+        return (node.func.value, dimension) if dimension is not None else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
+        return node.args[0], 0
+    return None
+
+
+def _unpacked(function: Function, name: str) -> tuple[ast.expr, int | None] | None:
+    """`B, T = x.shape`."""
+    stores = function.flow.stores.get(name, ())
+    parent = function.flow.parents.get(stores[0]) if len(stores) == 1 else None
+    owner = function.flow.parents.get(parent) if isinstance(parent, ast.Tuple) else None
+    if not (isinstance(parent, ast.Tuple) and isinstance(owner, ast.Assign)):
+        return None
+    value = owner.value
+    if isinstance(value, ast.Attribute) and value.attr == "shape" and not any(isinstance(e, ast.Starred) for e in parent.elts):
+        return value.value, parent.elts.index(stores[0])
+    return None
+
+
+def power_of_two(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0 and value & (value - 1) == 0
+
+
+def checks_multiples(function: Function) -> bool:
+    """Whether a function makes sure that something is a multiple of something: `assert n % BLOCK == 0`."""
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in function.flow.nodes)
+
+
+def all_kernels(module: Module) -> Iterable[Kernel]:
+    """The kernels of a file."""
+    return [kernel for function in module.functions if (kernel := kernel_of(function)) is not None]
+
+
+def _decorator(scope: Function, decorator: ast.expr) -> str | None:
+    return names.resolve(scope, decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
+def _is_constexpr(annotation: ast.expr) -> bool:
+    parts = names.chain(annotation)
+    if parts is None and isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        parts = annotation.value.split(".")
+    return parts is not None and parts[-1] == "constexpr"
+
+
+def _launch(function: Function, load: ast.Name) -> ast.Call | None:
+    subscript = function.flow.parents.get(load)
+    if not (isinstance(subscript, ast.Subscript) and subscript.value is load):
+        return None
+    call = function.flow.parents.get(subscript)
+    return call if isinstance(call, ast.Call) and call.func is subscript else None
+
+
+def _returned(function: Function) -> list[ast.expr]:
+    found = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
+    if len(found) != 1:
+        return []
+    return list(found[0].elts) if isinstance(found[0], ast.Tuple | ast.List) else found
+
+
+def _integer(node: ast.expr) -> int | None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        return -node.operand.value if isinstance(node.operand.value, int) else None
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
