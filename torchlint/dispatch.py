@@ -59,6 +59,11 @@ class Dispatch:
             for trigger in rule.on:
                 if trigger in self.triggers:
                     self._add(trigger, rule)
+        for table in (self._calls, self._uses):
+            for alias, originals in project.renames.items():
+                renamed = [asked for name in originals for asked in table.get(name, ())]
+                if renamed:
+                    table[alias] = [*table.get(alias, ()), *renamed]
 
     def __bool__(self) -> bool:
         return bool(self.triggers)
@@ -125,8 +130,6 @@ class Dispatch:
             return methods
         wanted = f"{name}()"
         found = [asked for asked in calls if asked[0] == wanted]
-        if name.rpartition(".")[2] != last:  # the project gives it out under another name
-            found += [asked for asked in self._calls.get(name.rpartition(".")[2], ()) if asked[0] == wanted]
         if methods and self._of_object(function, func):
             found += methods
         return [*found, *self._members.get(name.rpartition(".")[0], ())]

@@ -172,13 +172,9 @@ class _Run:
         """The functions that hold a word of the rules, and its lines; all functions, whole, with --no-sieve."""
         if not dispatch:
             return
-        sieve = Sieve(filter(searchable, dispatch.triggers), self.project.import_words) if self.settings.sieve else None
-        if sieve is not None:
-            for path in self.project.paths:
-                source = self.project.source(path)
-                if source is not None:
-                    sieve.learn(source.data)
-            sieve.finish()
+        sieve = None
+        if self.settings.sieve:
+            sieve = Sieve(filter(searchable, dispatch.triggers), self.project.import_words, self.project.renames)
         for path in paths:
             source = self.project.source(path)
             if source is None or (sieve is not None and not sieve.hit(path, source.data)):

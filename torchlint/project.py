@@ -19,10 +19,14 @@ from .facts.module import Class, Function, Module
 from .facts.values import UNKNOWN, Value, constant, join
 from .source import Source, SourceError
 
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
+# Up to the end of the line, beyond it behind a backslash and in parentheses.
+_IMPORT = re.compile(
+    rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\](?:[^\n(\\]|\\\r?\n)*(?:\((?:[^)#]|#[^\n]*)*\)?)?", re.MULTILINE
+)
+_RENAME = re.compile(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _DEF = re.compile(rb"def[ \t]+(\w+)")
 _ATTRIBUTE = re.compile(rb"(?<=self\.)\w+|(?<=\.)\w+(?=[ \t]*=[^=])")
-_WORD = re.compile(rb"[A-Za-z_]\w*")
+_WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 # Methods that are called in other ways than by name, or whose names are too common to find callers by.
@@ -611,8 +615,30 @@ class Project:
     def import_words(self, path: str) -> frozenset[bytes]:
         """The words of a file's import statements."""
         if path not in self._import_words:
-            self._import_words[path] = frozenset(_WORD.findall(b" ".join(_IMPORT.findall(self._raw(path)))))
+            self._import_words[path] = frozenset(_WORD.findall(self._imports(path)))
         return self._import_words[path]
+
+    def _imports(self, path: str) -> bytes:
+        """The text of a file's import statements."""
+        return b" ".join(_IMPORT.findall(self._raw(path)))
+
+    @cached_property
+    def renames(self) -> dict[str, set[str]]:
+        """The other names that imports anywhere in the project give to things, with what they stand for: `DL` for `DataLoader`."""
+        found: dict[str, set[str]] = {}
+        for path in self.paths:
+            if b"as" in self.import_words(path):
+                for name, alias in _RENAME.findall(self._imports(path)):
+                    if name != alias:
+                        found.setdefault(alias.decode(), set()).add(name.decode())
+        for names_ in found.values():
+            # `from a import B as C` behind `from d import E as B`
+            todo = list(names_)
+            while todo:
+                new = found.get(todo.pop(), set()) - names_
+                names_ |= new
+                todo += new
+        return found
 
     @cached_property
     def _importers(self) -> dict[bytes, list[str]]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 
 from .facts.module import Function, Module
 
-_IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
-_ALIAS = re.compile(rb"\b(\w+)[ \t]+as[ \t]+(\w+)")
+_IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_" + bytes(range(128, 256))
+_BLANK = b" \t\r\n\\"
 _SPACE = r"[ \t\\\r\n]*"
 _LOOP = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:for|while)\b", re.MULTILINE)
 
@@ -27,7 +27,8 @@ class Sieve:
     so the methods of the same name that everything has (`x.max()` for `torch.max()`) cost nothing.
     """
 
-    def __init__(self, wanted: Iterable[str], imported: ImportWords) -> None:
+    def __init__(self, wanted: Iterable[str], imported: ImportWords, renames: Mapping[str, Set[str]]) -> None:
+        """`renames` are the other names that imports give to things, with what they stand for."""
         self._imported = imported
         methods, attributes, calls, uses, homes = set(), set(), set(), set(), set()
         for trigger in wanted:
@@ -42,26 +43,10 @@ class Sieve:
         """Names of modules any member of which is wanted: where one is imported, it may be used on any line."""
         self._methods = methods
         self._attributes = attributes
-        self._names = calls | uses
-        self._aliases: dict[bytes, set[bytes]] = {}
-        """Other names for what is wanted (`DataLoader as DL`), anywhere in the project."""
-        self._called = _after_dot(methods | calls, rf"{_SPACE}\(")
-        self._read = _after_dot(attributes | uses, r"\b")
-
-    def learn(self, data: bytes) -> None:
-        """Note the other names that a file's imports give to what is wanted."""
-        if b" as " in data:
-            for match in _ALIAS.finditer(data):
-                if match.group(1) in self._names:
-                    self._aliases.setdefault(match.group(2), set()).add(match.group(1))
-
-    def finish(self) -> None:
-        """Take in what was learned: an alias is searched for like the name itself."""
-        if self._aliases:
-            known = set(self._aliases)
-            self._names |= known
-            self._called = _after_dot(self._methods | self._names, rf"{_SPACE}\(")
-            self._read = _after_dot(self._attributes | self._names, r"\b")
+        aliases = {alias.encode() for alias, names in renames.items() if not (calls | uses).isdisjoint(n.encode() for n in names)}
+        self._names = calls | uses | aliases
+        self._called = _after_dot(methods | calls | aliases, rf"{_SPACE}\(")
+        self._read = _after_dot(attributes | uses | aliases, r"\b")
 
     def offsets(self, path: str, data: bytes) -> Iterator[int]:
         """Where the words stand."""
@@ -118,15 +103,24 @@ def _after_dot(words: set[bytes], ending: str) -> re.Pattern[bytes] | None:
 def _imports(data: bytes, offset: int) -> bool:
     """Whether the line is an import: `from timm.data import x` reads no attribute."""
     line = data[data.rfind(b"\n", 0, offset) + 1 : offset].lstrip()
-    return line.startswith((b"from ", b"import "))
+    return line.startswith((b"from ", b"import ")) and b";" not in line
 
 
 def _root(data: bytes, dot: int) -> bytes:
     """The name that an attribute chain begins with, read backwards from one of its dots; b"" for other expressions."""
-    start = dot
-    while start > 0 and (data[start - 1] in _IDENTIFIER or data[start - 1] == 46):
-        start -= 1
-    return data[start:dot].partition(b".")[0]
+    while True:
+        end = _back(data, dot, _BLANK)
+        start = _back(data, end, _IDENTIFIER)
+        dot = _back(data, start, _BLANK) - 1
+        if start == end or dot < 0 or data[dot] != 46:
+            return data[start:end]
+
+
+def _back(data: bytes, offset: int, over: bytes) -> int:
+    """The place before `offset` in front of which something else stands."""
+    while offset > 0 and data[offset - 1] in over:
+        offset -= 1
+    return offset
 
 
 def _trie(words: Iterable[str]) -> str:
