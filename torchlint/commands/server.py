@@ -1,0 +1,31 @@
+"""`torchlint server`: findings in editors, through the Language Server Protocol."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import metadata
+
+from torchlint.failure import Failure
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "server",
+        help="run the language server that editors start",
+        description="Speak the Language Server Protocol on standard input and output. Editors start it; see docs/editors.md.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--stdio", action="store_true", help="what it does anyway; some editors say so")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until the editor ends it."""
+    try:
+        from torchlint.lsp.server import Server
+    except ModuleNotFoundError as error:
+        if error.name not in ("pygls", "lsprotocol"):
+            raise
+        raise Failure("the language server needs pygls: pip install 'torchlint[lsp]'") from None
+    Server(metadata.version("torchlint")).run()
+    return 0

@@ -1,0 +1,315 @@
+"""The thread that lints: edits at once, the whole project again when nobody types."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from torchlint import config
+from torchlint.config import Settings
+from torchlint.discover import project_root
+from torchlint.failure import Failure
+from torchlint.finding import Finding
+from torchlint.fix import applicable, fix_all
+from torchlint.lint import Result
+from torchlint.rule import load
+from torchlint.session import Interrupted, Session
+from torchlint.source import Source
+
+from .looked import Client, Looked, looked
+
+IDLE = 0.4
+"""Seconds without an edit after which facts of other files are worked out anew."""
+REPORT = 0.2
+"""Seconds between two reports of the first look's progress."""
+COLLECT = 20
+"""Edits between two collections of garbage: trees are cyclic, and the collector is off while people type."""
+
+T = TypeVar("T")
+
+
+class Listener(Protocol):
+    """Whom the engine tells; called in its thread."""
+
+    def found(self, looked: Looked, *, settled: bool) -> None:
+        """A document's findings; `settled` where other files' facts were worked out anew."""
+
+    def progress(self, root: Path, message: str | None) -> None:
+        """How far the first look at a project is; None when it is done."""
+
+    def log(self, message: str, *, error: bool) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Text:
+    version: int
+    data: bytes
+
+
+class Engine:
+    """Sessions by root folder, open documents, and one thread that alone touches them.
+
+    `submit` runs a job there; a look at a whole project gives way to it and starts again later.
+    """
+
+    def __init__(self, client: Client, listener: Listener) -> None:
+        self.client = client
+        self.folders: tuple[Path, ...] = ()
+        self._listener = listener
+        self._options: Mapping[str, Any] = {}
+        self._sessions: dict[Path, Session] = {}
+        self._open: dict[str, _Text] = {}
+        self._results: dict[str, Looked] = {}
+        self._edited: dict[str, None] = {}
+        """Documents to glance at, in the order of their edits."""
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._wake = threading.Condition()
+        self._due: float | None = None
+        self._ended = False
+        self._edits = 0
+        self._new: set[Path] = set()
+        """Sessions that have not been looked at whole."""
+        self._thread = threading.Thread(target=self._run, name="torchlint", daemon=True)
+
+    def start(self) -> None:
+        gc.disable()
+        self._thread.start()
+
+    def end(self) -> None:
+        with self._wake:
+            self._ended = True
+            self._wake.notify()
+
+    # From other threads
+
+    def submit(self, job: Callable[[], T]) -> Future[T]:
+        """Run a job in the engine's thread, after the edits before it have been looked at."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    self._glance()
+                    future.set_result(job())
+                except BaseException as error:  # noqa: BLE001 - it belongs to who asked
+                    future.set_exception(error)
+
+        self._queue(run)
+        return future
+
+    def edit(self, uri: str, version: int, data: bytes) -> None:
+        """A document was opened or changed."""
+        self._queue(lambda: self._edit(uri, _Text(version, data)))
+
+    def close(self, uri: str) -> None:
+        self._queue(lambda: self._close(uri))
+
+    def configure(self, folders: tuple[Path, ...] | None = None, options: Mapping[str, Any] | None = None) -> None:
+        """Folders or the editor's settings, or a configuration file, have changed."""
+        self._queue(lambda: self._configure(folders, options))
+
+    def touch(self) -> None:
+        """Files have changed on disk."""
+        self._queue(self._look_soon)
+
+    def _queue(self, job: Callable[[], None]) -> None:
+        with self._wake:
+            self._jobs.append(job)
+            self._wake.notify()
+
+    # The thread
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._jobs and not self._ended and not self._edited:
+                    now = time.monotonic()
+                    if self._due is not None and self._due <= now:
+                        break
+                    self._wake.wait(None if self._due is None else self._due - now)
+                if self._ended:
+                    return
+                job = self._jobs.popleft() if self._jobs else None
+            try:
+                if job is not None:
+                    job()
+                elif self._edited:
+                    self._glance()
+                else:
+                    self._look()
+            except Exception:  # noqa: BLE001 - a fault costs an answer, never the server
+                self._due = None
+                self._listener.log(traceback.format_exc(), error=True)
+
+    def _look_soon(self) -> None:
+        self._due = time.monotonic() + IDLE
+
+    def _edit(self, uri: str, text: _Text) -> None:
+        self._open[uri] = text
+        self._edited[uri] = None
+        self._look_soon()
+
+    def _close(self, uri: str) -> None:
+        if self._open.pop(uri, None) is None:
+            return
+        self._edited.pop(uri, None)
+        self._results.pop(uri, None)
+        session, path = self._session(uri)
+        session.close(path)
+        self._look_soon()
+
+    def _configure(self, folders: tuple[Path, ...] | None, options: Mapping[str, Any] | None) -> None:
+        if options is not None:
+            self._options = options
+        if folders is not None:
+            self.folders = folders
+            self._sessions.clear()
+            self._edited.update(dict.fromkeys(self._open))
+        for root, session in self._sessions.items():
+            session.configure(self._settings(root, session.settings))
+        self._look_soon()
+
+    # Findings
+
+    def _glance(self) -> None:
+        """Look at what was edited, one document at a time."""
+        while self._edited:
+            uri = next(iter(self._edited))
+            del self._edited[uri]
+            session, path = self._session(uri)
+            text = self._open[uri]
+            session.edit(path, text.data)
+            if session.excluded(path):
+                self._found(uri, text, session, path, None, settled=True)
+            elif session.warm:
+                self._found(uri, text, session, path, session.glance(path), settled=False)
+            self._edits += 1
+            if self._edits % COLLECT == 0:
+                gc.collect()
+
+    def _look(self) -> None:
+        """Look at every project with open documents, exactly, unless something comes in between."""
+        self._due = None
+        by_session: dict[Path, list[str]] = {}
+        for uri in self._open:
+            session, _ = self._session(uri)
+            by_session.setdefault(session.root, []).append(uri)
+        try:
+            for root, uris in by_session.items():
+                self._look_at(self._sessions[root], uris)
+        except Interrupted:
+            self._look_soon()
+        gc.collect()
+
+    def _look_at(self, session: Session, uris: list[str]) -> None:
+        paths = {uri: path for uri in uris if not session.excluded(path := self._session(uri)[1])}
+        if not paths:
+            return
+        stop = self._stop(session)
+        results = session.look(list(paths.values()), stop)
+        for uri, path in paths.items():
+            self._found(uri, self._open[uri], session, path, results[path], settled=True)
+        if session.root in self._new:
+            self._new.discard(session.root)
+            self._listener.progress(session.root, None)
+            gc.collect()
+            gc.freeze()
+
+    def _stop(self, session: Session) -> Callable[[], bool]:
+        """Whether to give way. The first look of a project tells how far it is."""
+        told = 0.0
+
+        def stop() -> bool:
+            nonlocal told
+            if session.root in self._new and time.monotonic() - told > REPORT:
+                told = time.monotonic()
+                self._listener.progress(session.root, f"{session.known} files read")
+            return bool(self._jobs) or self._ended
+
+        return stop
+
+    def _found(self, uri: str, text: _Text, session: Session, path: str, result: Result | None, *, settled: bool) -> None:
+        findings = result.findings if result is not None else ()
+        self._results[uri] = looked(uri, text.version, session.source(path), findings, self.client, session.source)
+        for error in result.errors if result is not None else ():
+            self._listener.log(f"{error.path}: {error.message}", error=True)
+        self._listener.found(self._results[uri], settled=settled)
+
+    # Jobs for `submit`
+
+    def result(self, uri: str) -> Looked | None:
+        """What is known of an open document; looked for if need be. None for a document that is not open."""
+        if uri in self._open and uri not in self._results:
+            session, path = self._session(uri)
+            if session.excluded(path):
+                found: Result | None = None
+            else:
+                found = session.look([path], lambda: self._ended)[path]
+            self._found(uri, self._open[uri], session, path, found, settled=False)
+        return self._results.get(uri)
+
+    def fixed(self, uri: str) -> tuple[Looked, bytes] | None:
+        """A document with all safe fixes applied until none is left, and what it was."""
+        before = self.result(uri)
+        if before is None or before.source is None:
+            return None
+        session, path = self._session(uri)
+
+        def look(changed: Mapping[str, Source]) -> Result:
+            for source in changed.values():
+                session.edit(path, source.raw)
+            return session.glance(path)
+
+        def wanted(finding: Finding) -> bool:
+            return finding.code in session.settings.fixable and finding.fix is not None and applicable(finding.fix, "safe")
+
+        try:
+            done = fix_all(look, wanted)
+        finally:
+            session.edit(path, self._open[uri].data)
+        after = done.after.get(path)
+        return (before, after.data) if after is not None else None
+
+    # Sessions
+
+    def _session(self, uri: str) -> tuple[Session, str]:
+        """The session that a document belongs to, and its path there. The working directory becomes its root."""
+        file = _path(uri)
+        around = [folder for folder in self.folders if file.is_relative_to(folder)]
+        root = max(around, key=lambda folder: len(folder.parts)) if around else project_root(file.parent) or file.parent
+        if not root.is_dir():
+            root = next(folder for folder in root.parents if folder.is_dir())
+        os.chdir(root)
+        if root not in self._sessions:
+            self._sessions[root] = Session(root, self._settings(root, None))
+            self._new.add(root)
+        return self._sessions[root], file.relative_to(root).as_posix()
+
+    def _settings(self, root: Path, before: Settings | None) -> Settings:
+        """The settings of a root: the editor's over the configuration file's; those of before where they are wrong."""
+        rules = load().values()
+        options = dict(self._options)
+        named = options.pop("configuration", None)
+        try:
+            settings = config.load(rules, options, cwd=root, config=[str(named)] if named else [])
+        except Failure as failure:
+            self._listener.log(f"{failure}".replace("from the CLI", "from the editor's settings"), error=True)
+            return before or config.load(rules, cwd=root, isolated=True)
+        for warning in settings.warnings:
+            self._listener.log(warning, error=False)
+        return settings
+
+
+def _path(uri: str) -> Path:
+    from pygls.uris import to_fs_path
+
+    return Path(to_fs_path(uri) or uri)

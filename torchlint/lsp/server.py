@@ -1,0 +1,255 @@
+"""The protocol: what editors send to the engine, and what it sends back."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from .engine import Engine
+from .looked import FIX_ALL, SOURCE, Client, Looked, wants_fix_all
+from .text import Document
+
+T = TypeVar("T")
+_WATCHED = ("**/*.py", "**/*.pyi", "**/*.toml", "**/.gitignore")
+
+
+class Server:
+    """One editor's connection."""
+
+    def __init__(self, version: str) -> None:
+        self.lsp = LanguageServer(SOURCE, version)
+        self.engine = Engine(Client("utf-16"), self)
+        self._documents: dict[str, Document] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pulls = False
+        self._reports: dict[Path, str] = {}
+        self._sent: dict[str, tuple[int, tuple[types.Diagnostic, ...]]] = {}
+        self._register()
+
+    def run(self) -> None:
+        """Serve standard input and output until the editor says so, or is gone."""
+        stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+        sys.stdout = sys.stderr  # what anything prints must not get between the messages
+        try:
+            self.lsp.start_io(stdin, stdout)
+        finally:
+            self.engine.end()
+
+    def _register(self) -> None:
+        pull = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE)
+        actions = types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True)
+        handlers: dict[str, Callable[[Any], Any]] = {
+            types.INITIALIZE: self._initialize,
+            types.INITIALIZED: self._initialized,
+            types.TEXT_DOCUMENT_DID_OPEN: self._opened,
+            types.TEXT_DOCUMENT_DID_CHANGE: self._changed,
+            types.TEXT_DOCUMENT_DID_CLOSE: self._closed,
+            types.TEXT_DOCUMENT_DID_SAVE: self._saved,
+            types.WORKSPACE_DID_CHANGE_WATCHED_FILES: self._watched,
+            types.WORKSPACE_DID_CHANGE_CONFIGURATION: self._configured,
+            types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._folders_changed,
+            types.TEXT_DOCUMENT_HOVER: self._hover,
+            types.TEXT_DOCUMENT_DIAGNOSTIC: self._pull,
+            types.TEXT_DOCUMENT_CODE_ACTION: self._actions,
+            types.CODE_ACTION_RESOLVE: self._resolve,
+        }
+        options = {types.TEXT_DOCUMENT_DIAGNOSTIC: pull, types.TEXT_DOCUMENT_CODE_ACTION: actions}
+        for method, handler in handlers.items():
+            # pygls leaves marks on what it is given, which methods do not take.
+            self.lsp.feature(method, options.get(method))(partial(handler))
+
+    # The connection
+
+    def _initialize(self, params: types.InitializeParams) -> None:
+        self._loop = asyncio.get_running_loop()
+        can = params.capabilities
+        text, workspace = can.text_document, can.workspace
+        edits = workspace.workspace_edit if workspace else None
+        published = text.publish_diagnostics if text else None
+        action = text.code_action if text else None
+        resolve = action.resolve_support.properties if action and action.resolve_support and action.data_support else ()
+        self._pulls = bool(text and text.diagnostic)
+        self.engine.client = Client(
+            str(getattr(self.lsp.workspace.position_encoding, "value", self.lsp.workspace.position_encoding)),
+            related=bool(published and published.related_information) or self._pulls,
+            versions=bool(edits and edits.document_changes),
+            resolves="edit" in resolve,
+        )
+        self.engine.start()
+        options = params.initialization_options
+        self.engine.configure(self._folders(), _options(options) if options is not None else None)
+
+    def _folders(self) -> tuple[Path, ...]:
+        workspace = self.lsp.workspace
+        uris = list(workspace.folders) or ([workspace.root_uri] if workspace.root_uri else [])
+        return tuple(Path(path) for path in map(to_fs_path, uris) if path)
+
+    async def _initialized(self, params: types.InitializedParams) -> None:
+        workspace = self.lsp.client_capabilities.workspace
+        watching = workspace.did_change_watched_files if workspace else None
+        if watching and watching.dynamic_registration:
+            watchers = [types.FileSystemWatcher(pattern) for pattern in _WATCHED]
+            options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+            files = types.Registration("torchlint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+            await self.lsp.client_register_capability_async(types.RegistrationParams([files]))
+
+    # Documents
+
+    def _opened(self, params: types.DidOpenTextDocumentParams) -> None:
+        opened = params.text_document
+        if opened.uri.startswith("file:"):
+            document = Document(opened.uri, opened.version, opened.text, self.engine.client.encoding)
+            self._documents[opened.uri] = document
+            self.engine.edit(document.uri, document.version, document.data)
+
+    def _changed(self, params: types.DidChangeTextDocumentParams) -> None:
+        document = self._documents.get(params.text_document.uri)
+        if document is not None:
+            for change in params.content_changes:
+                document.apply(change)
+            document.version = params.text_document.version
+            self.engine.edit(document.uri, document.version, document.data)
+
+    def _closed(self, params: types.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if self._documents.pop(uri, None) is not None:
+            self.engine.close(uri)
+            self._sent.pop(uri, None)
+            if not self._pulls:
+                self.lsp.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+    def _saved(self, params: types.DidSaveTextDocumentParams) -> None:
+        self.engine.touch()
+
+    def _watched(self, params: types.DidChangeWatchedFilesParams) -> None:
+        if any(change.uri.endswith(".toml") for change in params.changes):
+            self.engine.configure()
+        else:
+            self.engine.touch()
+
+    def _configured(self, params: types.DidChangeConfigurationParams) -> None:
+        self.engine.configure(options=_options(params.settings) if params.settings else None)
+
+    def _folders_changed(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
+        self.engine.configure(folders=self._folders())
+
+    # Answers
+
+    async def _ask(self, job: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(self.engine.submit(job))
+
+    async def _looked(self, uri: str) -> Looked | None:
+        return await self._ask(lambda: self.engine.result(uri))
+
+    async def _pull(self, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+        looked = await self._looked(params.text_document.uri)
+        items = looked.diagnostics if looked is not None else ()
+        mark = format(hash(repr(items)) & (1 << 64) - 1, "x")
+        if mark == params.previous_result_id:
+            return types.RelatedUnchangedDocumentDiagnosticReport(mark)
+        return types.RelatedFullDocumentDiagnosticReport(list(items), result_id=mark)
+
+    async def _hover(self, params: types.HoverParams) -> types.Hover | None:
+        looked = await self._looked(params.text_document.uri)
+        return looked.hover(params.position) if looked is not None else None
+
+    async def _actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri, only = params.text_document.uri, params.context.only
+        looked = await self._looked(uri)
+        if looked is None:
+            return []
+        actions = list(looked.actions(params.range, only))
+        if wants_fix_all(only) and (only is not None or self.engine.client.resolves):
+            everything = types.CodeAction("torchlint: fix all that is safe", FIX_ALL, data=uri)
+            if self.engine.client.resolves:
+                actions.append(everything)
+            elif (resolved := await self._resolve(everything)).edit is not None:
+                actions.append(resolved)
+        return actions
+
+    async def _resolve(self, action: types.CodeAction) -> types.CodeAction:
+        if action.kind == FIX_ALL and isinstance(action.data, str):
+            uri = action.data
+            fixed = await self._ask(lambda: self.engine.fixed(uri))
+            if fixed is not None:
+                action.edit = fixed[0].whole(fixed[1])
+        return action
+
+    # What the engine says, in its thread
+
+    def found(self, looked: Looked, *, settled: bool) -> None:
+        self._call(lambda: self._publish(looked, settled=settled))
+
+    def progress(self, root: Path, message: str | None) -> None:
+        self._call(lambda: self._progress(root, message))
+
+    def log(self, message: str, *, error: bool) -> None:
+        self._call(lambda: self._log(message, error=error))
+
+    def _call(self, say: Callable[[], None]) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(say)
+
+    def _publish(self, looked: Looked, *, settled: bool) -> None:
+        if looked.uri not in self._documents:
+            return
+        before = self._sent.get(looked.uri)
+        self._sent[looked.uri] = (looked.version, looked.diagnostics)
+        if not self._pulls:
+            if before != self._sent[looked.uri]:
+                self.lsp.text_document_publish_diagnostics(
+                    types.PublishDiagnosticsParams(looked.uri, list(looked.diagnostics), looked.version)
+                )
+        elif settled and (before is None or before[1] != looked.diagnostics):
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Ask an editor that pulls to pull again."""
+        workspace = self.lsp.client_capabilities.workspace
+        if workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
+            self.lsp.workspace_diagnostic_refresh(None)
+
+    def _progress(self, root: Path, message: str | None) -> None:
+        window = self.lsp.client_capabilities.window
+        if not (window and window.work_done_progress):
+            return
+        progress, token = self.lsp.work_done_progress, f"torchlint-{root}"
+        if root not in self._reports:
+            if message is not None:
+                self._reports[root] = token
+
+                def begin(_: object) -> None:
+                    progress.begin(token, types.WorkDoneProgressBegin("torchlint", message="reading the project"))
+
+                progress.create(token, begin)
+        elif token in progress.tokens:
+            if message is None:
+                del self._reports[root]
+                progress.end(token, types.WorkDoneProgressEnd(message="ready"))
+                del progress.tokens[token]
+            else:
+                progress.report(token, types.WorkDoneProgressReport(message=message))
+
+    def _log(self, message: str, *, error: bool) -> None:
+        if error:
+            self.lsp.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"torchlint: {message}"))
+        else:
+            self.lsp.window_log_message(types.LogMessageParams(types.MessageType.Warning, f"torchlint: {message}"))
+
+
+def _options(sent: object) -> Mapping[str, Any]:
+    """The settings in what an editor sends: the options themselves, or under `torchlint` or `settings`."""
+    while isinstance(sent, Mapping):
+        inner = next((sent[key] for key in (SOURCE, "settings") if isinstance(sent.get(key), Mapping)), None)
+        if inner is None:
+            return dict(sent)
+        sent = inner
+    return {}

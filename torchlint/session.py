@@ -1,0 +1,314 @@
+"""A project kept warm between edits: what an editor asks again and again, answered from what is known already.
+
+`glance` looks at one edited file with the answers that other files gave before; `look` works every answer out anew from
+the parsed files, as the command line does, and can be interrupted. What `look` says is what `torchlint check` says.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from .config import Settings
+from .discover import ProjectFiles, discover, excluded, project_root
+from .facts.evaluate import Evaluation
+from .facts.module import Class, Function, Module
+from .lint import Result, lint, lint_project
+from .project import Project, normal
+from .source import Source, SourceError
+
+
+class Interrupted(BaseException):
+    """A look was given up because its answer is not wanted any more. Not an Exception: no rule may swallow it."""
+
+
+T = TypeVar("T", Function, Class)
+Stop = Callable[[], bool]
+"""Whether a look should be given up."""
+
+
+@dataclass(slots=True)
+class _File:
+    """A file as last read: `stamp` says whether it is still the same, `module` is its tree once somebody asked."""
+
+    stamp: object
+    source: Source | None
+    error: SourceError | OSError | None
+    module: Module | None = None
+
+
+class Session:
+    """The files below one root, what editors hold in place of them, and the facts of the last look.
+
+    Paths are those that `torchlint check`, run in the root, would print. The working directory must be the root while a
+    method runs. For one thread.
+    """
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        self.root = root
+        self.settings = settings
+        self._buffers: dict[str, bytes] = {}
+        self._broken: dict[str, bytes] = {}
+        """Buffers that do not parse; the project keeps the last text that did."""
+        self._files: dict[str, _File] = {}
+        self._project: _Warm | None = None
+
+    @property
+    def warm(self) -> bool:
+        """Whether a look has come to its end, so that a glance is quick."""
+        return self._project is not None
+
+    @property
+    def known(self) -> int:
+        """How many files have been read."""
+        return len(self._files)
+
+    # Files
+
+    def edit(self, path: str, data: bytes) -> None:
+        """Take what an editor holds in place of the file on disk."""
+        self._buffers[path] = data
+        self._broken.pop(path, None)
+        try:
+            source = Source.of(path, data)
+            module = Module(source, *self._name(path))
+        except SourceError:
+            self._broken[path] = data
+            return
+        before = self._files.get(path)
+        self._files[path] = _File(data, source, None, module)
+        if before is not None and before.module is not None:
+            _adopt(before.module, module)
+        if self._project is not None:
+            self._project.replace(path, before.module if before is not None else None, module)
+
+    def close(self, path: str) -> None:
+        """Go back to the file on disk; the next look reads it."""
+        self._buffers.pop(path, None)
+        self._broken.pop(path, None)
+
+    def configure(self, settings: Settings) -> None:
+        """Other settings from now on."""
+        self.settings = settings
+        self._project = None
+
+    def excluded(self, path: str) -> bool:
+        """Whether the settings leave the file out."""
+        return excluded(path, self.settings)
+
+    def source(self, path: str) -> Source | None:
+        """The file that a finding or a related place is in."""
+        if path in self._broken:
+            try:
+                return Source.of(path, self._broken[path])
+            except SourceError:
+                return None
+        file = self._files.get(path) or self.read(path)
+        return file.source
+
+    def read(self, path: str) -> _File:
+        """The file as it is now: the editor's last good text, or the disk's."""
+        known = self._files.get(path)
+        stamp = known.stamp if known is not None and path in self._buffers else _stamp(path)
+        if known is None or known.stamp != stamp:
+            known = self._files[path] = _read(path, stamp)
+        return known
+
+    def _name(self, path: str) -> tuple[str, bool]:
+        if self._project is not None:
+            return self._project.name(path)
+        known = self._files.get(path)
+        return (known.module.name, known.module.is_package) if known and known.module else (Path(path).stem, False)
+
+    # Findings
+
+    def glance(self, path: str) -> Result:
+        """The findings of one file after an edit, at once: facts of other files are those of the last look."""
+        if path in self._broken or self._project is None or path not in self._project.parsed:
+            return self.look([path])[path]
+        return lint_project(self._project, [path], self.settings)
+
+    def look(self, paths: Sequence[str], stop: Stop = lambda: False) -> dict[str, Result]:
+        """The findings of some files, exactly. Raises Interrupted once `stop` says so."""
+        good = [path for path in paths if path not in self._broken]
+        found = {path: lint({path: data}, self.settings) for path, data in self._broken.items() if path in paths}
+        if good:
+            project = _Warm(self, self._paths(good), stop)
+            for path in good:
+                project.module(path)
+            result = lint_project(project, good, self.settings)
+            self._project = project
+            found.update(_by_path(result, good))
+        return found
+
+    def _paths(self, linted: Iterable[str]) -> list[str]:
+        """Every file of the project, from the disk and from editors; what is gone is forgotten."""
+        files = discover(["."], self.settings).files
+        context = ProjectFiles(project_root(Path()), files, self.settings)
+        known = {normal(str(path)) for path in (*files, *context)}
+        known.update(linted, (path for path in self._buffers if path in self._files))
+        for path in self._files.keys() - known:
+            del self._files[path]
+        return sorted(known)
+
+
+class _Warm(Project):
+    """A project that takes the parsed files of a session."""
+
+    def __init__(self, session: Session, paths: Sequence[str], stop: Stop) -> None:
+        super().__init__({path: lambda: b"" for path in paths})
+        self._session = session
+        self._stop = stop
+
+    def name(self, path: str) -> tuple[str, bool]:
+        """The dotted name of a file, and whether it is a package."""
+        return self._name(path)
+
+    def source(self, path: str) -> Source | None:
+        if path not in self._sources:
+            self._pause()
+            file = self._session.read(path)
+            self._sources[path] = file.source
+            if file.error is not None:
+                self.errors[path] = file.error
+        return self._sources[path]
+
+    def module(self, path: str) -> Module | None:
+        if path not in self._modules:
+            self._pause()
+            self._modules[path] = self._parsed(path)
+        return self._modules[path]
+
+    def _parsed(self, path: str) -> Module | None:
+        source = self.source(path)
+        if source is None:
+            return None
+        file = self._session.read(path)
+        name = self._name(path)
+        if file.module is None or (file.module.name, file.module.is_package) != name:
+            try:
+                file.module = Module(source, *name)
+            except SourceError as error:
+                self.errors[path] = error
+                return None
+        return file.module
+
+    def _read(self, function: Function, seed: int) -> Evaluation | None:
+        self._pause()
+        return super()._read(function, seed)
+
+    def _pause(self) -> None:
+        if self._stop():
+            raise Interrupted
+
+    def replace(self, path: str, before: Module | None, module: Module) -> None:
+        """Take an edited file in: what was known of its own functions is forgotten, and who calls what it mentions."""
+        self._stop = lambda: False
+        self._sources[path] = module.source
+        self._modules[path] = module
+        self.errors.pop(path, None)
+        if path not in self.paths or before is None:
+            self._session.configure(self._session.settings)  # a new file: what imports lead to it is to be found out
+            return
+        own = (before, module)
+        for function in [function for function in self._readings if function.module in own]:
+            del self._readings[function]
+        for key in [key for key in self._whole if self._is_stale(key, own)]:
+            del self._whole[key]
+        for cut in [cut for cut in self._cut if self._is_stale(cut[0], own)]:
+            del self._cut[cut]
+        if _skeleton(before) != _skeleton(module):
+            self._definitions.clear()
+            self._canonical.clear()
+            self._is_module.clear()
+        words = self._import_words.pop(path, None)
+        if words != self.import_words(path):
+            self.__dict__.pop("_importers", None)
+        self.__dict__.pop("_callable_words", None)
+        self.__dict__.pop("renames", None)
+
+    def _is_stale(self, key: object, own: tuple[Module, Module]) -> bool:
+        assert isinstance(key, tuple)
+        kind, owner = key[0], key[1]
+        if not isinstance(owner, Function | Class):
+            return False
+        if owner.module in own:
+            return True
+        name = owner.cls.name if isinstance(owner, Function) and owner.name == "__init__" and owner.cls is not None else owner.name
+        return kind == "sites" and any(name.encode() in module.source.data for module in own)
+
+
+def _stamp(path: str) -> object:
+    try:
+        stat = os.stat(path)
+    except OSError as error:
+        return error.strerror
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+
+
+def _read(path: str, stamp: object) -> _File:
+    try:
+        return _File(stamp, Source.of(path, Path(path).read_bytes()), None)
+    except (SourceError, OSError) as error:
+        return _File(stamp, None, error)
+
+
+def _by_path(result: Result, paths: Sequence[str]) -> dict[str, Result]:
+    return {
+        path: replace(
+            result,
+            findings=tuple(finding for finding in result.findings if finding.path == path),
+            errors=tuple(error for error in result.errors if error.path == path),
+            files=1,
+        )
+        for path in paths
+    }
+
+
+def _skeleton(module: Module) -> object:
+    """What other files can see of a module without reading its functions."""
+    return (
+        module.name,
+        [function.qualname for function in module.functions],
+        [(klass.qualname, [_text(module, base) for base in klass.node.bases]) for klass in module.classes],
+        module.imports,
+        module.stars,
+    )
+
+
+def _text(module: Module, node: object) -> bytes:
+    source = module.source
+    start = source.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+    return source.data[start : source.offset(node.end_lineno, node.end_col_offset)]  # type: ignore[attr-defined]
+
+
+def _adopt(before: Module, module: Module) -> None:
+    """Keep the functions and classes of a file the same objects over an edit, by name, so that what refers to them stands."""
+    functions = _twins(before.functions, module.functions)
+    classes = _twins(before.classes, module.classes)
+    for new, old in functions.items():
+        old.__dict__.clear()
+        old.module, old.node, old.imports, old.parent, old.cls = module, new.node, new.imports, new.parent, new.cls
+    for klass, twin in classes.items():
+        twin.__dict__.clear()
+        twin.module, twin.node, twin.parent, twin.methods = module, klass.node, klass.parent, klass.methods
+    module.functions = [functions.get(function, function) for function in module.functions]
+    module.classes = [classes.get(klass, klass) for klass in module.classes]
+    module.body = module.functions[0]
+    for function in module.functions:
+        function.parent = functions.get(function.parent, function.parent) if function.parent is not None else None
+        function.cls = classes.get(function.cls, function.cls) if function.cls is not None else None
+    for klass in module.classes:
+        klass.parent = functions.get(klass.parent, klass.parent)
+        klass.methods = {name: functions.get(method, method) for name, method in klass.methods.items()}
+
+
+def _twins(before: Sequence[T], after: Sequence[T]) -> dict[T, T]:
+    """For each new function or class the old one of its name; of several with one name, the first for the first."""
+    known: dict[str, list[T]] = {}
+    for old in reversed(before):
+        known.setdefault(old.qualname, []).append(old)
+    return {new: known[new.qualname].pop() for new in after if known.get(new.qualname)}
