@@ -172,7 +172,7 @@ def test_not_gone_when_its_rule_is_off(check: Check) -> None:
 
 
 def test_only_new_findings_are_fixed(check: Check, capsys: pytest.CaptureFixture[str]) -> None:
-    old = "import torch\nfrom torch.utils.data import DataLoader\ndef train(model, optimizer, dataset):\n    loader = DataLoader(dataset, pin_memory=True)\n    for x, y in loader:\n        x = x.to('cuda')\n        model(x).sum().backward()\n        optimizer.step()\n"  # noqa: E501
+    old = "import torch\nfrom torch.utils.data import DataLoader\ndef train(model, optimizer, dataset):\n    loader = DataLoader(dataset, pin_memory=True)\n    for x, y in loader:\n        x = x.to('cuda')\n        model(x).sum().backward()\n        optimizer.step()\n"
     Path("train.py").write_text(old)
     cli.main(["baseline", "--select=TL402"])
     Path("train.py").write_text(old.replace("        model", "        y = y.to('cuda')\n        model"))

@@ -1,0 +1,195 @@
+"""Only what is on changed lines; and how git's diffs are read."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchlint import cli
+from torchlint.failure import Failure
+from torchlint.git import Repository
+
+LOADED = """\
+import torch
+from torch.utils.data import DataLoader
+
+def train(model, optimizer, dataset):
+    loader = DataLoader(dataset, pin_memory=True)
+    for x, y in loader:
+        x = x.to("cuda")
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+"""
+"""Line 7 is TL402, with a safe fix."""
+ANOTHER = LOADED.replace("        loss =", '        y = y.to("cuda")\n        loss =')
+
+Check = Callable[..., tuple[int, list[str]]]
+
+
+def git(*arguments: str, cwd: Path | None = None) -> None:
+    subprocess.run(["git", *arguments], check=True, capture_output=True, cwd=cwd)
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one commit, LOADED as train.py, on branch main."""
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
+        monkeypatch.delenv(name, raising=False)
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "x")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "x@x")
+    top = tmp_path / "top"
+    top.mkdir()
+    monkeypatch.chdir(top)
+    git("init", "-q", "-b", "main")
+    commit(train=LOADED)
+    return top
+
+
+def commit(**files: str) -> None:
+    for name, text in files.items():
+        Path(f"{name}.py").write_text(text)
+    git("add", "-A")
+    git("commit", "-q", "-m", "x")
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str]) -> Check:
+    """Run `check --diff-base main` and give its exit code and the places of what it found."""
+
+    def run(*options: str, base: str = "main") -> tuple[int, list[str]]:
+        code = cli.main(["check", "--select=TL402", f"--diff-base={base}", "--output-format=concise", "-q", *options])
+        return code, [line.partition(": ")[0] for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+class TestChangedLines:
+    def test_nothing_without_a_change(self, check: Check) -> None:
+        assert (0, []) == check()
+
+    def test_nothing_on_other_lines(self, check: Check) -> None:
+        Path("train.py").write_text(LOADED + "\n\nprint()\n")
+        assert (0, []) == check()
+
+    def test_a_removed_line_changes_no_other(self, check: Check) -> None:
+        Path("train.py").write_text(LOADED.replace("        loss = model(x).sum()\n", ""))
+        assert (0, []) == check()
+
+    def test_a_renamed_file_is_not_changed(self, check: Check) -> None:
+        git("mv", "train.py", "other.py")
+        assert (0, []) == check()
+
+    def test_a_new_line(self, check: Check) -> None:
+        Path("train.py").write_text(ANOTHER)
+        assert (1, ["train.py:8:13"]) == check()
+
+    def test_an_edited_line(self, check: Check) -> None:
+        Path("train.py").write_text(LOADED.replace("x = x.to", "x = (x).to"))
+        assert (1, ["train.py:7:13"]) == check()
+
+    def test_every_line_of_an_untracked_file(self, check: Check) -> None:
+        Path("new.py").write_text(LOADED)
+        assert (1, ["new.py:7:13"]) == check()
+
+    def test_what_the_base_got_later_is_not_ours(self, check: Check) -> None:
+        git("switch", "-q", "-c", "feature")
+        commit(other="x = 1\n")
+        git("switch", "-q", "main")
+        commit(train="import torch\n")
+        git("switch", "-q", "feature")
+        assert (0, []) == check()
+
+    def test_from_a_folder_below(self, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("below").mkdir()
+        Path("train.py").write_text(ANOTHER)
+        monkeypatch.chdir("below")
+        assert (1, [f"{Path.cwd().parent}/train.py:8:13"]) == check("..")
+
+    def test_only_changed_lines_are_fixed(self, check: Check) -> None:
+        Path("train.py").write_text("import os\n" + ANOTHER)
+        assert (0, []) == check("--fix")
+        lines = Path("train.py").read_text().splitlines()
+        assert ['        x = x.to("cuda")', '        y = y.to("cuda", non_blocking=True)'] == lines[7:9]
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["with space.py", "ümlaut.py", 'quo"te.py', "tab\t.py", "sub/a b.py"])
+    def test_odd_names(self, name: str) -> None:
+        Path("sub").mkdir()
+        Path(name).write_text("x = 1\n")
+        git("add", "-A")
+        change = Repository.around(Path.cwd()).changes("HEAD")
+        assert {name} == set(change)
+        assert change[name].touches(1, 1)
+
+    def test_lines_that_look_like_headers(self) -> None:
+        commit(sql="-- a\n-- b\nx\n")
+        Path("sql.py").write_text("++ b/none.py\nx\n")
+        change = Repository.around(Path.cwd()).changes("HEAD")["sql.py"]
+        assert [True, False] == [change.touches(line, line) for line in (1, 2)]
+
+    def test_settings_of_the_user_change_nothing(self) -> None:
+        for setting in ("diff.noprefix", "diff.mnemonicPrefix", "color.ui=always"):
+            name, _, value = setting.partition("=")
+            git("config", name, value or "true")
+        Path("train.py").write_text(ANOTHER)
+        assert {"train.py"} == set(Repository.around(Path.cwd()).changes("HEAD"))
+
+    def test_deleted_binary_and_linked_files(self) -> None:
+        commit(gone="x = 1\n")
+        Path("gone.py").unlink()
+        Path("binary.py").write_bytes(b"\0\0")
+        Path("link.py").symlink_to("train.py")
+        git("add", "-A")
+        changes = Repository.around(Path.cwd()).changes("HEAD")
+        assert ["binary.py", "link.py"] == sorted(changes)
+        assert (True, ()) == (changes["binary.py"].touches(3, 4), changes["binary.py"].hunks)
+
+    def test_old_lines_of_unchanged_ones(self) -> None:
+        Path("train.py").write_text(ANOTHER)
+        (hunk,) = Repository.around(Path.cwd()).changes("HEAD")["train.py"].hunks
+        assert (5, 11, {5: 5, 6: 6, 7: 7, 9: 8, 10: 9, 11: 10}) == (hunk.first, hunk.last, hunk.old_line)
+
+
+class TestBadInput:
+    def test_outside_of_a_repository(self, tmp_path: Path) -> None:
+        with pytest.raises(Failure, match=f"{tmp_path} is not in a git repository"):
+            Repository.around(tmp_path)
+
+    def test_unknown_base(self, check: Check, capsys: pytest.CaptureFixture[str]) -> None:
+        assert 2 == cli.main(["check", "--diff-base=nowhere"])
+        assert "torchlint failed\n  Cause: git knows no commit `nowhere`\n" == capsys.readouterr().err
+
+    def test_a_base_that_looks_like_an_option(self) -> None:
+        with pytest.raises(Failure, match="git knows no commit `--all`"):
+            Repository.around(Path.cwd()).commit("--all")
+
+    def test_a_shallow_clone(self, repository: Path, tmp_path: Path) -> None:
+        commit(more="")
+        git("clone", "-q", "--depth=1", f"file://{repository}", "clone", cwd=tmp_path)
+        with pytest.raises(Failure, match="git knows no commit `HEAD~1`; this clone is shallow: fetch its history first"):
+            Repository.around(tmp_path / "clone").merge_base("HEAD~1", "HEAD")
+
+    def test_no_common_commit(self) -> None:
+        git("switch", "-q", "--orphan", "lonely")
+        commit(a="")
+        with pytest.raises(Failure, match=r"`main` and `HEAD` have no commit in common$"):
+            Repository.around(Path.cwd()).merge_base("main", "HEAD")
+
+    def test_with_a_baseline(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert 2 == cli.main(["check", "--diff-base=main", "--baseline"])
+        assert "are two ways to say what is new; give one" in capsys.readouterr().err
+
+
+def test_files_and_their_contents() -> None:
+    Path("link.py").symlink_to("train.py")
+    commit(binary="\0\n\n", empty="")
+    found = Repository.around(Path.cwd())
+    files = found.files("HEAD")
+    assert ["binary.py", "empty.py", "train.py"] == sorted(files)
+    assert [b"\0\n\n", b"", LOADED.encode()] == found.read(files[name] for name in sorted(files))
