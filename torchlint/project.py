@@ -7,13 +7,14 @@ import os
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 from .facts import names
 from .facts import torch_table as table
+from .facts.calls import MODEL_NAME
 from .facts.evaluate import Evaluation, evaluate
 from .facts.module import Class, Function, Module
 from .facts.values import UNKNOWN, Value, constant, join
@@ -538,12 +539,19 @@ class Project:
                 method = self.method(function.cls, func.attr)
                 if method is not None:
                     return [method]
-        if isinstance(func, ast.Attribute) and func.attr not in self._callable_words:
+        if not self.may_be_own(function, call):
             return []
         value = self.value(function, func)
         if value.kind == "class" and value.klass is not None:
             return self._constructor(value.klass)
         return self.run_by(value)
+
+    def may_be_own(self, function: Function, call: ast.Call) -> bool:
+        """Whether a call may run the project's code or a model, by its name alone: no builtin, no method of lists and tensors."""
+        func = call.func
+        if isinstance(func, ast.Attribute):
+            return func.attr in self._callable_words or MODEL_NAME.search(func.attr) is not None
+        return not (isinstance(func, ast.Name) and func.id in names.BUILTINS and names.resolve(function, func) == func.id)
 
     def run_by(self, value: Value) -> list[Function]:
         """What calling a function, a module or an object runs."""
@@ -666,6 +674,29 @@ class Project:
         return found
 
 
+def last_name(call: ast.Call) -> str:
+    """The last part of the name that is called; "" for other expressions."""
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _imports(data: bytes) -> Iterator[bytes]:
+    """The text of all import statements, with what else stands on their lines."""
+    position = data.find(b"import")
+    while position >= 0:
+        match = _IMPORTED.match(data, position)
+        end = match.end() if match is not None else position + 1
+        start = _line_start(data, position)
+        while data[:start].endswith(_CONTINUED):
+            start = _line_start(data, start - (2 if data[:start].endswith(b"\r\n") else 1))
+        yield data[start:end]
+        position = data.find(b"import", end)
+
+
+def _line_start(data: bytes, position: int) -> int:
+    return max(data.rfind(b"\n", 0, position), data.rfind(b"\r", 0, position)) + 1
+
+
 def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
     """The expression that a call passes for a parameter of the function; None where it passes none."""
     for keyword in call.keywords:
@@ -692,7 +723,7 @@ def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, as
         return
     for function in _mentioning(module, name):
         for call in function.flow.calls:
-            last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+            last = last_name(call)
             if last not in _STARTERS:
                 continue
             keywords = {k.arg: k.value for k in call.keywords}
@@ -727,8 +758,7 @@ def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call
     """The calls of anything of that last name, without walking functions that do not mention it."""
     for function in _mentioning(module, name, "("):
         for call in function.flow.calls:
-            last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
-            if last == name:
+            if last_name(call) == name:
                 yield function, call
 
 

@@ -15,7 +15,7 @@ from .facts.module import Function, Module
 from .facts.values import Value
 from .project import Project
 
-TRIGGER = re.compile(rb"\bcompile\b")
+TRIGGER = re.compile(rb"(?<!\Wre\.)\bcompile\b")
 STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
     substitute_in_graph disallow_in_graph jit_ignore""".split()

@@ -13,7 +13,7 @@ from .facts import calls, guards, names
 from .facts.flow import Guard, Loop
 from .facts.module import Function, Module
 from .facts.values import Value
-from .project import CallSite, Project
+from .project import CallSite, Project, last_name
 
 TRIGGER = re.compile(rb"backward\(|\.step\(|def (?:training_step|compute_loss|on_train_batch_(?:start|end))\b")
 DEPTH = 3
@@ -251,11 +251,17 @@ class Steps:
         training = set(self.loops.values())
         if function in training and any(inner is not loop and loop in function.flow.loops(inner) for inner in self.loops):
             return True
-        return any(target in training for call in self._calls_in(function, loop) for target in self.project.targets(function, call))
+        named = {trained.name for trained in training}
+        return any(
+            target in training
+            for call in self._calls_in(function, loop)
+            if last_name(call) in named
+            for target in self.project.targets(function, call)
+        )
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
         for call in self._calls_in(function, loop):
-            if function.flow.loops(call)[0] is not loop:
+            if not self.project.may_be_own(function, call) or function.flow.loops(call)[0] is not loop:
                 continue
             value = self.project.value(function, call.func)
             if value.kind == "module" or self._is_method_of_module(function, call, value):
