@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -678,23 +678,6 @@ def last_name(call: ast.Call) -> str:
     """The last part of the name that is called; "" for other expressions."""
     func = call.func
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-
-
-def _imports(data: bytes) -> Iterator[bytes]:
-    """The text of all import statements, with what else stands on their lines."""
-    position = data.find(b"import")
-    while position >= 0:
-        match = _IMPORTED.match(data, position)
-        end = match.end() if match is not None else position + 1
-        start = _line_start(data, position)
-        while data[:start].endswith(_CONTINUED):
-            start = _line_start(data, start - (2 if data[:start].endswith(b"\r\n") else 1))
-        yield data[start:end]
-        position = data.find(b"import", end)
-
-
-def _line_start(data: bytes, position: int) -> int:
-    return max(data.rfind(b"\n", 0, position), data.rfind(b"\r", 0, position)) + 1
 
 
 def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
