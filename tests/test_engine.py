@@ -1,0 +1,221 @@
+"""From files to findings: what a run reads, what it reports, and what a fault costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import torchlint.lint
+from torchlint.config import Settings
+from torchlint.finding import Finding
+from torchlint.lint import FileError, Result, lint
+from torchlint.rule import Rule, load
+from torchlint.site import Site
+from torchlint.version import Range
+
+STEP = "import torch\nfor batch in loader:\n    loss = model(batch.cuda()).sum()\n    loss.backward()\n    total += loss.item()\n"
+PARALLEL = "import torch\ntorch.nn.DataParallel(model)\n"
+
+
+def run(files: dict[str, str], codes: str = "TL101 TL801", **changes: object) -> Result:
+    wanted = frozenset(codes.split())
+    settings = replace(Settings(codes=wanted, fixable=wanted), **changes)  # type: ignore[arg-type]
+    return lint({path: text.encode() for path, text in files.items()}, settings)
+
+
+def told(result: Result) -> list[str]:
+    return [f"{finding.path}:{finding.line} {finding.code}" for finding in result.findings]
+
+
+# What is reported
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    result = run({})
+
+    assert ((), 0, 0, ()) == (result.findings, result.suppressed, result.files, result.errors)
+
+
+def test_files_without_torch_hold_no_findings() -> None:
+    assert [] == told(run({"a.py": STEP.replace("import torch\n", "import other\n").replace(".cuda()", "")}))
+
+
+def test_findings_come_in_order() -> None:
+    result = run({"b.py": STEP + PARALLEL, "a.py": PARALLEL})
+
+    assert ["a.py:2 TL801", "b.py:5 TL101", "b.py:7 TL801"] == told(result)
+    assert 2 == result.files
+
+
+def test_lines_of_the_files_with_findings() -> None:
+    result = run({"a.py": PARALLEL, "b.py": "x = 1\n"})
+
+    assert ["torch.nn.DataParallel(model)", "", "", ""] == [
+        result.line("a.py", 2), result.line("a.py", 9), result.line("a.py", 0), result.line("b.py", 1),
+    ]  # fmt: skip
+    assert result.source("b.py") is None
+
+
+def test_a_file_given_twice_is_linted_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(PARALLEL)
+    codes = frozenset(("TL801",))
+
+    result = lint([file, file], Settings(codes=codes, fixable=codes, root=tmp_path))
+
+    assert 1 == len(result.findings)
+    assert 1 == result.files
+
+
+def test_suppressed_findings_are_counted() -> None:
+    result = run({"a.py": PARALLEL.replace("(model)", "(model)  # noqa: TL801")})
+
+    assert ([], 1) == (told(result), result.suppressed)
+
+
+def test_suppressions_can_be_ignored() -> None:
+    result = run({"a.py": PARALLEL.replace("(model)", "(model)  # noqa: TL801")}, ignore_noqa=True)
+
+    assert (["a.py:2 TL801"], 0) == (told(result), result.suppressed)
+
+
+def test_codes_that_are_off_in_a_file(tmp_path: Path) -> None:
+    ignores = (("b.py", frozenset(("TL801",))),)
+
+    assert ["a.py:2 TL801"] == told(run({"a.py": PARALLEL, "b.py": PARALLEL}, per_file_ignores=ignores))
+
+
+def test_a_finding_in_a_function_that_runs_hot_and_compiled_is_told_once() -> None:
+    code = "import torch\ndef f(x):\n    return torch.nn.DataParallel(x)\ng = torch.compile(f)\n"
+
+    assert ["a.py:3 TL801"] == told(run({"a.py": code}))
+
+
+# Other files of the project
+
+
+def on_disk(folder: Path, files: dict[str, str], targets: list[str], context: list[str], **buffers: str) -> list[str]:
+    """The findings as `file:line code`, with paths below the folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    codes = frozenset(("TL101", "TL801"))
+    result = lint(
+        [folder / name for name in targets],
+        Settings(codes=codes, fixable=codes, root=folder),
+        context=[folder / name for name in context],
+        buffers={str(folder / f"{name}.py"): text.encode() for name, text in buffers.items()},
+    )
+    assert () == result.errors
+    return [f"{Path(f.path).relative_to(folder).as_posix()}:{f.line} {f.code}" for f in result.findings]
+
+
+HELPER = "import torch\ndef add(total, loss: torch.Tensor):\n    return total + loss.item()\n"
+CALLER = "import torch\nfrom helper import add\nfor batch in loader:\n    loss = model(batch.cuda()).sum()\n    loss.backward()\n    add(0, loss)\ntorch.nn.DataParallel(model)\n"
+
+
+def test_context_makes_a_function_hot_and_is_not_reported(tmp_path: Path) -> None:
+    files = {"helper.py": HELPER, "train.py": CALLER}
+
+    assert [] == on_disk(tmp_path, files, ["helper.py"], [])
+    assert ["helper.py:3 TL101"] == on_disk(tmp_path, files, ["helper.py"], ["train.py"])
+    assert ["helper.py:3 TL101", "train.py:7 TL801"] == on_disk(tmp_path, files, ["helper.py", "train.py"], [])
+
+
+def test_context_is_not_read_for_a_file_without_torch(tmp_path: Path) -> None:
+    plain = {"helper.py": "def add(total, loss):\n    return total + loss.item()\n"}
+
+    assert [] == on_disk(tmp_path, plain, ["helper.py"], ["missing.py"])
+
+
+def test_edited_text_stands_for_what_is_on_disk(tmp_path: Path) -> None:
+    files = {"helper.py": HELPER, "train.py": CALLER}
+
+    assert [] == on_disk(tmp_path, files, ["helper.py"], ["train.py"], train="import torch\n")
+    assert ["helper.py:2 TL801"] == on_disk(tmp_path, files, ["helper.py"], [], helper=PARALLEL)
+
+
+# Versions of torch
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "expected"),
+    [
+        ("<2.9", "if torch.__version__ >= '2.4':\n    {}", True),
+        (">=2.0,<2.4", "{}", False),
+        (">=2.0,<2.4", "if torch.__version__ >= '2.4':\n    {}", False),
+        (">=2.4", "{}", True),
+        (">=2.4", "if torch.__version__ < '2.4':\n    {}", False),
+        (">=2.0", "if torch.__version__ < '2.4':\n    {}\n", False),
+        (">=2.0", "if torch.__version__ < '2.4':\n    pass\nelse:\n    {}\n", True),
+    ],
+)
+def test_rules_for_some_versions(target: str, code: str, expected: bool) -> None:
+    text = "import torch\n" + code.format("torch.cuda.amp.autocast()")
+
+    result = run({"a.py": text}, "TL901", target_torch=Range.parse(target))
+
+    assert expected == bool(result.findings)
+
+
+# Faults
+
+
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TL801 fails at `bad` and works elsewhere."""
+    rule = load()["TL801"]
+
+    def check(site: Site) -> Iterator[Finding]:
+        if "bad" in site.text(site.statement):
+            raise KeyError("bad")
+        yield from rule.check(site)
+
+    rules: dict[str, Rule] = {**load(), "TL801": replace(rule, check=check)}
+    monkeypatch.setattr(torchlint.lint, "load", lambda: rules)
+
+
+@pytest.mark.usefixtures("faulty")
+def test_a_fault_of_a_rule_costs_one_finding_and_is_told() -> None:
+    code = "import torch\ntorch.nn.DataParallel(bad)\ntorch.nn.DataParallel(good)\n"
+
+    result = run({"a.py": code, "b.py": STEP})
+
+    assert ["a.py:3 TL801", "b.py:5 TL101"] == told(result)
+    assert (FileError("a.py", "TL801 failed at line 2: KeyError: 'bad'"),) == result.errors
+
+
+def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(PARALLEL)
+    missing = tmp_path / "missing.py"
+    codes = frozenset(("TL801",))
+
+    result = lint([tmp_path / "a.py", missing], Settings(codes=codes, fixable=codes, root=tmp_path))
+
+    assert 1 == len(result.findings)
+    assert (FileError(missing.as_posix(), "No such file or directory"),) == result.errors
+
+
+def test_code_nested_too_deep_is_told_and_the_rest_is_linted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(site: Site) -> Iterator[Finding]:
+        if site.module.path == "a.py":
+            raise RecursionError
+        yield from load()["TL801"].check(site)
+
+    rules = {**load(), "TL801": replace(load()["TL801"], check=check)}
+    monkeypatch.setattr(torchlint.lint, "load", lambda: rules)
+
+    result = run({"a.py": f"import torch\ndef f():\n    {PARALLEL.splitlines()[1]}\n", "b.py": PARALLEL})
+
+    assert ["b.py:2 TL801"] == told(result)
+    assert (FileError("a.py", "`f` is nested too deeply to be analysed"),) == result.errors
+
+
+def test_a_file_that_does_not_parse_costs_only_its_own_findings() -> None:
+    result = run({"a.py": "import torch\ntorch.nn.DataParallel(\n", "b.py": PARALLEL}, "TL001 TL801")
+
+    assert ["a.py:2 TL001", "b.py:2 TL801"] == told(result)
