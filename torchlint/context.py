@@ -122,11 +122,11 @@ class Context:
     def accelerator(self, module: Module) -> bool:
         """Whether the file, or a file of the project that imports it, deals with an accelerator."""
         if module.path not in self._evidence:
-            found = ACCELERATOR.search(module.source.data) is not None
+            found = module.source.holds(ACCELERATOR)
             if not found:
                 for path in self.project.importers(module):
                     source = self.project.source(path)
-                    if source is not None and ACCELERATOR.search(source.data):
+                    if source is not None and source.holds(ACCELERATOR):
                         found = True
                         break
             self._evidence[module.path] = found

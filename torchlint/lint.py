@@ -160,11 +160,11 @@ class _Run:
 
     def _is_torch(self, path: str) -> bool:
         source = self.project.source(path)
-        return source is not None and (b"torch" in source.data or ACCELERATOR.search(source.data) is not None)
+        return source is not None and (b"torch" in source.data or source.holds(ACCELERATOR))
 
     def _may_be_warm(self, path: str) -> bool:
         source = self.project.source(path)
-        return source is not None and _WARM.search(source.data) is not None
+        return source is not None and source.holds(_WARM)
 
     def _sifted(
         self, paths: Sequence[str], dispatch: Dispatch, *, in_loops: bool = False

@@ -60,7 +60,7 @@ class Regions:
             source = self.project.source(path)
             if source is None:
                 continue
-            if self.patterns or (b"torch" in source.data and TRIGGER.search(source.data)) or REPEATED in source.data:
+            if self.patterns or (b"torch" in source.data and source.holds(TRIGGER)) or REPEATED in source.data:
                 module = self.project.module(path)
                 if module is not None:
                     found += self._in(module)
@@ -147,7 +147,7 @@ class Regions:
     def options(self) -> frozenset[str]:
         """The options of `torch._dynamo.config` that a file of the project turns on or adds to."""
         sources = filter(None, map(self.project.source, self.project.paths))
-        found = {option for source in sources if b"torch" in source.data for option in OPTION.findall(source.data)}
+        found = {option for source in sources if b"torch" in source.data and source.holds(OPTION) for option in OPTION.findall(source.data)}
         return frozenset(option.decode().lower() for option in found)
 
     @cached_property

@@ -89,6 +89,13 @@ class Source:
             del starts[-1]
         return starts
 
+    def holds(self, pattern: re.Pattern[bytes]) -> bool:
+        """Whether the pattern is anywhere in `data`; each pattern is looked for once."""
+        known: dict[re.Pattern[bytes], bool] = self.__dict__.setdefault("_held", {})
+        if pattern not in known:
+            known[pattern] = pattern.search(self.data) is not None
+        return known[pattern]
+
     def offset(self, line: int, column: int) -> int:
         """The offset of a position as `ast` gives it: line from 1, column from 0 in bytes."""
         return self.lines[line - 1] + column

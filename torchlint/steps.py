@@ -59,7 +59,7 @@ class Steps:
         steppers: list[Function] = []
         for path in self.project.paths:
             source = self.project.source(path)
-            if source is None or TRIGGER.search(source.data) is None:
+            if source is None or not source.holds(TRIGGER):
                 continue
             module = self.project.module(path)
             if module is None:
