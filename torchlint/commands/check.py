@@ -138,7 +138,6 @@ def selection(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--extend-exclude", **patterns, help="what not to look at beside these")
     files.add_argument("--force-exclude", action=switch, help="exclude files even if they are named as a PATH")
     files.add_argument("--respect-gitignore", action=switch, help="leave out what git ignores (default: yes)")
-    files.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
 
     settings = parser.add_argument_group("settings")
     settings.add_argument(
@@ -174,6 +173,7 @@ def _output(parser: argparse.ArgumentParser) -> None:
 
 def _other(parser: argparse.ArgumentParser) -> None:
     other = parser.add_argument_group("other")
+    other.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
     other.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
     other.add_argument(
         "--exit-non-zero-on-fix", action="store_true", default=False, help="exit with 1 if anything was fixed"
