@@ -1,0 +1,66 @@
+"""What the README says of commands, options and output is so."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchlint import config
+from torchlint.commands import check
+from torchlint.rule import load
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+RUNS = re.findall(r"^```console\n\$ (.*)\n((?:.*\n)*?)^```", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "output"), RUNS, ids=[command for command, _ in RUNS])
+def test_the_output_is_real(command: str, output: str) -> None:
+    arguments = shlex.split(command)[1:]
+    ran = subprocess.run(
+        [sys.executable, "-m", "torchlint", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (output, "", 1) == (ran.stdout, ran.stderr, ran.returncode)
+
+
+def test_the_demonstration_has_faults_in_several_files() -> None:
+    found = re.findall(r"^(demo/\w+\.py):\d+:\d+: (TL\d+) ", RUNS[0][1], re.MULTILINE)
+    assert len({path for path, _ in found}) >= 3
+    assert len({code for _, code in found}) >= 8
+
+
+def test_every_option_is_named() -> None:
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    check.add(commands)
+    options = {option for action in commands.choices["check"]._actions for option in action.option_strings}
+    options -= {option for option in options if option.startswith("--no-") and f"--{option[5:]}" in options}
+    assert [] == sorted(option for option in options - {"-h", "--help"} if f"`{option}" not in README)
+
+
+def test_every_key_and_format_is_named() -> None:
+    section = README[README.index("## Configuration") : README.index("## Suppression")]
+    assert [] == [
+        key for key in config.KEYS if f"`{key}`" not in section and not re.search(rf"^{key} =", section, re.MULTILINE)
+    ]
+    assert [] == [form for form in config.FORMATS if f"`{form}`" not in README]
+
+
+def test_the_codes_it_names_exist() -> None:
+    known = load()
+    codes = set(re.findall(r"\bTL\d{3}\b", README))
+    assert codes <= known.keys()
+
+
+def test_the_configuration_is_one(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    (tmp_path / "pyproject.toml").write_text(text)
+    settings = config.load(load().values(), cwd=tmp_path)
+    assert () == settings.warnings
+    assert "TL401" in settings.codes and "TL704" not in settings.codes
