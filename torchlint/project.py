@@ -614,19 +614,20 @@ class Project:
     @cached_property
     def _callable_words(self) -> frozenset[str]:
         """The names that the project gives to functions and attributes: what else is called is not its own."""
-        words: set[bytes] = set()
-        for path in self.paths:
-            data = self._raw(path)
-            words.update(_DEF.findall(data), _ATTRIBUTE.findall(data))
-        return frozenset(word.decode() for word in words)
+        return frozenset(word.decode() for word in frozenset[bytes]().union(*map(self.own_words, self.paths)))
+
+    def own_words(self, path: str) -> frozenset[bytes]:
+        """The names that a file gives to functions and attributes."""
+        data = self._raw(path)
+        return frozenset((*_DEF.findall(data), *_ATTRIBUTE.findall(data)))
 
     def import_words(self, path: str) -> frozenset[bytes]:
         """The words of a file's import statements."""
         if path not in self._import_words:
-            self._import_words[path] = frozenset(_WORD.findall(self._imports(path)))
+            self._import_words[path] = frozenset(_WORD.findall(self.import_text(path)))
         return self._import_words[path]
 
-    def _imports(self, path: str) -> bytes:
+    def import_text(self, path: str) -> bytes:
         """The text of a file's import statements."""
         return b" ".join(_IMPORT.findall(self._raw(path)))
 
@@ -636,7 +637,7 @@ class Project:
         found: dict[str, set[str]] = {}
         for path in self.paths:
             if b"as" in self.import_words(path):
-                for name, alias in _RENAME.findall(self._imports(path)):
+                for name, alias in _RENAME.findall(self.import_text(path)):
                     if name != alias:
                         found.setdefault(alias.decode(), set()).add(name.decode())
         for names_ in found.values():

@@ -38,6 +38,8 @@ class _File:
     source: Source | None
     error: SourceError | OSError | None
     module: Module | None = None
+    own_words: frozenset[bytes] | None = None
+    import_text: bytes | None = None
 
 
 class Session:
@@ -162,6 +164,14 @@ class _Warm(Project):
         super().__init__({path: lambda: b"" for path in paths})
         self._session = session
         self._stop = stop
+        self._kept: dict[str, _File] = {}
+
+    def _file(self, path: str) -> _File:
+        """The file as it was when this project first asked for it."""
+        if path not in self._kept:
+            self._pause()
+            self._kept[path] = self._session.read(path)
+        return self._kept[path]
 
     def name(self, path: str) -> tuple[str, bool]:
         """The dotted name of a file, and whether it is a package."""
@@ -169,8 +179,7 @@ class _Warm(Project):
 
     def source(self, path: str) -> Source | None:
         if path not in self._sources:
-            self._pause()
-            file = self._session.read(path)
+            file = self._file(path)
             self._sources[path] = file.source
             if file.error is not None:
                 self.errors[path] = file.error
@@ -186,7 +195,7 @@ class _Warm(Project):
         source = self.source(path)
         if source is None:
             return None
-        file = self._session.read(path)
+        file = self._file(path)
         name = self._name(path)
         if file.module is None or (file.module.name, file.module.is_package) != name:
             try:
@@ -195,6 +204,18 @@ class _Warm(Project):
                 self.errors[path] = error
                 return None
         return file.module
+
+    def own_words(self, path: str) -> frozenset[bytes]:
+        file = self._file(path)
+        if file.own_words is None:
+            file.own_words = super().own_words(path)
+        return file.own_words
+
+    def import_text(self, path: str) -> bytes:
+        file = self._file(path)
+        if file.import_text is None:
+            file.import_text = super().import_text(path)
+        return file.import_text
 
     def _read(self, function: Function, seed: int) -> Evaluation | None:
         self._pause()
@@ -224,11 +245,14 @@ class _Warm(Project):
             self._definitions.clear()
             self._canonical.clear()
             self._is_module.clear()
-        words = self._import_words.pop(path, None)
-        if words != self.import_words(path):
+        imports, words = self.import_text(path), self.own_words(path)
+        del self._kept[path]
+        if imports != self.import_text(path):
+            self._import_words.pop(path, None)
             self.__dict__.pop("_importers", None)
-        self.__dict__.pop("_callable_words", None)
-        self.__dict__.pop("renames", None)
+            self.__dict__.pop("renames", None)
+        if words != self.own_words(path):
+            self.__dict__.pop("_callable_words", None)
 
     def _is_stale(self, key: object, own: tuple[Module, Module]) -> bool:
         assert isinstance(key, tuple)
