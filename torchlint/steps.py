@@ -150,15 +150,19 @@ class Steps:
         return further
 
     def _passed_on(self, function: Function) -> Iterator[CallSite]:
-        """A nested function given to a call: `optimizer.step(closure)`, `Process(target=train)`."""
+        """A nested function given to a call: `optimizer.step(closure)`, `minimize(fun=closure)`."""
         parent = function.parent
         if parent is None or function.cls is not None:
             return
+        at_top = parent is parent.module.body
         for name in parent.flow.loads.get(function.name, ()):
             call = parent.flow.parents.get(name)
             if isinstance(call, ast.keyword):
                 call = parent.flow.parents.get(call)
-            if isinstance(call, ast.Call) and call.func is not name and parent is not parent.module.body:
+            if not isinstance(call, ast.Call) or call.func is name:
+                continue
+            # A function of the module may be given to many things that call it once.
+            if not at_top or (isinstance(call.func, ast.Attribute) and call.func.attr == "step"):
                 yield CallSite(parent, call)
 
     # Functions called from step loops
