@@ -1,0 +1,215 @@
+"""A project kept warm says what a run of the command line would say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from torchlint import config
+from torchlint.finding import Finding
+from torchlint.lint import lint
+from torchlint.rule import load
+from torchlint.session import Interrupted, Session
+
+TRAIN = """\
+import torch
+from model import Net, log
+from pkg.losses import penalty
+
+device = torch.device("cuda")
+
+
+def train(loader):
+    model = Net().to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = model(x.to(device)).sum() + penalty(model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log(loss)
+"""
+MODEL = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        if x.sum() > 0:
+            x = x * 2
+        return self.layer(x)
+
+
+def log(value):
+    print(value.item())
+"""
+LOSSES = """\
+import torch
+
+
+def penalty(model):
+    total = torch.zeros(1).cuda()
+    for p in model.parameters():
+        total += p.norm().item()
+    return total
+"""
+SNIPPETS = (
+    "        print(loss.item())",
+    "    print(x.max().item())",
+    "model = torch.compile(Net())",
+    "from model import log as penalty",
+    "import torch as t",
+    "def log(value):",
+    "    return value.cpu().numpy()",
+    "class Net(nn.Module):",
+    "    def forward(self, x):",
+    "        torch.cuda.synchronize()",
+    "    for x in range(3):",
+    "        value.backward()",
+    "# noqa: TL101",
+    "x = (",
+    '"""',
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/__init__.py").write_text("")
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "pkg/losses.py").write_text(LOSSES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def session(root: Path) -> Session:
+    return Session(root, config.load(load().values()))
+
+
+def as_told(session: Session, buffers: dict[str, str]) -> dict[str, list[Finding]]:
+    """What the command line says of the files, with the texts in place of those on disk."""
+    files = [path.relative_to(session.root) for path in sorted(session.root.rglob("*.py"))]
+    result = lint(files, session.settings, buffers={path: text.encode() for path, text in buffers.items()})
+    return {str(path): [finding for finding in result.findings if finding.path == str(path)] for path in files}
+
+
+def places(findings: Iterator[Finding] | tuple[Finding, ...] | list[Finding]) -> list[tuple[int, str]]:
+    return [(finding.line, finding.code) for finding in findings]
+
+
+def test_the_first_look_is_that_of_the_command_line(session: Session) -> None:
+    found = session.look(["train.py", "model.py", "pkg/losses.py"])
+    assert as_told(session, {}) == {path: list(result.findings) for path, result in found.items()} | {"pkg/__init__.py": []}
+    assert found["model.py"].findings, "a fact of train.py makes log() hot"
+
+
+def test_an_edit_is_seen_at_once(session: Session) -> None:
+    session.edit("model.py", MODEL.encode())
+    session.look(["model.py"])
+    text = MODEL.replace("value.item()", "value")
+    session.edit("model.py", text.encode())
+    assert as_told(session, {"model.py": text})["model.py"] == list(session.glance("model.py").findings)
+
+
+def test_a_new_call_in_another_file_is_seen_by_the_next_look(session: Session) -> None:
+    quiet = TRAIN.replace("        log(loss)\n", "")
+    session.edit("train.py", quiet.encode())
+    assert "TL104" not in {f.code for f in session.look(["model.py"])["model.py"].findings}
+    session.edit("train.py", TRAIN.encode())
+    session.glance("train.py")
+    assert "TL104" in {f.code for f in session.look(["model.py"])["model.py"].findings}
+
+
+def test_a_file_that_does_not_parse_keeps_its_last_good_facts(session: Session) -> None:
+    before = session.look(["model.py"])["model.py"]
+    session.edit("train.py", TRAIN.encode())
+    session.look(["train.py"])
+    session.edit("train.py", TRAIN.replace("log(loss)", "log(loss").encode())
+    broken = session.glance("train.py")
+    assert [(16, "TL001")] == places(broken.findings)
+    assert before.findings == session.look(["train.py", "model.py"])["model.py"].findings
+
+
+def test_a_file_that_never_parsed_is_no_part_of_the_project(session: Session) -> None:
+    session.edit("new.py", b"def f(:\n")
+    found = session.look(["new.py", "train.py"])
+    assert [(1, "TL001")] == places(found["new.py"].findings)
+    assert as_told(session, {})["train.py"] == list(found["train.py"].findings)
+
+
+def test_a_closed_file_is_read_from_disk_again(session: Session) -> None:
+    session.edit("model.py", b"import torch\n")
+    assert () == session.look(["model.py"])["model.py"].findings
+    session.close("model.py")
+    assert as_told(session, {})["model.py"] == list(session.look(["model.py"])["model.py"].findings)
+
+
+def test_files_that_come_and_go_on_disk_are_noticed(session: Session, root: Path) -> None:
+    session.look(["model.py"])
+    (root / "train.py").unlink()
+    assert as_told(session, {})["model.py"] == list(session.look(["model.py"])["model.py"].findings)
+    (root / "train.py").write_text(TRAIN)
+    assert as_told(session, {})["model.py"] == list(session.look(["model.py"])["model.py"].findings)
+
+
+def test_a_look_that_is_not_wanted_any_more_ends(session: Session) -> None:
+    session.look(["train.py"])
+    session.edit("train.py", TRAIN.encode() + b"\n")
+    with pytest.raises(Interrupted):
+        session.look(["train.py"], lambda: True)
+    assert as_told(session, {"train.py": TRAIN + "\n"})["train.py"] == list(session.look(["train.py"])["train.py"].findings)
+
+
+def edited(text: str, dice: random.Random) -> str:
+    """One random edit: lines taken out, doubled, moved or put in, or a few characters gone."""
+    lines = text.split("\n")
+    at = dice.randrange(len(lines))
+    match dice.randrange(5):
+        case 0:
+            del lines[at : at + dice.randrange(1, 4)]
+        case 1:
+            lines.insert(at, lines[dice.randrange(len(lines))])
+        case 2:
+            lines.insert(at, dice.choice(SNIPPETS))
+        case 3:
+            cut = dice.randrange(len(text) + 1)
+            return text[:cut] + text[cut + dice.randrange(4) :]
+        case _:
+            lines[at] = dice.choice(("", "    ")) + lines[at]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_after_random_edits_and_undo_it_says_what_the_command_line_says(session: Session, seed: int) -> None:
+    dice = random.Random(seed)
+    texts = {"train.py": TRAIN, "model.py": MODEL, "pkg/losses.py": LOSSES}
+    good = dict(texts)
+    for path, text in texts.items():
+        session.edit(path, text.encode())
+    session.look(list(texts))
+    for step in range(25):
+        path = dice.choice(list(texts))
+        texts[path] = good[path] if dice.random() < 0.3 else edited(texts[path], dice)
+        session.edit(path, texts[path].encode())
+        session.glance(path)
+        if step % 5 == 4:
+            for path, text in texts.items():  # what does not parse is undone: its facts would be those of another text
+                if any(f.code == "TL001" for f in session.glance(path).findings):
+                    texts[path] = good[path]
+                    session.edit(path, good[path].encode())
+                else:
+                    good[path] = text
+            found = session.look(list(texts))
+            told = as_told(session, texts)
+            assert {path: told[path] for path in texts} == {path: list(result.findings) for path, result in found.items()}
