@@ -15,7 +15,6 @@ from .facts.module import Function, Module
 from .facts.values import Value
 from .project import Project
 
-TRIGGER = re.compile(rb"(?<!\Wre\.)\bcompile\b")
 STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
     substitute_in_graph disallow_in_graph jit_ignore""".split()
@@ -60,24 +59,38 @@ class Regions:
             source = self.project.source(path)
             if source is None:
                 continue
-            if self.patterns or (b"torch" in source.data and source.holds(TRIGGER)) or REPEATED in source.data:
+            # A file may have torch.compile from another one, under whatever name.
+            torch = b"torch" in source.data or not self._words.isdisjoint(self.project.import_words(path))
+            if self.patterns or (torch and source.holds(self._trigger)) or REPEATED in source.data:
                 module = self.project.module(path)
                 if module is not None:
                     found += self._in(module)
         return found
 
+    @cached_property
+    def _words(self) -> frozenset[bytes]:
+        """What the imports of the project call `compile`."""
+        renamed = (alias for alias, names in self.project.renames.items() if "compile" in names)
+        return frozenset(name.encode() for name in ("compile", *renamed))
+
+    @cached_property
+    def _trigger(self) -> re.Pattern[bytes]:
+        return re.compile(rb"(?<!\Wre\.)\b(?:%s)\b" % b"|".join(sorted(self._words)))
+
     def _in(self, module: Module) -> Iterator[Region]:
         if self.patterns:
             yield from self._configured(module)
         for function in module.functions[1:]:
-            if function.decorators and "compile" in module.source.text:
+            if function.decorators:
                 for decorator in function.decorators:
                     call = _compile_decorator(self.project, function, decorator)
                     if call is not None:
                         region = self._region(function.module, decorator, call.keywords, function)
                         if region is not None:
                             yield region
-        for function in _mentions(module):
+        lines, data = module.source.lines, module.source.data
+        mentions = (module.function_at(bisect_right(lines, match.start())) for match in self._trigger.finditer(data))
+        for function in dict.fromkeys(mentions):
             for call in function.flow.calls:
                 yield from self._compiled_by(function, call)
         if REPEATED in module.source.data:
@@ -219,9 +232,3 @@ def _compile_decorator(project: Project, function: Function, decorator: ast.expr
     if project.resolve(scope, decorator) == "torch.compile":
         return ast.Call(func=decorator, args=[], keywords=[])
     return None
-
-
-def _mentions(module: Module) -> list[Function]:
-    lines = module.source.lines
-    found = dict.fromkeys(module.function_at(bisect_right(lines, m.start())) for m in TRIGGER.finditer(module.source.data))
-    return list(found)

@@ -1,0 +1,3 @@
+from model import Net, fast
+
+net = fast(Net(12).cuda())
