@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchlint.advice import Advice, Recommendation, advise, data_share
+from torchlint.advice import Advice, Recommendation, advise
+from torchlint.checks import data_share
 from torchlint.confirm import Steady
 from torchlint.event import Event
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from .checks import DATA_SHARE, data_share
 from .confirm import Row, Steady, bytes_text, device_rows, is_async, launches, memory_slope, number
 from .event import Event
 
@@ -17,7 +18,6 @@ _ORDER = ("High", "Medium", "Low")
 _MANY_KERNELS = 200  # launches a step; each costs the host some microseconds
 _SMALL = 64 * 1024  # bytes; below, a copy is all latency
 _MANY_COPIES = 20
-_DATA_SHARE = 0.1  # of a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,26 +133,12 @@ def _copy(row: Row) -> Recommendation:
 
 
 def _loading(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
-    if (share := data_share(events, steady)) < _DATA_SHARE:
+    if (share := data_share(events, steady)) < DATA_SHARE:
         return
     row = next(event for event in events if event.kind == "data" and event.file)
     evidence = f"The program waits for its DataLoader {share:.0%} of the time between steps on this machine."
     todo = Recommendation("High" if share > 0.5 else "Medium", "Load with workers (num_workers, persistent_workers) or do less for each sample.", _place(row))  # fmt: skip
     yield _Suspect(10 * share, "data loading", evidence, (todo,))
-
-
-def data_share(events: Iterable[Event], steady: Steady) -> float:
-    """The share of the steady steps' time that went to waiting for DataLoaders, from 0 to 1; 0 where it is unknown."""
-    events = tuple(events)
-    ends = {event.step: _seconds(event) for event in events if event.kind == "step"}
-    if steady.whole or steady.first not in ends or steady.last not in ends:
-        return 0.0
-    waited = sum(_seconds(event) for event in events if event.kind == "data" and steady.holds(event))
-    return min(1.0, waited / max(ends[steady.last] - ends[steady.first], 1e-9))
-
-
-def _seconds(event: Event) -> float:
-    return float(str((event.data or {}).get("seconds", 0.0)))
 
 
 def _skipped(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from .checks import check
 from .event import Event
 from .finding import Evidence, Finding, Severity
 
@@ -45,13 +46,20 @@ NAMES = {
     "TLT02": "graph-break",
     "TLT03": "recompile",
     "TLT04": "kernels-per-step",
+    "TLT05": "data-wait",
     "TLT06": "blocking-copy",
+    "TLT07": "cuda-graphs-skipped",
     "TLT08": "allocator-flush",
     "TLT09": "memory-grows",
+    "TLT11": "matmul-precision",
+    "TLT13": "ddp-options",
     "TLT14": "changing-input-shapes",
 }
 _RANK = {
-    code: rank for rank, code in enumerate(("TLT02", "TLT03", "TLT01", "TLT06", "TLT08", "TLT09", "TLT14", "TLT04"))
+    code: rank
+    for rank, code in enumerate(
+        ("TLT02", "TLT03", "TLT07", "TLT01", "TLT06", "TLT05", "TLT08", "TLT09", "TLT14", "TLT11", "TLT13", "TLT04")
+    )
 }
 _LEAK_SAMPLES = 6  # fewer say nothing: caches and optimizer states fill in the first steps
 _MANY_SHAPES = 3
@@ -308,6 +316,7 @@ def discover(events: Iterable[Event], findings: Iterable[Finding] = (), entry: s
         *_shapes(events),
         *_leak(events, steady, entry),
         *_kernels(events, steady),
+        *_checked(events, steady, entry),
     ]
     new = [one for one in found if (os.path.realpath(one[1].path), one[1].line) not in told or one[1].code == "TLT04"]
     return [finding for _, finding in sorted(new, key=lambda one: (one[1].severity != "warning", _order(one)))]
@@ -416,6 +425,12 @@ def _kernels(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
         rate = "in all" if steady.whole else "a step"
         finding = _finding("TLT04", place, f"`{place.function}` launches {launched} {rate} when compiled.", "info")
         yield triton + library, replace(finding, evidence=Evidence("confirmed", launched, triton + library))
+
+
+def _checked(events: Sequence[Event], steady: Steady, entry: str) -> Iterable[_Weighed]:
+    for found in check(events, steady):
+        place = found.event if found.event.file else replace(found.event, file=os.path.realpath(entry), line=1)
+        yield found.weight, _finding(found.code, place, found.message, found.severity)
 
 
 def launches(events: Iterable[Event]) -> tuple[float, float]:

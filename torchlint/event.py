@@ -22,6 +22,9 @@ Kind = Literal[
     "line",  # a watched line was reached
     "memory",  # virtual memory after a step
     "data",  # the program waited for a batch of a DataLoader: `data.seconds`
+    "cudagraph_skip",  # Inductor could not use CUDA graphs
+    "precision",  # a matrix product in a slow dtype or shape: float64, float32, unaligned
+    "ddp",  # what DistributedDataParallel says of itself after the run
     "unsupported",  # something a virtual GPU can't do, by name; the run went on
     "warning",  # a Python warning with a category worth keeping (FutureWarning, UserWarning of torch)
     "shape",  # the dtypes and shapes given to an outermost module

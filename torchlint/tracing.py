@@ -20,7 +20,7 @@ from .job import Job, Pass
 
 _TAIL = 64 * 1024  # bytes kept of each of stdout and stderr
 _GRACE = 30.0  # seconds for importing torch and for cleaning up, on top of the job's own
-_COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit", "graph", "kernel"})
+_COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit", "graph", "kernel", "cudagraph_skip"})
 _NOT_RUN = frozenset({"no torch", "no entry", "unable"})
 _BOTH_KINDS = frozenset({"unsupported", "error"})
 

@@ -440,5 +440,5 @@ def make():
 
     assert [child.end.name for child in traced.children] == ["stopped", "stopped"]
     assert ("TLT02", source.splitlines().index('        print("a break")') + 1) in found
-    assert {code for code, _ in found} == {"TLT02", "TLT03", "TLT04"}
+    assert {code for code, _ in found} == {"TLT02", "TLT03", "TLT04", "TLT11"}
     assert min(launches(traced.events)) >= 1

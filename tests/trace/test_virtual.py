@@ -70,7 +70,8 @@ def traced(tmp_path: Path) -> Callable[..., Traced]:
             recorder.close()
         lines = (tmp_path / "events.jsonl").read_text().splitlines()
         (tmp_path / "events.jsonl").unlink()
-        return Traced(source, names, [Event.from_json(line) for line in lines])
+        events = [Event.from_json(line) for line in lines]
+        return Traced(source, names, [event for event in events if event.kind != "precision"])
 
     return run
 

@@ -120,8 +120,12 @@ def _enter(observation: contextlib.ExitStack, job: Job, recorder: Recorder, vers
         observation.enter_context(
             compile_recording(recorder, target=job.target, keep=keep, whatif=job.whatif, virtual=virtual)
         )
-    if job.shapes and job.run == "eager":
-        observation.enter_context(observe.input_shapes(recorder))
+        observation.enter_context(observe.cudagraph_skips(recorder))
+    if job.run == "eager":
+        observation.enter_context(observe.data_waits(recorder))
+        observation.enter_context(observe.distributed_facts(recorder))
+        if job.shapes:
+            observation.enter_context(observe.input_shapes(recorder))
     observation.enter_context(observe.python_warnings(recorder))
 
 

@@ -47,6 +47,7 @@ class VirtualGpu:
         self.compute = compute
         self.tags: DeviceTags = tags
         self.forked = False  # in a child made by fork CUDA is unusable, and nothing is recorded
+        self._told: set[str] = set()
         self._local = threading.local()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
@@ -66,6 +67,14 @@ class VirtualGpu:
         """Record that the host waits; silent while the virtual GPU itself is at work."""
         if not self.thread.paused:
             self.recorder.record("sync", name=name, count=count)
+
+    def precision(self, name: str) -> None:
+        """Record a matrix product that is slow because of its dtype or shape; float32 is one switch, and told once."""
+        if self.thread.paused or name in self._told:
+            return
+        if name == "float32":
+            self._told.add(name)
+        self.recorder.record("precision", name=name)
 
     def unsupported(self, name: str, detail: str = "") -> None:
         self.recorder.record("unsupported", name=name, detail=detail)

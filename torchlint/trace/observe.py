@@ -1,18 +1,21 @@
-"""What is observed beside the device: Python warnings, memory after each step, shapes of the inputs."""
+"""What is observed beside the device: warnings, memory, waiting for data, shapes of the inputs, DDP's own facts."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 import warnings
+import weakref
 from collections.abc import Iterator
 from typing import Any, TextIO
 from unittest import mock
 
 import torch
 from torch.utils._pytree import tree_leaves
+from torch.utils.data import dataloader
 
 from torchlint.event import Event
-from torchlint.trace.recorder import Recorder
+from torchlint.trace.recorder import Place, Recorder, user_frame
 
 
 @contextlib.contextmanager
@@ -40,7 +43,94 @@ def record_memory(recorder: Recorder) -> None:
     """Record what the device holds after a step, in bytes, and the peak so far."""
     if torch.cuda.is_available() and (peak := torch.cuda.max_memory_allocated()):
         allocated = int(torch.cuda.memory_allocated())
-        recorder.emit(Event("memory", size=allocated, step=recorder.step, data={"peak": int(peak)}))
+        data: dict[str, object] = {"peak": int(peak)}
+        if retries := torch.cuda.memory_stats().get("num_alloc_retries", 0):
+            data["retries"] = retries
+        recorder.emit(Event("memory", size=allocated, step=recorder.step, data=data))
+
+
+class _Waits:
+    """How long the program waited for batches in the present step, by the line that asked for them."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._step = 0
+        self._seconds: dict[Place, float] = {}
+
+    def add(self, place: Place, seconds: float) -> None:
+        if self._step != self._recorder.step:
+            self.flush()
+            self._step = self._recorder.step
+        self._seconds[place] = self._seconds.get(place, 0.0) + seconds
+
+    def flush(self) -> None:
+        for place, seconds in self._seconds.items():
+            data: dict[str, object] = {"seconds": round(seconds, 6)}
+            self._recorder.emit(Event("data", *place, "DataLoader", step=self._step, data=data))
+        self._seconds.clear()
+
+
+@contextlib.contextmanager
+def data_waits(recorder: Recorder) -> Iterator[None]:
+    """Record how long the program waits for its DataLoaders in each step."""
+    waits = _Waits(recorder)
+    real_next: Any = dataloader._BaseDataLoaderIter.__next__
+
+    def observed_next(self: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return real_next(self)
+        finally:
+            waits.add(user_frame() or Place("", 0, ""), time.perf_counter() - started)
+
+    with mock.patch.object(dataloader._BaseDataLoaderIter, "__next__", observed_next):
+        try:
+            yield
+        finally:
+            waits.flush()
+
+
+@contextlib.contextmanager
+def cudagraph_skips(recorder: Recorder) -> Iterator[None]:
+    """Record how often Inductor could not use CUDA graphs where it was asked to."""
+    counters = torch._dynamo.utils.counters["inductor"]
+    before = counters["cudagraph_skips"]
+    try:
+        yield
+    finally:
+        if count := counters["cudagraph_skips"] - before:
+            times = "once" if count == 1 else f"{count} times"
+            recorder.emit(Event("cudagraph_skip", detail=times, count=count, step=recorder.step))
+
+
+_DDP_FACTS = (
+    "find_unused_parameters", "unused_parameter_size", "can_set_static_graph", "static_graph", "gradient_as_bucket_view",
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def distributed_facts(recorder: Recorder) -> Iterator[None]:
+    """Record, at the line that made it, what each DistributedDataParallel says of itself after the run."""
+    if not torch.distributed.is_available():
+        yield
+        return
+    kind: Any = torch.nn.parallel.DistributedDataParallel
+    real_init = kind.__init__
+    made: list[tuple[Any, Place]] = []
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        real_init(self, *args, **kwargs)
+        made.append((weakref.ref(self), user_frame() or Place("", 0, "")))
+
+    with mock.patch.object(kind, "__init__", init):
+        try:
+            yield
+        finally:
+            for reference, place in made:
+                if (model := reference()) is not None:
+                    facts = model._get_ddp_logging_data()
+                    data = {"static_graph": bool(model.static_graph), **{key: facts[key] for key in _DDP_FACTS if key in facts}}
+                    recorder.emit(Event("ddp", *place, type(model.module).__name__, step=recorder.step, data=data))
 
 
 def _signature(values: object) -> str:

@@ -137,6 +137,22 @@ def _copy(call: Call) -> None:
     call.gpu.copied(name, size_in_bytes(source), to_device=to_device, pinned=pinned, blocking=blocking)
 
 
+def _multiply(first: int) -> Callable[[Call], None]:
+    """A matrix product of the arguments `first` and the next, in a dtype or shape for which a GPU has no fast kernel."""
+
+    def check(call: Call) -> None:
+        left, right = call.args[first], call.args[first + 1]
+        if left.dtype == torch.float64:
+            call.gpu.precision("float64")
+        elif left.dtype == torch.float32:
+            if torch.get_float32_matmul_precision() == "highest":
+                call.gpu.precision("float32")
+        elif left.shape[-1] % 8 or right.shape[-1] % 8:
+            call.gpu.precision("unaligned")
+
+    return check
+
+
 def _always(name: str) -> Callable[[Call], None]:
     return lambda call: call.gpu.sync(name)
 
@@ -154,6 +170,8 @@ for _rule, _names in (
     (_masked_fill, ("masked_fill.Tensor", "masked_fill_.Tensor")),
     (_fill, ("fill_.Tensor",)),
     (_copy, ("copy_",)),
+    (_multiply(0), ("mm", "bmm")),
+    (_multiply(1), ("addmm", "baddbmm")),
 ):
     _RULES.update(dict.fromkeys(_operators(*_names), _rule))
 

@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +122,7 @@ class Recorder:
         self.path = Path(path)
         self.step = 0
         self.active = True
+        self._started = time.perf_counter()
         self._file = self.path.open("a", buffering=1, encoding="utf-8", newline="\n")
         self._lock = threading.RLock()  # a signal handler may record while its own thread records
         self._repeats: dict[tuple[object, ...], Event] = {}
@@ -176,7 +178,8 @@ class Recorder:
         with self._lock:
             self.flush()
             self.step += 1
-            self.emit(Event("step", name=name, detail=detail, step=self.step))
+            seconds: dict[str, object] = {"seconds": round(time.perf_counter() - self._started, 6)}
+            self.emit(Event("step", name=name, detail=detail, step=self.step, data=seconds))
 
     def close(self) -> None:
         """Write what is left; later events are dropped."""
