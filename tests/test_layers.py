@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def imported(path: Path) -> set[str]:
     name = name_of(path)
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in _running(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             found |= {
                 alias.name.removeprefix("torchlint.") for alias in node.names if alias.name.startswith("torchlint.")
@@ -45,6 +46,15 @@ def imported(path: Path) -> set[str]:
                 base = base[1:]
             found |= {_module([*base, alias.name]) for alias in node.names}
     return found - {""}
+
+
+def _running(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a file without those for type checkers alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from _running(node)
 
 
 def _module(parts: list[str]) -> str:

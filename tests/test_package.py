@@ -19,7 +19,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of a checkout, without what was built in it."""
     copy = tmp_path_factory.mktemp("checkout")
     for name in ("torchlint", "rules", "fixers"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
     return copy
