@@ -53,7 +53,8 @@ def called(files: Files, path: str) -> list[str]:
 def callers(files: Files, path: str, qualname: str) -> list[str] | None:
     """The places that call a function, as `path:line`."""
     project = project_of(files)
-    sites = project.call_sites(module(project, path).by_qualname[qualname])
+    (function,) = [function for function in module(project, path).functions if function.qualname == qualname]
+    sites = project.call_sites(function)
     return None if sites is None else [f"{site.function.module.path}:{site.call.lineno}" for site in sites]
 
 
@@ -353,6 +354,7 @@ def test_modules_in_modules(body: str, expected: list[str]) -> None:
         ({"a.py": "class A:\n    def get(self): pass\nA().get()"}, "A.get", None),
         ({"a.py": TORCH + "class A(nn.Module):\n    def forward(self): pass\nA()()"}, "A.forward", None),
         ({"a.py": "f()"}, "<module>", None),
+        ({"a.py": "def f(): pass", "b.py": "from a import f\nf("}, "f", []),
         ({"a.py": "def f(): pass\nf()\nif x:\n    f()"}, "f", ["a.py:2", "a.py:4"]),
         ({"a.py": "def get(): pass\nget()\nx.get()"}, "get", ["a.py:2"]),
         ({"a.py": "class A:\n    def update(self): pass\nA().update()\n{}.update()"}, "A.update", ["a.py:3"]),
@@ -510,6 +512,7 @@ def test_classes_that_are_modules_of_torch(files: Files, expected: bool) -> None
         ("def __init__(self):\n        self.register_buffer('y', x)\n    def f(self):\n        self.x", "unknown"),
         ("@property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
         ("def f(self):\n        self.inherited", "number"),
+        ("def f(self):\n        self.nowhere()", "unknown"),
         ("def f(self):\n        self.distant", "str"),
     ],
 )

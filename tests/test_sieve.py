@@ -85,6 +85,7 @@ def test_what_only_looks_like_it(code: str) -> None:
         ("from torch import nn\nx = [nn.DataParallel(m) for m in ms]", 2),
         ("from torch import nn\nf(lambda m: nn.DataParallel(m))", 2),
         ("from torch import nn\r\nnn.DataParallel(model)\r\n", 2),
+        ("from torch import nn\rnn.DataParallel(model)\r", 2),
         ("import torch as 火\n火.nn.DataParallel(model)", 2),
     ],
 )

@@ -91,6 +91,8 @@ def check_one(code: str) -> None:
         "for optimizer in optimizers:\n    scaler.step(optimizer)",
         "for name, opt in self.optimizers.items():\n    opt.step()",
         "for loss in losses:\n    loss.backward()",
+        "for group in groups:\n    group.inner.optimizer.step()",
+        "for pair in pairs:\n    pair[0].optimizer.step()",
         "[optimizer.step() for optimizer in optimizers]",
         # Nobody calls it in a loop.
         "def train_step(batch):\n    loss.backward()\n    optimizer.step()\ntrain_step(1)",
@@ -374,9 +376,10 @@ def test_model_by_its_name_only() -> None:
 
 def test_model_handed_on() -> None:
     check_one(
-        "def next_token(model, tokens):\n    return model(tokens)\ndef train_once(model):\n    model(1)\n    loss.backward()\n"
+        "def next_token(model, tokens):\n    return model(tokens)\n"
         "def generate(model: nn.Module):\n    for i in range(100):\n        token = next_token(model, tokens)  # warm\n"
-        "def other(model: nn.Module):\n    if x:\n        train_once(model)\n"
+        "def fit(model):\n    for batch in loader:\n        loss.backward()  # hot\n"
+        "def search(model: nn.Module):\n    for rate in rates:\n        fit(model)\n        next_token(model, tokens)\n"
     )
 
 

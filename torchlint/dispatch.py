@@ -53,7 +53,6 @@ class Dispatch:
         self._methods: dict[str, list[Asked]] = {}
         self._attributes: dict[str, list[Asked]] = {}
         self._calls: dict[str, list[Asked]] = {}
-        self._members: dict[str, list[Asked]] = {}
         self._uses: dict[str, list[Asked]] = {}
         for rule in self.rules:
             for trigger in rule.on:
@@ -77,8 +76,6 @@ class Dispatch:
         elif trigger.startswith("."):
             table = self._methods if trigger.endswith("()") else self._attributes
             table.setdefault(word, []).append((trigger, rule))
-        elif word == "*":
-            self._members.setdefault(trigger.removesuffix(".*()"), []).append((trigger, rule))
         else:
             table = self._calls if trigger.endswith("()") else self._uses
             table.setdefault(word, []).append((trigger, rule))
@@ -123,7 +120,7 @@ class Dispatch:
             return ()
         calls = self._calls.get(last, ())
         methods = self._methods.get(last, ()) if isinstance(func, ast.Attribute) else ()
-        if not calls and not methods and not self._members:
+        if not calls and not methods:
             return ()
         name = self.project.resolve(function, func)
         if name is None:
@@ -132,7 +129,7 @@ class Dispatch:
         found = [asked for asked in calls if asked[0] == wanted]
         if methods and self._of_object(function, func):
             found += methods
-        return [*found, *self._members.get(name.rpartition(".")[0], ())]
+        return found
 
     def _of_object(self, function: Function, func: ast.expr) -> bool:
         """Whether a method's object was imported by name: `from utils import LOGGER`."""

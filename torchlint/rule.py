@@ -77,7 +77,7 @@ def rule(
 
     `on` lists what the rule wants to be shown, each under the name it has where it is defined (imports, aliases and the
     project's re-exports are followed):
-    - `torch.compile()`: a call of that name; `torch.distributions.*()`: of any member; `float()`: of a builtin;
+    - `torch.compile()`: a call of that name; `float()`: of a builtin;
     - `.item()`: a call of a method of that name, on whatever;
     - `torch.nn.DataParallel`: any use of the name (call, decorator, base class, annotation);
     - `.grad`: a read of or store to an attribute of that name;

@@ -31,17 +31,13 @@ class Sieve:
     def __init__(self, wanted: Iterable[str], imported: ImportWords, renames: Mapping[str, Set[str]]) -> None:
         """`renames` are the other names that imports give to things, with what they stand for."""
         self._imported = imported
-        methods, attributes, calls, uses, homes = set(), set(), set(), set(), set()
+        methods, attributes, calls, uses = set(), set(), set(), set()
         for trigger in wanted:
             word = trigger.removesuffix("()").rpartition(".")[2]
             if trigger.startswith("."):
                 (methods if trigger.endswith("()") else attributes).add(word.encode())
-            elif word == "*":
-                homes.add(trigger.split(".")[-2].encode())
             else:
                 (calls if trigger.endswith("()") else uses).add(word.encode())
-        self._homes = homes
-        """Names of modules any member of which is wanted: where one is imported, it may be used on any line."""
         self._methods = methods
         self._attributes = attributes
         aliases = {alias.encode() for alias, names in renames.items() if not (calls | uses).isdisjoint(n.encode() for n in names)}
@@ -67,13 +63,7 @@ class Sieve:
 
     def hit(self, path: str, data: bytes) -> bool:
         """Whether the file holds any of the words."""
-        return self._at_home(path, data) or next(self.offsets(path, data), None) is not None
-
-    def _at_home(self, path: str, data: bytes) -> bool:
-        # Lines that end in a carriage return alone are not looked at one by one: nobody writes them today.
-        if b"\r" in data and _LONE_RETURN.search(data):
-            return True
-        return not self._homes.isdisjoint(self._imported(path)) or any(b".%s." % home in data for home in self._homes)
+        return _is_old_mac(data) or next(self.offsets(path, data), None) is not None
 
     def places(self, module: Module, *, in_loops: bool = False) -> Iterator[tuple[Function, Collection[int] | None]]:
         """The functions whose lines hold a word, in source order, with those lines; None for all lines.
@@ -82,7 +72,7 @@ class Sieve:
         """
         data = module.source.data
         starts = module.source.lines
-        if self._at_home(module.path, data):
+        if _is_old_mac(data):
             found: dict[Function, set[int] | None] = dict.fromkeys(module.functions)
         else:
             found = {}
@@ -97,6 +87,11 @@ class Sieve:
         for function, lines in found.items():
             if not in_loops or _LOOP.search(data, starts[function.first_line - 1], starts[min(function.last_line, len(starts) - 1)]):
                 yield function, lines
+
+
+def _is_old_mac(data: bytes) -> bool:
+    """Whether lines end in a carriage return alone: they are not looked at one by one, since nobody writes them today."""
+    return b"\r" in data and _LONE_RETURN.search(data) is not None
 
 
 def _after_dot(words: set[bytes], ending: str) -> re.Pattern[bytes] | None:

@@ -290,8 +290,6 @@ class Steps:
             return False
         for target in self.project.targets(function, call):
             once = [c for c in target.flow.calls if not target.flow.loops(c)]
-            if any(self._is_step(target, c) for c in target.flow.calls):
-                return False
             if any(self.project.value(target, c.func).kind == "module" for c in once if isinstance(c.func, ast.Name)):
                 return True
         return False

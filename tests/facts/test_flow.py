@@ -295,8 +295,6 @@ def test_parts_of_a_function(module_of: Modules) -> None:
     assert ["a", "b", "c"] == [parameter.arg for parameter in outer.parameters]
     assert {"decorated", "option"} == outer.decorator_names
     assert {"inner": inner} == outer.nested
-    assert inner.is_generator()
-    assert not outer.is_generator()
     assert [False, True, False] == [outer.is_method, forward.is_method, make.is_method]
     assert getter is module.classes[0].methods["width"]
     assert () == module.body.parameters

@@ -42,6 +42,7 @@ def reached(last_in: Last) -> Callable[[str], str]:
         "if torch.__version__ >= minimum:\n    here",
         "if is_torch_version(operator, '2.4'):\n    here",
         "if is_torch_version('~=', '2.4'):\n    here",
+        "if is_torch_version('>=', 'latest'):\n    here",
         "if is_torch_greater_or_equal(minimum):\n    here",
         "if torch_at_least:\n    here",
         "if hasattr(torch, 'compile'):\n    here",

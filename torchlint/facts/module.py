@@ -146,9 +146,6 @@ class Function:
         """The last line before the body: decorators, defaults and annotations stand above it."""
         return 0 if isinstance(self.node, ast.Module) else self.node.body[0].lineno
 
-    def is_generator(self) -> bool:
-        return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in self.flow.nodes)
-
 
 class Class:
     """A class statement and the functions in it."""
@@ -243,10 +240,6 @@ class Module:
     @cached_property
     def top_classes(self) -> dict[str, Class]:
         return {c.name: c for c in self.classes if c.parent is self.body and "." not in c.qualname}
-
-    @cached_property
-    def by_qualname(self) -> dict[str, Function]:
-        return {f.qualname: f for f in self.functions}
 
     @cached_property
     def _starts(self) -> list[tuple[int, int, Function]]:
