@@ -80,9 +80,10 @@ class GitHub:
             base_url=self.environment.get("GITHUB_API_URL", "https://api.github.com"),
             retry=retry,
             per_page=100,
+            lazy=True,
         )
         try:
-            pull = hub.get_repo(repository, lazy=True).get_pull(number)
+            pull = hub.get_repo(repository).get_pull(number)
             texts = [one.body or "" for one in (*pull.get_review_comments(), *pull.get_reviews())]
             left = review.without(marks(texts))
             if left.remarks:

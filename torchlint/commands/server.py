@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from importlib import metadata
 
 from torchlint.failure import Failure
 
@@ -21,6 +20,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until the editor ends it."""
+    from importlib import metadata
+
     try:
         from torchlint.lsp.server import Server
     except ModuleNotFoundError as error:

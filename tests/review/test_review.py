@@ -1,0 +1,183 @@
+"""What a review says of a change, and where."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchlint.config import Settings
+from torchlint.failure import Failure
+from torchlint.review import Review, comment, for_github, for_gitlab, marks, review, summary
+
+CODES = frozenset(("TL001", "TL101", "TL402"))
+Commit = Callable[..., str]
+
+
+def reviewed(*, unsafe_fixes: bool = False, base: str = "main") -> Review:
+    return review(Settings(codes=CODES, fixable=CODES, unsafe_fixes=unsafe_fixes), base)
+
+
+def places(found: Review) -> list[tuple[str, int, bool, bool]]:
+    """Path, line, whether it is caused, and whether it goes on its line."""
+    inline = found.inline
+    return [(one.path, one.finding.line, one.caused, one in inline) for one in found.remarks]
+
+
+def lines(*numbers: int) -> str:
+    return "".join(f"x{n} = {n}\n" for n in numbers)
+
+
+class TestRemarks:
+    def test_none_without_a_change(self) -> None:
+        assert () == reviewed().remarks
+
+    def test_none_for_other_files(self, committed: Commit) -> None:
+        Path("notes.txt").write_text("x\n")
+        committed()
+        assert () == reviewed().remarks
+
+    def test_none_on_lines_as_they_were(self, committed: Commit) -> None:
+        committed(train=Path("train.py").read_text() + "\n\nprint()\n")
+        assert () == reviewed().remarks
+
+    def test_none_for_what_is_moved_or_renamed(self, committed: Commit) -> None:
+        committed(train=None, main=Path("train.py").read_text())
+        assert () == reviewed().remarks
+
+    def test_none_for_what_main_got_later(self, committed: Commit, changed: str) -> None:
+        subprocess.run(["git", "switch", "-q", "main"], check=True)
+        committed(train=Path("train.py").read_text().replace("x.to", "(x).to"))
+        subprocess.run(["git", "switch", "-q", "feature"], check=True)
+        assert [("ops.py", 5, True, False), ("train.py", 12, False, True)] == places(reviewed())
+
+    def test_none_for_what_is_not_committed(self, changed: str) -> None:
+        Path("ops.py").write_text("(\n")
+        Path("more.py").write_text("(\n")
+        assert ["ops.py", "train.py"] == [one.path for one in reviewed().remarks]
+
+    def test_deleted_binary_and_linked_files(self, committed: Commit) -> None:
+        Path("link.py").symlink_to("train.py")
+        Path("binary.py").write_bytes(b"\xff\0")
+        committed(ops=None)
+        assert [("binary.py", 1, False, False)] == places(reviewed())
+
+    def test_a_submodule(self, committed: Commit, tmp_path: Path) -> None:
+        subprocess.run(["git", "init", "-q", str(tmp_path / "sub")], check=True)
+        subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "x"], check=True, cwd=tmp_path / "sub")
+        command = ["git", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "sub"), "sub.py"]
+        subprocess.run(command, check=True, capture_output=True)
+        committed()
+        assert () == reviewed().remarks
+
+    def test_on_its_lines_and_caused_elsewhere(self, changed: str) -> None:
+        assert [("ops.py", 5, True, False), ("train.py", 12, False, True)] == places(reviewed())
+
+    def test_below_the_working_directory_only(self, committed: Commit, changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("below").mkdir()
+        Path("below/a.py").write_text(Path("train.py").read_text().replace("from ops import metric", "metric = print"))
+        committed()
+        monkeypatch.chdir("below")
+        assert [("below/a.py", 11), ("below/a.py", 12)] == [(one.path, one.finding.line) for one in reviewed().remarks]
+
+    def test_excluded_files_are_left_out(self, committed: Commit) -> None:
+        Path("build").mkdir()
+        Path("build/a.py").write_text("(\n")
+        committed()
+        assert () == reviewed().remarks
+
+
+class TestWords:
+    def test_comment_with_a_suggestion(self, changed: str) -> None:
+        remark = reviewed().remarks[1]
+        expected = (
+            '**TL402** blocking-h2d-copy: `y.to("cuda")` copies a pinned batch and waits for it on every step\n\n'
+            "- `train.py:10`: this loop steps the optimizer\n\n"
+            '```suggestion\n        y = y.to("cuda", non_blocking=True)\n```\n\n'
+            f"<!-- torchlint:{remark.mark} -->"
+        )
+        assert expected == comment(remark)
+
+    def test_a_longer_fence_around_backticks(self, committed: Commit) -> None:
+        text = Path("train.py").read_text()
+        committed(train=text.replace('x.to("cuda")', 'x.to("cuda")  # ```'))
+        assert '````suggestion\n        x = x.to("cuda", non_blocking=True)  # ```\n````' in comment(reviewed().remarks[0])
+
+    def test_summary(self, changed: str) -> None:
+        found = reviewed()
+        expected = (
+            "torchlint: 2 findings, 1 of them on lines that the change affects but does not touch.\n\n"
+            "Besides those on the lines below:\n\n"
+            "- `ops.py:5` **TL101** item-in-hot-loop: `loss.item()` waits for the device on every training step "
+            f"<!-- torchlint:{found.remarks[0].mark} -->"
+        )
+        assert expected == summary(found)
+
+    def test_marks_are_found_again(self, changed: str) -> None:
+        found = reviewed()
+        texts = [summary(found), *map(comment, found.inline)]
+        assert () == found.without(marks(texts)).remarks
+
+    def test_marks_stay_when_lines_move(self, committed: Commit, changed: str) -> None:
+        before = {one.mark for one in reviewed().remarks}
+        committed(train="# a line more\n" + Path("train.py").read_text())
+        assert before == {one.mark for one in reviewed().remarks}
+
+    def test_two_alike_have_marks_of_their_own(self, committed: Commit) -> None:
+        text = Path("train.py").read_text()
+        committed(train=text.replace("        loss =", '        x = x.to("cuda")\n        x = x.to("cuda")\n        loss ='))
+        found = [one.mark for one in reviewed().remarks]
+        assert len(found) == len(set(found))
+
+    def test_many_go_into_the_summary(self, committed: Commit) -> None:
+        body = "".join(f'        y{n} = y.to("cuda")\n' for n in range(40))
+        committed(train=Path("train.py").read_text().replace("        loss =", f"{body}        loss ="))
+        found = reviewed()
+        assert (40, 30, 10) == (len(found.remarks), len(found.inline), summary(found).count("\n- "))
+
+    def test_a_summary_that_is_too_long_is_cut(self, committed: Commit) -> None:
+        body = "".join(f'        y{n}{"_" * 200} = y.to("cuda")\n' for n in range(600))
+        committed(train=Path("train.py").read_text().replace("        loss =", f"{body}        loss ="))
+        text = summary(reviewed())
+        assert len(text) < 65_536
+        assert text.endswith(" more: `torchlint check` lists them.")
+
+
+class TestLines:
+    def test_github(self, changed: str) -> None:
+        found = reviewed()
+        payload: Any = for_github(found)
+        assert (changed, "COMMENT", summary(found)) == (payload["commit_id"], payload["event"], payload["body"])
+        assert [{"path": "train.py", "body": comment(found.remarks[1]), "side": "RIGHT", "line": 12}] == payload["comments"]
+
+    def test_several_lines(self, committed: Commit) -> None:
+        committed(train=Path("train.py").read_text().replace('x.to("cuda")', 'x.to(\n            "cuda",\n        )'))
+        payload: Any = for_github(reviewed())
+        (one,) = payload["comments"]
+        assert (11, 13, "RIGHT", "RIGHT") == (one["start_line"], one["line"], one["side"], one["start_side"])
+        (note,) = for_gitlab(reviewed())
+        assert "```suggestion:-2+0\n" in str(note["note"])
+
+    def test_gitlab_names_unchanged_lines_by_both_numbers(self, committed: Commit) -> None:
+        text = Path("train.py").read_text()
+        committed(train=text.replace("pin_memory=True", "pin_memory=False"))
+        subprocess.run(["git", "switch", "-q", "-C", "other", "HEAD"], check=True)
+        committed(train="import os\n" + text)
+        (note,) = for_gitlab(reviewed(base="feature"))
+        position: Any = note["position"]
+        assert (12, 11) == (position["new_line"], position["old_line"])
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("base", ["nowhere", "--all", ""])
+    def test_unknown_base(self, base: str) -> None:
+        with pytest.raises(Failure, match=rf"git knows no commit `{base}`$"):
+            reviewed(base=base)
+
+    def test_outside_of_a_repository(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(Failure, match=r"is not in a git repository$"):
+            reviewed()
