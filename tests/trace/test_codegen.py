@@ -425,6 +425,37 @@ def test_whatif_compiles_the_model_after_the_first_step(models: ModuleType) -> N
     assert [(event.step, event.data["backward"]) for event in sink.of("graph") if event.data] == [(1, False), (1, True)]
 
 
+def test_whatif_compiles_a_layer_of_torch_itself() -> None:
+    sink = Sink()
+    layer = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+    optimizer = torch.optim.SGD(layer.parameters())
+    with compile_recording(sink, whatif=True, virtual=False):
+        for sink.step in range(3):
+            layer(torch.ones(4, 8)).sum().backward()
+            optimizer.step()
+
+    assert [1, 2] == [event.step for event in sink.of("graph") if event.name == "0/0"]
+
+
+def test_whatif_with_compiled_code_in_a_hook_of_the_users() -> None:
+    sink = Sink()
+    layer = torch.nn.Sequential(torch.nn.Linear(8, 8))
+    scaled = torch.compile(lambda x: x * 2)
+
+    def hook(module: object, inputs: object, outputs: Any) -> Any:
+        return scaled(outputs)
+
+    handle = torch.nn.modules.module.register_module_forward_hook(hook, always_call=True)
+    try:
+        with compile_recording(sink, whatif=True, virtual=False):
+            for sink.step in range(3):
+                layer(torch.ones(4, 8)).sum().backward()
+    finally:
+        handle.remove()
+
+    assert 0 in {event.step for event in sink.of("graph")}  # and torch's loop over its hooks went on
+
+
 def test_whatif_leaves_a_compiled_model_alone(models: ModuleType) -> None:
     model, sink = models.MLP(), Sink()
     with compile_recording(sink, whatif=True, virtual=False):

@@ -164,6 +164,17 @@ def test_gradient_accumulation_is_one_step(eager: Run) -> None:
     assert eager(MODEL + source).steps == 3
 
 
+def test_a_compiled_step_is_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = MODEL + "update = torch.compile(lambda: optimizer.step())\nfor i in range(9):\n" + (
+        "  model(torch.ones(2, 4)).sum().backward(); update(); torch.compile(torch.relu)(torch.ones(1))\n"
+    )
+    (tmp_path / "train.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    (child,) = trace(Job("train.py", (), "eager", "", steps=4, device="cpu"), ("compile",)).children
+
+    assert ended(child) == ("stopped", "after 4 steps", 0)
+
+
 def test_without_an_optimizer_a_backward_pass_is_a_step(eager: Run) -> None:
     child = eager("import torch\nw = torch.ones(2, requires_grad=True)\nfor i in range(3): w.sum().backward()\n")
 

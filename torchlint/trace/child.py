@@ -65,9 +65,9 @@ def _observe(
         budget.check()
 
     # First, for the step to be counted before another hook of the observation does something after it.
-    observation.enter_context(count_steps(after_step))
+    in_compiled_code = observation.enter_context(count_steps(after_step))
     try:
-        _enter(observation, job, recorder, version)
+        _enter(observation, job, recorder, version, in_compiled_code)
     except ValueError as error:
         return _NOT_RUN, "no entry", str(error)
     except Exception as error:  # noqa: BLE001 - an unknown torch: the other pass may still work
@@ -89,7 +89,13 @@ def _observe(
     return 0, "finished", ""
 
 
-def _enter(observation: contextlib.ExitStack, job: Job, recorder: Recorder, version: str) -> None:
+def _enter(
+    observation: contextlib.ExitStack,
+    job: Job,
+    recorder: Recorder,
+    version: str,
+    in_compiled_code: Callable[[], contextlib.AbstractContextManager[None]],
+) -> None:
     """Put the device, the compiler and the rest under observation. ValueError for a job that can't be done."""
     import torch
 
@@ -118,7 +124,14 @@ def _enter(observation: contextlib.ExitStack, job: Job, recorder: Recorder, vers
 
         keep = Path(job.keep) if job.keep else None
         observation.enter_context(
-            compile_recording(recorder, target=job.target, keep=keep, whatif=job.whatif, virtual=virtual)
+            compile_recording(
+                recorder,
+                target=job.target,
+                keep=keep,
+                whatif=job.whatif,
+                virtual=virtual,
+                in_compiled_code=in_compiled_code,
+            )
         )
         observation.enter_context(observe.cudagraph_skips(recorder))
     if job.run == "eager":

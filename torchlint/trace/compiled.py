@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.nn.modules import module as modules
@@ -42,13 +43,20 @@ Call = Callable[..., Any]
 
 @contextmanager
 def compile_recording(
-    recorder: EventSink, *, target: str = "sm_90", keep: Path | None = None, whatif: bool = False, virtual: bool = True
+    recorder: EventSink,
+    *,
+    target: str = "sm_90",
+    keep: Path | None = None,
+    whatif: bool = False,
+    virtual: bool = True,
+    in_compiled_code: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Iterator[None]:
     """Record graph breaks, recompiles, graphs and kernels of all compiled regions that run inside the block.
 
     `target` is the GPU that code is generated for (`sm_80`, `sm_90`, ...; ValueError for an unknown one); the code is
     kept in the folder `keep`. With `whatif`, each root module is compiled after the first step, as if the program had
-    asked for it. With `virtual`, the tensors are those of the virtual GPU, and Dynamo is told the same.
+    asked for it. With `virtual`, the tensors are those of the virtual GPU, and Dynamo is told the same. Each outermost
+    call of compiled code is made inside `in_compiled_code()`.
     """
     generator = TritonGenerator(target)
     if keep is not None:
@@ -66,7 +74,7 @@ def compile_recording(
         what_if = _WhatIf(recorder) if whatif else None
         if what_if is not None:
             stack.callback(what_if.stop)
-        regions = _Regions(recorder, log, generator, device, keep, what_if)
+        regions = _Regions(recorder, log, generator, device, keep, what_if, in_compiled_code)
         stack.callback(regions.flush)
         stack.enter_context(private.compiled_calls(regions.around))
         stack.enter_context(private.compile_backends(regions.inductor, regions.other_backend))
@@ -174,6 +182,7 @@ class _Regions:
         device: _PlainDevice,
         keep: Path | None,
         what_if: _WhatIf | None,
+        in_compiled_code: Callable[[], AbstractContextManager[object]],
     ) -> None:
         self._recorder = recorder
         self._log = log
@@ -181,6 +190,7 @@ class _Regions:
         self._device = device
         self._keep = keep
         self._what_if = what_if
+        self._in_compiled_code = in_compiled_code
         self._running = False
         self._graphs: list[_Graph] = []
         self._names: dict[str, int] = {}
@@ -191,17 +201,21 @@ class _Regions:
         def call(*args: Any, **kwargs: Any) -> Any:
             if self._running:  # called from another one
                 return compiled(*args, **kwargs)
-            self._running = True
-            try:
-                with self._device.plain(), self._what_if.suspended() if self._what_if else nullcontext():
-                    outputs = compiled(*args, **kwargs)
-            finally:
-                self._running = False
-                self._log.flush()
-            self._device.carry((args, kwargs), outputs)
+            with self._in_compiled_code():
+                outputs = self._run(compiled, args, kwargs)
+                self._device.carry((args, kwargs), outputs)
             return outputs
 
         return call
+
+    def _run(self, compiled: Call, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        self._running = True
+        try:
+            with self._device.plain(), self._what_if.suspended() if self._what_if else nullcontext():
+                return compiled(*args, **kwargs)
+        finally:
+            self._running = False
+            self._log.flush()
 
     # backends
 
@@ -361,12 +375,14 @@ class _WhatIf:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """No hooks inside the block: Dynamo would trace them."""
-        self._unwatch()
-        try:
+        """No hooks of ours inside the block: Dynamo would trace them. Torch may be iterating over the hooks just now."""
+        own = {hook.id for hook in self._hooks}
+        with ExitStack() as stack:
+            for name in ("_global_forward_pre_hooks", "_global_forward_hooks"):
+                hooks = getattr(modules, name)
+                others = type(hooks)((key, hook) for key, hook in hooks.items() if key not in own)
+                stack.enter_context(mock.patch.object(modules, name, others))
             yield
-        finally:
-            self._watch()
 
     def _entered(self, module: torch.nn.Module, inputs: object) -> None:
         if not self._running and self._recorder.step > 0:  # a program without an optimizer
@@ -382,7 +398,7 @@ class _WhatIf:
         if not self._done:
             self.stop()
             for root in self._roots:
-                root.compile()
+                private.compile_in_place(root)
 
     def stop(self) -> None:
         self._done = True

@@ -352,6 +352,18 @@ def dynamo_tensors_on_cuda(in_use: Callable[[], bool]) -> Iterator[None]:
 # --- Inductor for a GPU that isn't there (torch 2.8 and later) ---------------------------------------------------
 
 
+def compile_in_place(module: torch.nn.Module) -> None:
+    """As `module.compile()`, which compiles nothing where the module's class is torch's own (Sequential, Linear)."""
+    from torch._dynamo import trace_rules
+    from torch._dynamo.external_utils import wrap_inline
+
+    if not trace_rules.check(module.forward):
+        module.compile()
+        return
+    # Dynamo skips the frames of torch.nn; torch.compile(module) wraps them in one that it doesn't skip.
+    module._compiled_call_impl = torch.compile(wrap_inline(module._call_impl))
+
+
 def import_inductor() -> None:
     """Import what generates Triton code, with the stub in view where there is no triton."""
     with triton_stub.visible():

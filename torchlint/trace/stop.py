@@ -72,41 +72,71 @@ class Budget:
         self._set_timer(0.0)
 
 
+class _Steps:
+    """The steps that each optimizer has taken."""
+
+    def __init__(self, after_step: Callable[[], None]) -> None:
+        self._after_step = after_step
+        self._counts: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
+        self._most = 0
+
+    def made(self, optimizer: Optimizer) -> None:
+        self._counts.setdefault(optimizer, 0)
+
+    @property
+    def any(self) -> bool:
+        """Whether the program has made an optimizer at all, also one that is gone."""
+        return self._most > 0 or bool(self._counts)
+
+    def taken(self, optimizer: Optimizer) -> None:
+        self._counts[optimizer] = count = self._counts.get(optimizer, 0) + 1
+        if count > self._most:
+            self._most = count
+            self._after_step()
+
+    @contextlib.contextmanager
+    def in_compiled_code(self) -> Iterator[None]:
+        """Compiled code runs inside. No hook tells of a compiled step: it shows in the versions of the parameters."""
+        before = {optimizer: (count, _version(optimizer)) for optimizer, count in self._counts.items()}
+        yield
+        for optimizer, (count, version) in before.items():
+            if self._counts[optimizer] == count and _version(optimizer) != version:
+                self.taken(optimizer)
+
+
+def _version(optimizer: Optimizer) -> int:
+    """Grows with each change in place of the optimizer's parameters."""
+    return sum(parameter._version for group in optimizer.param_groups for parameter in group["params"])
+
+
 @contextlib.contextmanager
-def count_steps(after_step: Callable[[], None]) -> Iterator[None]:
+def count_steps(after_step: Callable[[], None]) -> Iterator[Callable[[], contextlib.AbstractContextManager[None]]]:
     """Call `after_step` whenever the program has finished a step.
 
     A step is a step of the optimizer that has taken most of them: with two optimizers (a GAN) a step is one round of
-    both. In a program that makes no optimizer, each backward pass is a step.
+    both. In a program that makes no optimizer, each backward pass is a step. What is given back is a context for
+    running compiled code, which may take steps that no hook tells of.
     """
-    counts: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
-    most = 0
+    steps = _Steps(after_step)
     real_init = Optimizer.__init__
     real_backward = torch.autograd.backward
-    made = False
 
     def init(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-        nonlocal made
-        made = True
         real_init(self, *args, **kwargs)
+        steps.made(self)
 
     def backward(*args: Any, **kwargs: Any) -> None:
         real_backward(*args, **kwargs)
-        if not made:
+        if not steps.any:
             after_step()
 
     def step_taken(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-        nonlocal most
-        if torch.compiler.is_compiling():  # a compiled step: tracing the count would be a graph break of our own
-            return
-        counts[optimizer] = count = counts.get(optimizer, 0) + 1
-        if count > most:
-            most = count
-            after_step()
+        if not torch.compiler.is_compiling():  # tracing the count would be a graph break of our own
+            steps.taken(optimizer)
 
     hook = register_optimizer_step_post_hook(step_taken)
     with mock.patch.object(Optimizer, "__init__", init), mock.patch.object(torch.autograd, "backward", backward):
         try:
-            yield
+            yield steps.in_compiled_code
         finally:
             hook.remove()
