@@ -232,6 +232,9 @@ def test_tensors_that_torch_makes(value_of: ValueOf, code: str, expected: str) -
         ("t.sum().detach()", "tensor @cpu scalar"),
         ("abs(t)", "tensor @cpu"),
         ("sum([t, t])", "tensor @cpu"),
+        ("sum([t, t], 0)", "tensor @cpu"),
+        ("sum([])", "unknown"),
+        ("max(3, 4)", "number"),
         ("sum(x for x in [t])", "tensor @cpu"),
         ("max(t.sum(), 1)", "tensor @cpu scalar or number"),
         ("max(t)", "tensor @cpu"),
@@ -319,6 +322,12 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("x.y = torch.zeros(3)\nx = other\nx.y", "unknown"),
         ("f().y = 1\nf().y", "unknown"),
         ("for i in range(3):\n    pass\ni", "number"),
+        ("from tqdm import trange\nfor i in trange(3):\n    pass\ni", "number"),
+        ("for layer in nn.Sequential(*layers):\n    layer", "module?"),
+        ("for c in 'abc':\n    c", "str"),
+        ("for a in np.zeros(3):\n    a", "ndarray"),
+        ("a, *b = torch.split(x, 2)\nb", "list[tensor]"),
+        ("[*a, b] = torch.zeros(3)\na", "list[tensor @cpu]"),
         ("for i, x in enumerate([torch.zeros(3)]):\n    pass\nx", "tensor @cpu"),
         ("for x in torch.zeros(3):\n    x", "tensor @cpu"),
         ("for a, b in zip([1], [torch.zeros(3)]):\n    b", "tensor @cpu"),
@@ -334,6 +343,12 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("try:\n    x = 1\nexcept E:\n    raise\nx", "number = 1"),
         ("try:\n    x = 1\nfinally:\n    y = 2\ny", "number = 2"),
         ("match a:\n    case 1 if b:\n        x = 1\n    case _:\n        x = 'a'\nx", "unknown"),
+        ("match a:\n    case 1 if (y := torch.zeros(3)).sum():\n        y", "tensor @cpu"),
+        ("match a:\n    case 1:\n        x = 1\n    case 2 if (y := torch.zeros(3)).sum():\n        y", "tensor @cpu"),
+        ("d = {'a': 1}\nd.copy()['a']", "number = 1"),
+        ("d = {'a': 1}\nd.a", "unknown"),
+        ("d = {'a': 1}\nd.update(other)", "none"),
+        ("l = []\nl.pop()", "unknown"),
         ("with torch.no_grad() as x:\n    pass\nx", "context"),
         ("class A:\n    x = 1\nA", "class"),
         ("@d\nclass A(B, m=1):\n    def f(self): pass\n    x = 1\n    x", "number = 1"),
@@ -390,12 +405,13 @@ def test_statements(value_of: ValueOf, code: str, expected: str) -> None:
         ("x: tuple[torch.Tensor, ...]", "list[tensor]"),
         ("x: dict[str, torch.Tensor]", "dict[tensor]"),
         ("x: Model", "instance example.Model"),
+        ("x: accelerate.Accelerator", "accelerator accelerate.Accelerator"),
         ("*x", "unknown"),
         ("**x", "dict"),
     ],
 )
 def test_parameters(value_of: ValueOf, parameter: str, expected: str) -> None:
-    assert expected == value_of(f"class Model: pass\ndef f({parameter}):\n    x")
+    assert expected == value_of(f"import accelerate\nclass Model: pass\ndef f({parameter}):\n    x")
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ class _Evaluator:
         self.mask = mask
         self.index = slices.index
         self.active = slices.active(mask)
+        self.leaving = slices.leaving
         self.result = Evaluation()
         self.values = self.result.values
         self.env: Env = {}
@@ -129,9 +130,11 @@ class _Evaluator:
     # Statements
 
     def block(self, body: Iterable[ast.stmt]) -> None:
+        index, active, leaving = self.index, self.active, self.leaving
         for statement in body:
-            if self.index[statement] not in self.active:
-                self.dead = self.dead or _leaves(statement)
+            number = index[statement]
+            if number not in active:
+                self.dead = self.dead or number in leaving
                 continue
             method = getattr(self, f"do_{statement.__class__.__name__}", None)
             if method is not None:
@@ -181,7 +184,7 @@ class _Evaluator:
         if self.wanted(node):
             self.expr(node.test)
         if not any(self.index[s] in self.active for s in (*node.body, *node.orelse)) and not _narrows(node.test):
-            self.dead = _leaves(node)
+            self.dead = self.index[node] in self.leaving
             return
         before = dict(self.env)
         self.narrow(node.test, True)
@@ -396,8 +399,6 @@ class _Evaluator:
             for item in value.items[1:]:
                 each = join(each, item)
             return each
-        if kind == "tuple" and value.elem is not None:
-            return value.elem
         if kind == "ndarray":
             return NDARRAY
         if kind == "dict":
@@ -663,19 +664,13 @@ class _Evaluator:
                 return Value("tensor", 2, parameter=True, device=base.device)
             if attr in ("module", "_orig_mod"):
                 return base
-            if attr in ("training",):
-                return BOOL
-            if attr == "config":
-                return UNKNOWN
-            return UNKNOWN
+            return BOOL if attr == "training" else UNKNOWN
         if kind == "optimizer" and attr == "param_groups":
             return sequence(Value("dict", 2, keys={"params": calls.PARAMETERS, "lr": NUMBER}))
         if kind == "distribution":
             return tensor(base.device) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
         if kind == "ndarray":
             return SIZE if attr == "shape" else NDARRAY if attr == "T" else UNKNOWN
-        if kind == "dict" and base.keys and attr in base.keys:
-            return base.keys[attr]
         if kind == "tuple" and base.items and attr in ("values", "indices"):  # torch.return_types.max
             return base.items[attr == "indices"]
         if attr in ("loss", "logits") and (kind in ("unknown", "instance") or base.grad):
@@ -688,9 +683,6 @@ class _Evaluator:
     def subscript(self, node: ast.Subscript) -> Value:
         base = self.expr(node.value)
         index = self.expr(node.slice)
-        key = key_of(node)
-        if key is not None and key in self.env:
-            return self.env[key]
         kind = base.kind
         if kind == "tensor":
             return replace(base, scalar=False, const=None, origin=None)
@@ -1013,14 +1005,12 @@ class _Evaluator:
         return UNKNOWN
 
     def reduced(self, name: str, args: Arguments) -> Value:
-        if len(args.positional) == 1:
-            elem = self.element(args.positional[0], None)
+        if len(args.positional) == 1 or name == "sum":
+            elem = self.element(args.first, None)
             return replace(elem, const=None, batch=False) if elem else UNKNOWN
         value = args.first
         for other in args.positional[1:]:
             value = join(value, other)
-        if name == "sum" and value.kind == "tensor":
-            return value
         return replace(value, const=None) if value else UNKNOWN
 
     def instance(self, klass: Class, node: ast.Call | None) -> Value:
@@ -1129,8 +1119,6 @@ class _Evaluator:
             return replace(value, managed=True, elem=elem, device="accelerator")
         if value.kind == "module":
             return replace(value, device="accelerator")
-        if not value:
-            return value
         return value
 
     def container(self, base: Value, function: ast.Attribute, args: Arguments) -> Value:
@@ -1207,20 +1195,6 @@ def _narrows(test: ast.expr) -> bool:
     return not isinstance(test, ast.Name | ast.Attribute | ast.Compare | ast.Constant)
 
 
-def _leaves(statement: ast.stmt) -> bool:
-    """Whether a statement that is not read ends its block, as reading it would find."""
-    if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
-        return True
-    if isinstance(statement, ast.If):
-        return any(map(_leaves, statement.body)) and any(map(_leaves, statement.orelse))
-    if isinstance(statement, ast.With | ast.AsyncWith):
-        return any(map(_leaves, statement.body))
-    if isinstance(statement, ast.Try):
-        tried = any(map(_leaves, [*statement.body, *statement.orelse]))
-        return any(map(_leaves, statement.finalbody)) or (tried and all(any(map(_leaves, h.body)) for h in statement.handlers))
-    return False
-
-
 def _with_grad(value: Value, device: str) -> Value:
     items = value.items and tuple(replace(i, grad=True, device=device or i.device) if i.kind == "tensor" else i for i in value.items)
     return replace(value, items=items)
@@ -1241,8 +1215,6 @@ def _tensor_attribute(base: Value, attr: str) -> Value:
     if attr in ("data", "grad"):
         return replace(base, grad=False, const=None)
     if attr in table.TENSOR_ATTRIBUTES:
-        return base
-    if attr in ("values", "indices"):  # torch.return_types.max
         return base
     if base.sure < 2 and attr in ("loss", "logits", "sample", "last_hidden_state", "hidden_states"):
         # What looked like a tensor is a model's output object.

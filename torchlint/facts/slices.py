@@ -29,8 +29,13 @@ class Slices:
         self._parents: list[int] = []
         self._closures: dict[int, int] = {}
         self._owner = function.parameters[0].arg if function.is_method and function.parameters else ""
+        self.leaving: set[int] = set()
+        """The statements that end their block: `return`, `raise`, and an `if` both sides of which do."""
         self._read()
         self.all = (1 << len(self.uses)) - 1
+        for statement, number in reversed(self.index.items()):
+            if self._leaves(statement):
+                self.leaving.add(number)
 
     def _read(self) -> None:
         flow = self.function.flow
@@ -41,6 +46,11 @@ class Slices:
                 current = self._statement(node)
             elif current < 0:
                 continue  # a default of the function itself
+            elif isinstance(node, ast.match_case | ast.ExceptHandler):
+                # Its pattern and guard, or the name it binds, belong to the statement around it.
+                parent = flow.parents[node]
+                assert isinstance(parent, ast.stmt)
+                current = self.index[parent]
             elif isinstance(node, ast.Name):
                 if node not in own_attributes:
                     self._name(node.id, node.ctx, current)
@@ -105,6 +115,22 @@ class Slices:
             self._touches(func.value, statement)
         elif last in _TESTS and node.args:
             self._touches(node.args[0], statement)
+
+    def _leaves(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
+            return True
+        if isinstance(statement, ast.If):
+            return self._any_leaves(statement.body) and self._any_leaves(statement.orelse)
+        if isinstance(statement, ast.With | ast.AsyncWith):
+            return self._any_leaves(statement.body)
+        if isinstance(statement, ast.Try):
+            tried = self._any_leaves([*statement.body, *statement.orelse])
+            handled = all(self._any_leaves(handler.body) for handler in statement.handlers)
+            return self._any_leaves(statement.finalbody) or (tried and handled)
+        return False
+
+    def _any_leaves(self, body: list[ast.stmt]) -> bool:
+        return any(self.index[statement] in self.leaving for statement in body)
 
     def closure(self, seed: int) -> int:
         """The statements that decide what the statements of `seed` bind and read."""
