@@ -107,8 +107,11 @@ def test_places_where_grad_may_be_on(code: str) -> None:
         "torch.autograd.set_grad_enabled(False)\nhere",
         "class A(LightningModule):\n    def validation_step(self, batch, i):\n        here",
         # A decorator of the project that does it, as yolov5 has one.
-        "def smart_inference_mode(torch_1_9=True):\n    def decorate(fn):\n        return (torch.inference_mode if torch_1_9 else torch.no_grad)()(fn)\n"
-        "    return decorate\n@smart_inference_mode()\ndef f():\n    here",
+        (
+            "def smart_inference_mode(torch_1_9=True):\n    def decorate(fn):\n"
+            "        return (torch.inference_mode if torch_1_9 else torch.no_grad)()(fn)\n"
+            "    return decorate\n@smart_inference_mode()\ndef f():\n    here"
+        ),
         # Every caller turns it off.
         "def f():\n    here\nwith torch.no_grad():\n    f()",
         "def f():\n    here\ndef g():\n    f()\nwith torch.no_grad():\n    g()",

@@ -83,8 +83,10 @@ def check_one(code: str) -> None:
         "for x in y:\n    step()",
         "for x in y:\n    browser.backward_all()",
         # An implementation of backward, not autograd's.
-        "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x\n"
-        "    @staticmethod\n    def backward(ctx, g):\n        for x in g:\n            ctx.backward(x)\n        return g",
+        (
+            "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x\n"
+            "    @staticmethod\n    def backward(ctx, g):\n        for x in g:\n            ctx.backward(x)\n        return g"
+        ),
         "import other\nfor x in y:\n    other.backward(x)",
         # A loop over optimizers is none over steps.
         "for optimizer in optimizers:\n    optimizer.step()",

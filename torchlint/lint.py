@@ -23,6 +23,7 @@ from .site import Analysis, FileSite, Site
 from .source import Source, SourceError
 from .suppress import JUDGE, Suppressions
 
+
 @dataclass(frozen=True, slots=True)
 class FileError:
     """A file that could not be linted, or a rule that failed on it; the rest of the run went on."""

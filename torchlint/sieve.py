@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from .facts.module import Function, Module
 
@@ -28,7 +29,7 @@ class Sieve:
     so the methods of the same name that everything has (`x.max()` for `torch.max()`) cost nothing.
     """
 
-    def __init__(self, wanted: Iterable[str], imported: ImportWords, renames: Mapping[str, Set[str]]) -> None:
+    def __init__(self, wanted: Iterable[str], imported: ImportWords, renames: Mapping[str, AbstractSet[str]]) -> None:
         """`renames` are the other names that imports give to things, with what they stand for."""
         self._imported = imported
         methods, attributes, calls, uses = set(), set(), set(), set()
