@@ -21,8 +21,9 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `torch.autograd.Variable(x)`, `torch.Tensor(data)` and `torch.FloatTensor(data)` with their like on lists and
-    arrays, `torch.set_default_tensor_type`, and reads of `.data` in the step loop that write in place or compute with it.
+    Finds `torch.autograd.Variable(x)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
+    other lists too where that happens on each step or for the device, `torch.set_default_tensor_type`, and writes in place
+    through `.data` in the step loop.
 
     ## Why is this slow?
 
@@ -80,13 +81,16 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
 
 def _is_data(site: Site) -> bool:
-    """Whether the constructor gets data, not sizes."""
+    """Whether the constructor gets data, not sizes: a literal, or on each step or for the device anything known to be data."""
     if len(site.call.args) != 1 or site.call.keywords or site.spread:
         return False
-    value = site.value(site.call.args[0])
-    if isinstance(site.call.args[0], ast.List | ast.ListComp):
+    given = site.call.args[0]
+    if isinstance(given, ast.List):
         return True
-    return value.kind == "ndarray" or (value.kind == "list" and value.sure >= 2)
+    if not (site.name.startswith("torch.cuda.") or site.hot or site.warm or site.in_forward):
+        return False
+    value = site.value(given)
+    return isinstance(given, ast.ListComp) or value.kind == "ndarray" or (value.kind == "list" and value.sure >= 2)
 
 
 def _data(site: Site) -> Iterator[Finding]:

@@ -134,7 +134,8 @@ def _only_multiplied(site: Site) -> bool:
         if isinstance(parent, ast.Call) and node in parent.args:
             if _multiplies(site, parent):
                 return True
-            if "drop" not in (chain(parent.func) or [""])[-1].lower():
+            last = (chain(parent.func) or [""])[-1].lower()
+            if "drop" not in last and last != "rearrange":
                 return False
             node = parent
         elif isinstance(parent, ast.Attribute) and parent.attr in ("to", "type_as", "half", "float", "permute", "transpose", *_METHODS):

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
-_FEW = 8
-
 
 @rule(
     "TL707",
@@ -111,9 +109,16 @@ def _computes(site: Site, loop: ast.For, tensor: ast.expr) -> bool:
         for node in ast.walk(statement):
             if isinstance(node, ast.Break | ast.Return | ast.If | ast.While | ast.For):
                 return False
-            if isinstance(node, ast.BinOp) and any(_is_row(loop, tensor, side, by_index) for side in (node.left, node.right)):
-                found = True
+            sides = [node.left, node.right] if isinstance(node, ast.BinOp) else _written(node)
+            found = found or any(_is_row(loop, tensor, side, by_index) for side in sides)
     return found
+
+
+def _written(node: ast.AST) -> list[ast.expr]:
+    """The row of `x[i].add_(...)`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+        return [node.func.value]
+    return []
 
 
 def _is_row(loop: ast.For, tensor: ast.expr, node: ast.expr, by_index: bool) -> bool:
