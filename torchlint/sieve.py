@@ -14,7 +14,8 @@ from .facts.module import Function, Module
 
 _IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_" + bytes(range(128, 256))
 _BLANK = b" \t\r\n\\"
-_SPACE = r"(?:[ \t\f\\\r\n]|#[^\r\n]*)*"
+# A comment reaches to the end of its line: one that could end at any of its `#` would take exponential time.
+_SPACE = r"(?:[ \t\f\\\r\n]|#[^\r\n]*(?![^\r\n]))*"
 _LOOP = re.compile(rb"(?:^|(?<=\r))[ \t\f]*(?:async[ \t]+)?(?:for|while)\b", re.MULTILINE)
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 
