@@ -233,16 +233,24 @@ def size_of_direct(node: ast.expr | None) -> tuple[ast.expr, int | None] | None:
 
 
 def _unpacked(function: Function, name: str) -> tuple[ast.expr, int | None] | None:
-    """`B, T = x.shape`."""
+    """`B, T = x.shape`, `B, T, V = *x.shape, v.shape[-1]`."""
     stores = function.flow.stores.get(name, ())
     parent = function.flow.parents.get(stores[0]) if len(stores) == 1 else None
     owner = function.flow.parents.get(parent) if isinstance(parent, ast.Tuple) else None
-    if not (isinstance(parent, ast.Tuple) and isinstance(owner, ast.Assign)):
+    if not (isinstance(parent, ast.Tuple) and isinstance(owner, ast.Assign)) or any(isinstance(e, ast.Starred) for e in parent.elts):
         return None
-    value = owner.value
-    if isinstance(value, ast.Attribute) and value.attr == "shape" and not any(isinstance(e, ast.Starred) for e in parent.elts):
-        return value.value, parent.elts.index(stores[0])
-    return None
+    value, at = owner.value, parent.elts.index(stores[0])
+    if not isinstance(value, ast.Tuple):
+        return _shape(value, at)
+    first = value.elts[0]
+    spread = len(parent.elts) - len(value.elts) + 1
+    if isinstance(first, ast.Starred):
+        return _shape(first.value, at) if at < spread else size_of_direct(value.elts[at - spread + 1])
+    return size_of_direct(value.elts[at]) if len(value.elts) == len(parent.elts) else None
+
+
+def _shape(node: ast.expr, dimension: int) -> tuple[ast.expr, int] | None:
+    return (node.value, dimension) if isinstance(node, ast.Attribute) and node.attr == "shape" else None
 
 
 def power_of_two(value: object) -> bool:
@@ -289,3 +297,99 @@ def _integer(node: ast.expr) -> int | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         return -node.operand.value if isinstance(node.operand.value, int) else None
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
+
+
+def mask_of(name: str, call: ast.Call) -> ast.expr | None:
+    """The mask of a `tl.load` or `tl.store`."""
+    return _argument(call, "mask", 1 if name == "load" else 2)
+
+
+def other_of(call: ast.Call) -> ast.expr | None:
+    """What a `tl.load` gives where its mask is false."""
+    return _argument(call, "other", 2)
+
+
+def tail_offsets(kernel: Kernel, name: str, call: ast.Call) -> str | None:
+    """The block size of an unmasked access at `program_id * BLOCK + arange(0, BLOCK)`; None for other accesses."""
+    given = {k.arg for k in call.keywords}
+    if not call.args or mask_of(name, call) is not None or "boundary_check" in given or None in given:
+        return None
+    nodes = kernel.made_of(call.args[0])
+    called = kernel.uses(call.args[0])
+    if not {"arange", "program_id"} <= called or called & BLOCK_POINTERS or any(isinstance(n, ast.Mod) for n in nodes):
+        return None
+    sizes = {
+        extent.id
+        for node in nodes
+        if isinstance(node, ast.Call) and language(kernel.function, node.func) == "arange"
+        for extent in extents("arange", node)[-1:]
+        if isinstance(extent, ast.Name)
+    }
+    for node in nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for number, size in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(size, ast.Name) and size.id in sizes and "program_id" in kernel.uses(number):
+                    return size.id
+    return None
+
+
+def mask_of_same_offsets(kernel: Kernel, call: ast.Call) -> ast.expr | None:
+    """The mask of another access of the kernel at the same offsets."""
+    wanted = _blocks(kernel, call.args[0])
+    for name, other in kernel.calls("load", "store"):
+        mask = mask_of(name, other)
+        if other is not call and mask is not None and other.args and wanted and _blocks(kernel, other.args[0]) == wanted:
+            return mask
+    return None
+
+
+def _blocks(kernel: Kernel, pointer: ast.expr) -> frozenset[str]:
+    """The names that a pointer is made with and that hold blocks of indices."""
+    return frozenset(
+        node.id
+        for node in ast.walk(pointer)
+        if isinstance(node, ast.Name) and any("arange" in kernel.uses(value) for value in assigned(kernel.function, node.id))
+    )
+
+
+def _argument(call: ast.Call, keyword: str, position: int) -> ast.expr | None:
+    given = next((k.value for k in call.keywords if k.arg == keyword), None)
+    if given is None and position < len(call.args):
+        given = call.args[position]
+    return None if isinstance(given, ast.Constant) and given.value is None else given
+
+
+def accumulates(kernel: Kernel) -> tuple[str, str] | None:
+    """The pointer parameter that a kernel adds to, and the `tl` function it does it with; None where it only overwrites."""
+    for name, call in kernel.calls(*_ATOMICS, "store"):
+        if not call.args:
+            continue
+        if name == "store" and not (len(call.args) > 1 and _loads(kernel, call.args[1], call.args[0])):
+            continue
+        pointer = _pointer(kernel, call.args[0])
+        if pointer is not None:
+            return pointer, name
+    return None
+
+
+_ATOMICS = ("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor")
+
+
+def _loads(kernel: Kernel, value: ast.expr, pointer: ast.expr) -> bool:
+    """Whether a value is made of what is read through the same pointer."""
+    return any(
+        isinstance(node, ast.Call) and language(kernel.function, node.func) == "load" and node.args and ast.dump(node.args[0]) == ast.dump(pointer)
+        for node in kernel.made_of(value)
+    )
+
+
+def _pointer(kernel: Kernel, expression: ast.expr) -> str | None:
+    """The parameter that a pointer begins with."""
+    while isinstance(expression, ast.BinOp):
+        expression = expression.left
+    if not isinstance(expression, ast.Name):
+        return None
+    if expression.id in kernel.parameters:
+        return expression.id
+    value = definition(kernel.function, expression.id)
+    return _pointer(kernel, value) if value is not None else None

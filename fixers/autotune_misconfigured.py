@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from torchlint.facts import triton
+from torchlint.rewrite import call_node
+from torchlint.rule import Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    kernel = triton.decorated(site.function, site.target)
+    changed = triton.accumulates(kernel) if kernel is not None else None
+    if changed is None or "without a `key`" in finding.message:
+        return None
+    pointer, how = changed
+    remedy = "reset_to_zero" if how == "atomic_add" else "restore_value"
+    edit = site.tree.add_argument(call_node(site), f'{remedy}=["{pointer}"]')
+    note = "if the output starts as zeros" if how == "atomic_add" else "it is copied before each trial"
+    return Fix("Put the output back between trials", (edit,), "suggestion", note) if edit is not None else None
