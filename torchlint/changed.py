@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from .cells import in_files
 from .finding import Finding
 from .git import Repository
 from .lint import Result
@@ -25,8 +26,10 @@ class ChangedLines:
         self._before: dict[str, list[bytes]] = {}
 
     def __call__(self, result: Result) -> Result:
-        lines = {path: self._lines(path, result) for path in {finding.path for finding in result.findings}}
-        return replace(result, findings=tuple(one for one in result.findings if _on(one, lines[one.path])))
+        located = in_files(result)
+        lines = {path: self._lines(path, located) for path in {finding.path for finding in result.findings}}
+        pairs = zip(result.findings, located.findings, strict=True)
+        return replace(result, findings=tuple(one for one, place in pairs if _on(place, lines[one.path])))
 
     def _lines(self, path: str, result: Result) -> Collection[int]:
         """The changed lines of a file."""

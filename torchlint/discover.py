@@ -17,7 +17,7 @@ from .failure import Failure
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git")
 _GLOB = frozenset("*?[!/\\")
 

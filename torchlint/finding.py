@@ -68,6 +68,7 @@ class Finding:
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
     cell: int | None = None
+    """The cell of a notebook (from 1, all cells count) that it is in; lines go on counting through all code cells."""
     evidence: Evidence | None = None
     statement: tuple[int, int] = (0, 0)
     """First and last line of the statement around it: where a suppression or an event of a traced run counts."""

@@ -240,8 +240,11 @@ def diff(source: Source, new_data: bytes) -> str:
     """
     from difflib import unified_diff
 
-    mark = "\ufeff" if source.bom else ""
-    before, after = _lines(mark + source.text), _lines(mark + new_data.decode())
+    if source.cell(1) is not None:  # of a notebook the change of its JSON
+        before, after = _lines(source.raw.decode()), _lines(source.encode(new_data).decode())
+    else:
+        mark = "\ufeff" if source.bom else ""
+        before, after = _lines(mark + source.text), _lines(mark + new_data.decode())
     lines = unified_diff(before, after, source.path, source.path)
     return "".join(_ended(islice(lines, 2 if source.path == "-" else 0, None)))
 

@@ -118,8 +118,10 @@ class _Run:
         sources: dict[str, Source] = {}
         for path in self.targets:
             kept = list(self._kept(path, found.get(path, [])))
-            findings += kept
             source = self.project.source(path)
+            if kept and source is not None and source.cell(1) is not None:
+                kept = [replace(finding, cell=source.cell(finding.line)) for finding in kept]
+            findings += kept
             if kept and source is not None:
                 sources[path] = source
         findings.sort(key=lambda finding: finding.sort_key)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import baseline, discover
+from .cells import in_files
 from .config import Settings
 from .finding import Finding, Fix
 from .git import Change, Hunk, Repository
@@ -100,19 +101,20 @@ def review(settings: Settings, base: str, head: str = "HEAD", directory: Path | 
     prints = baseline.fingerprints(after, repository.top)
     new = frozenset(baseline.compare(prints, known).new)
     seen: Counter[str] = Counter()
-    remarks = []
-    for place, (finding, one) in enumerate(zip(after.findings, prints, strict=True)):
+    remarks, chosen = [], []
+    located = in_files(after)
+    for place, (finding, one) in enumerate(zip(located.findings, prints, strict=True)):
         change = changes.get(one.path)
-        on_change = change is not None and finding.cell is None and change.touches(finding.line, finding.end_line)
+        on_change = change is not None and change.touches(finding.line, finding.end_line)
         seen[one.digest] += 1
         mark = one.digest if seen[one.digest] == 1 else f"{one.digest}-{seen[one.digest]}"
         if on_change or place in new:
             remark = Remark(finding, one.path, mark, caused=not on_change, change=change)
-            remarks.append(_placed(remark, after.source(finding.path), settings))
+            remarks.append(_placed(remark, located.source(finding.path), settings))
+            chosen.append(after.findings[place])
     order = {id(finding): at for at, finding in enumerate(worst_first(one.finding for one in remarks))}
     remarks.sort(key=lambda one: order[id(one.finding)])
-    chosen = tuple(one.finding for one in remarks)
-    return Review(start, end, tuple(remarks), replace(after, findings=tuple(sorted(chosen, key=lambda f: f.sort_key))))
+    return Review(start, end, tuple(remarks), replace(after, findings=tuple(chosen)))
 
 
 def _files(repository: Repository, commit: str, settings: Settings) -> Mapping[str, bytes]:
@@ -130,7 +132,7 @@ def _files(repository: Repository, commit: str, settings: Settings) -> Mapping[s
 def _placed(remark: Remark, source: Source | None, settings: Settings) -> Remark:
     """The remark on the lines it can hang on: those of its suggestion, else as many of its own as one hunk holds."""
     finding, change = remark.finding, remark.change
-    if change is None or source is None or finding.cell is not None:
+    if change is None or source is None:
         return remark
     suggestion = _suggestion(finding, source, settings)
     if suggestion is not None and (hunk := change.hunk(*suggestion.lines)):
@@ -190,8 +192,7 @@ def summary(review: Review) -> str:
         return head
     text = f"{head}\n\n{'Besides those on the lines below' if inline else 'On lines that the diff does not show'}:\n"
     for at, one in enumerate(folded):
-        place = f"{one.path}, cell {one.finding.cell}" if one.finding.cell is not None else one.path
-        item = f"\n- `{place}:{one.finding.line}` {_title(one.finding)}: {one_line(one.finding.message)} <!-- torchlint:{one.mark} -->"
+        item = f"\n- `{one.path}:{one.finding.line}` {_title(one.finding)}: {one_line(one.finding.message)} <!-- torchlint:{one.mark} -->"
         if len(text) + len(item) > _LONGEST:
             return f"{text}\n\nand {len(folded) - at} more: `torchlint check` lists them."
         text += item

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+NOTEBOOK = ".ipynb"
 _COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
 _PYTHON_2 = {
@@ -50,9 +51,16 @@ class Source:
 
     @classmethod
     def of(cls, path: str, raw: bytes) -> Source:
-        """Decode a file by its BOM and coding cookie. Raises SourceError for bytes that are no text in that encoding."""
-        bom = raw.startswith(_BOM)
-        body = raw[len(_BOM) :] if bom else raw
+        """Decode a file by its BOM and coding cookie; a notebook by its name.
+
+        Raises SourceError for bytes that are no text in that encoding, and for what is no notebook.
+        """
+        if path.endswith(NOTEBOOK):
+            from .notebook import Notebook
+
+            return Notebook.read(path, raw)
+        bom = raw.startswith(BOM)
+        body = raw[len(BOM) :] if bom else raw
         encoding = _declared(body, bom)
         if encoding == "utf-8":
             data = body
@@ -111,13 +119,29 @@ class Source:
         end = self.lines[line] if line < len(self.lines) else len(self.data)
         return self.data[self.lines[line - 1] : end].decode().rstrip("\r\n")
 
+    def cell(self, line: int) -> int | None:
+        """The cell of a notebook (from 1) that a line is in; None in any other file."""
+        return None
+
+    def row(self, line: int) -> int:
+        """The number of a line for people: in a notebook it counts from the start of its cell."""
+        return line
+
+    def around(self, line: int) -> tuple[int, int]:
+        """The first and the last line that can be shown together with a line: those of its cell, else of the file."""
+        return 1, len(self.lines)
+
+    def plain(self, text: str) -> str:
+        """A part of `data` for people: as it is in the file, where a notebook's magics are masked."""
+        return text
+
     def encode(self, data: bytes) -> bytes:
         """New `data` as bytes for the disk: in the file's own encoding, with its BOM.
 
         Raises SourceError for a character that encoding lacks, and if the encoding would change other bytes too.
         """
         if self.encoding == "utf-8":
-            return _BOM + data if self.bom else data
+            return BOM + data if self.bom else data
         try:
             if self.text.encode(self.encoding) != self.raw:
                 raise SourceError(f"{self.encoding} does not give the same bytes back", 1, 1)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 TEXT = ("full", "concise", "grouped")
 """The formats for people: a summary follows them."""
 
+_BY_CELL = ("concise", "grouped", "json", "json-lines")
+"""Formats that name a line of a notebook by its cell; those for code hosts name that of the JSON file."""
+
 
 @dataclass(frozen=True)
 class Look:
@@ -71,6 +74,10 @@ class Look:
 def render(name: str, result: Result, look: Look) -> str:
     """The result in the format of that name (one of `config.FORMATS`)."""
     module = importlib.import_module(f".{name.replace('-', '_')}", __name__)
+    if any(finding.cell is not None for finding in result.findings):
+        from torchlint.cells import in_cells, in_files
+
+        result = result if name == "full" else in_cells(result) if name in _BY_CELL else in_files(result)
     text: str = module.render(result, look)
     return text
 
@@ -106,7 +113,7 @@ def merged(source: Source, fix: Fix, first: int, last: int) -> list[str]:
         text += source.data[at : edit.start] + edit.text
         at = edit.end
     text += source.data[at:end]
-    return split(bytes(text).decode())
+    return split(source.plain(bytes(text).decode()))
 
 
 def split(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchlint.cells import in_cell
 from torchlint.finding import Finding, Fix
 from torchlint.source import Source
 
@@ -33,10 +34,10 @@ def _finding(result: Result, finding: Finding, look: Look) -> Iterator[str]:
     frame = _Frame(source, finding, paint) if source is not None else None
     margin = " " * frame.gutter if frame else ""
     yield f"{paint.code(finding)} {paint(look.mark(finding), 'cyan')}{paint(finding.message, 'bold')}"
-    yield f"{margin}{paint('-->', 'blue')} {look.place(finding)}"
+    yield f"{margin}{paint('-->', 'blue')} {look.place(in_cell(result, finding))}"
     if frame:
         yield from frame.lines()
-    for related in finding.related:
+    for related in in_cell(result, finding).related:
         place = f"{look.path(related.path)}:{related.line}:{related.column}"
         yield f"{margin}{paint(':::', 'blue')} {place} {related.message}"
     yield f"{margin} {paint('=', 'blue')} {paint(finding.severity, SEVERITY[finding.severity])}: {finding.name}"
@@ -74,19 +75,20 @@ class _Frame:
         if self.end <= 0 and self.last > self.first:  # an end at the start of a line lies at the end of the one before
             self.last -= 1
             self.end = len(source.line_text(self.last))
-        self.before = self._trimmed(range(max(1, self.first - _CONTEXT), self.first))
-        self.after = self._trimmed(range(self.last + 1, min(count, self.last + _CONTEXT) + 1)[::-1])[::-1]
-        self.gutter = len(str(self.after[-1] if self.after else self.last))
+        lowest, highest = source.around(self.first)
+        self.before = self._trimmed(range(max(lowest, self.first - _CONTEXT), self.first))
+        self.after = self._trimmed(range(self.last + 1, min(highest, self.last + _CONTEXT) + 1)[::-1])[::-1]
+        self.gutter = len(str(source.row(self.after[-1] if self.after else self.last)))
         self.shift = self._shift()
 
     def lines(self) -> Iterator[str]:
-        yield self._row("")
+        yield self._row(None)
         if self.first == self.last:
             yield from self._single()
         else:
             yield from self._multiple()
         if self.after:
-            yield self._row("")
+            yield self._row(None)
 
     def _trimmed(self, numbers: range) -> list[int]:
         """Without the blank lines at the outer end, which is the first one."""
@@ -103,8 +105,9 @@ class _Frame:
         start, end = _width(text[: self.start]), _width(text[: self.end])
         return 0 if end <= _WIDEST - 1 else max(0, start - 60)
 
-    def _row(self, number: object, text: str = "") -> str:
-        return f"{self.paint(f'{number:>{self.gutter}} |', 'blue')}{f' {text}' if text else ''}"
+    def _row(self, number: int | None, text: str = "") -> str:
+        shown = "" if number is None else self.source.row(number)
+        return f"{self.paint(f'{shown:>{self.gutter}} |', 'blue')}{f' {text}' if text else ''}"
 
     def _code(self, number: int) -> str:
         return self.paint.python(_cut(_expanded(self.source.line_text(number)), self.shift))
@@ -118,7 +121,7 @@ class _Frame:
         carets = max(1, min(_width(text[self.start : self.end]), _WIDEST - left))
         for number in [*self.before, self.first]:
             yield self._row(number, self._code(number))
-        yield self._row("", " " * left + self._mark("^" * carets))
+        yield self._row(None, " " * left + self._mark("^" * carets))
         for number in self.after:
             yield self._row(number, self._code(number))
 
@@ -128,7 +131,7 @@ class _Frame:
         first = self.source.line_text(self.first)
         if first[: self.start].strip():
             yield self._row(self.first, f"  {self._code(self.first)}")
-            yield self._row("", self._mark(" " + "_" * (_width(first[: self.start]) + 1) + "^"))
+            yield self._row(None, self._mark(" " + "_" * (_width(first[: self.start]) + 1) + "^"))
         else:
             yield self._row(self.first, f"{self._mark('/')} {self._code(self.first)}")
         inner = range(self.first + 1, self.last + 1)
@@ -139,7 +142,7 @@ class _Frame:
             else:
                 yield self._row(number, f"{self._mark('|')} {self._code(number)}".rstrip())
         under = _width(self.source.line_text(self.last)[: max(self.end - 1, 0)]) + 1
-        yield self._row("", self._mark("|" + "_" * under + "^"))
+        yield self._row(None, self._mark("|" + "_" * under + "^"))
         for number in self.after:
             yield self._row(number, f"  {self._code(number)}".rstrip())
 
@@ -168,14 +171,16 @@ def _cut(text: str, shift: int) -> str:
 def _diff(source: Source, fix: Fix, paint: Paint) -> Iterator[str]:
     """The lines that change, with the new number of each line that is there afterwards."""
     first, last = fixed_lines(source, fix)
-    first, last = max(1, first - 1), min(last + 1, len(source.lines))
+    lowest, highest = source.around(first)[0], source.around(last)[1]
+    first, last = max(lowest, first - 1), min(last + 1, highest)
     if not source.line_text(last) and last == len(source.lines):
         last = max(first, last - 1)  # the empty line that a newline at the end of a file starts
     old = [source.line_text(number) for number in range(first, last + 1)]
     new = merged(source, fix, first, last)
     groups = list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(1))
     numbers = [j for group in groups for _, _, _, start, end in group for j in range(start, end)]
-    gutter = len(str(first + max(numbers, default=0)))
+    row = source.row(first)
+    gutter = len(str(row + max(numbers, default=0)))
     bar = paint(f"{'':<{gutter}} |", "blue")
     yield bar
     for place, group in enumerate(groups):
@@ -184,11 +189,11 @@ def _diff(source: Source, fix: Fix, paint: Paint) -> Iterator[str]:
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
                 for j in range(j1, j2):
-                    yield f"{paint(f'{first + j:<{gutter}} |', 'blue')} {paint.python(new[j])}".rstrip()
+                    yield f"{paint(f'{row + j:<{gutter}} |', 'blue')} {paint.python(new[j])}".rstrip()
                 continue
             for line in old[i1:i2]:
                 yield f"{'':<{gutter}} {paint('-', 'red')} {paint(line, 'red')}".rstrip()
             for j in range(j1, j2):
-                number = paint(f"{first + j:<{gutter}}", "blue")
+                number = paint(f"{row + j:<{gutter}}", "blue")
                 yield f"{number} {paint('+', 'green')} {paint(new[j], 'green')}".rstrip()
     yield bar

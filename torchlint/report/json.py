@@ -6,6 +6,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 
 from torchlint.finding import Finding
+from torchlint.source import Source
 
 from . import Look, page_url
 
@@ -51,6 +52,11 @@ def _location(row: int, column: int) -> dict[str, int]:
     return {"column": column, "row": row}
 
 
+def _at(source: Source, offset: int) -> dict[str, int]:
+    line, column = source.position(offset)
+    return _location(source.row(line), column)
+
+
 def _fix(result: Result, finding: Finding) -> dict[str, Any] | None:
     fix, source = finding.fix, result.source(finding.path)
     if fix is None or source is None:
@@ -60,8 +66,8 @@ def _fix(result: Result, finding: Finding) -> dict[str, Any] | None:
         "edits": [
             {
                 "content": edit.text.decode(),
-                "end_location": _location(*source.position(edit.end)),
-                "location": _location(*source.position(edit.start)),
+                "end_location": _at(source, edit.end),
+                "location": _at(source, edit.start),
             }
             for edit in fix.edits
         ],

@@ -1,0 +1,366 @@
+"""Jupyter notebooks (nbformat 4) as one program: the code cells in order, and the way back into the same JSON.
+
+What Python can't read (magics, shell lines) is masked; a comment marks the border of two cells. Both are restored when
+edited `data` goes back, and all bytes outside of changed cells stay as they were.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from json import JSONDecodeError
+
+from .source import BOM, Source, SourceError
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_PYTHON_MAGICS = frozenset(("capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"))
+"""Cell magics whose cell is Python."""
+_LIKE_MAGIC = re.compile(r"^\s*(?:[%!?]|(?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv) )|=\s*[%!]|\?\s*$", re.MULTILINE)
+_MAGIC = re.compile(
+    r"""\s*(?:
+        [%!] | \?{1,2}\S                                                      # %matplotlib inline, !ls, ?print
+      | (?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv)\ +(?!(?:in|is|and|or|if|not|for)\b)[\w./~\"'$-]*\w  # without a sign
+      | [%\w][\w.*]*(?:\[\S+?\])*\?{1,2}\s*$                                  # torch.nn?
+    )""",
+    re.VERBOSE,
+)
+_SHELL_WORD_IS_CODE = re.compile(r"\s*\w+\s*(?:[-+*/%&|^<>=!]=?|//|\*\*|<<|>>)\s*\w")
+_ASSIGNED = re.compile(r"(?P<target>\s*[\w.,\s\[\]*'\"]+?=\s*)[%!]")
+_SIGNS = re.compile(r"""\#.*|[rbfuRBFU]{0,2}(?P<quote>\"\"\"|'''|"|')|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<joined>\\\s*$)""")
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One code cell: its number among all cells (from 1), where its source stands in the text of the file, and the lines."""
+
+    number: int
+    span: Span
+    literals: tuple[Span, ...]
+    """The JSON strings in `span`; one if the source is no list."""
+    code: str
+    masked: str
+    masks: tuple[tuple[str, str], ...]
+    """What stands in `masked`, and what it stands for."""
+    fixed_start: str
+    """A cell magic, which must stay in the first line."""
+
+
+@dataclass(frozen=True, eq=False)
+class Notebook(Source):
+    """A notebook; `data` holds its code cells."""
+
+    text_of_file: str
+    cells: tuple[_Cell, ...]
+    key: str
+
+    @classmethod
+    def read(cls, path: str, raw: bytes) -> Notebook:
+        """Raises SourceError for what is no notebook of a known version, with its place in the file."""
+        bom = raw.startswith(BOM)
+        try:
+            text = raw[len(BOM) if bom else 0 :].decode()
+        except UnicodeDecodeError as error:
+            raise SourceError(f"not a notebook: not UTF-8 ({error.reason})", 1, 1) from error
+        found = [*_code_cells(text)]
+        sources = [code for _, _, _, code in found]
+        key = next(f"#%%{n}" for n in range(len(sources) + 1) if not any(f"#%%{n}" in code for code in sources))
+        cells: list[_Cell] = []
+        for number, span, literals, code in found:
+            masked, masks, start = _masked(code, f"{key}:{number}")
+            if masked is not None:
+                cells.append(_Cell(number, span, literals, code, masked, tuple(masks), start))
+        data = "".join(f"{_border(key, cell.number) if at else ''}{_ended(cell.masked)}" for at, cell in enumerate(cells))
+        try:
+            return cls(path, raw, data.encode(), "utf-8", bom, text, tuple(cells), key)
+        except UnicodeEncodeError as error:
+            raise SourceError("not a notebook: half of a surrogate pair in a code cell", 1, 1) from error
+
+    @cached_property
+    def _first_lines(self) -> list[int]:
+        """The first line of each cell in `data`."""
+        lines, at = [], 1
+        for cell in self.cells:
+            lines.append(at)
+            at += len(_lines(_ended(cell.masked))) + 1
+        return lines
+
+    def _index(self, line: int) -> int:
+        return max(bisect_right(self._first_lines, line) - 1, 0)
+
+    def cell(self, line: int) -> int | None:
+        return self.cells[self._index(line)].number if self.cells else None
+
+    def row(self, line: int) -> int:
+        return line - self._first_lines[self._index(line)] + 1 if self.cells else line
+
+    def around(self, line: int) -> Span:
+        if not self.cells:
+            return super().around(line)
+        first = self._first_lines[self._index(line)]
+        return first, first + max(len(_lines(self.cells[self._index(line)].masked)), 1) - 1
+
+    def plain(self, text: str) -> str:
+        if self.key not in text:
+            return text
+        for cell in self.cells:
+            text = text.replace(_border(self.key, cell.number), "\n")
+            for mask, original in cell.masks:
+                text = text.replace(mask, original)
+        return text
+
+    def line_text(self, line: int) -> str:
+        text = super().line_text(line)
+        return self.plain(f"{text}\n").rstrip("\n") if self.key in text else text
+
+    def place(self, line: int) -> Span:
+        """Where the JSON string of a line stands in `raw`, without quotes: start and end."""
+        cell = self.cells[self._index(line)]
+        row, seen = self.row(line), 0
+        span = cell.literals[-1] if cell.literals else cell.span
+        for literal in cell.literals:
+            seen += len(_lines(_string(self.text_of_file, literal)))
+            if seen >= row:
+                span = literal
+                break
+        start = len(self.text_of_file[: span[0]].encode()) + (len(BOM) if self.bom else 0)
+        return start + 1, start + len(self.text_of_file[span[0] : span[1]].encode()) - 1
+
+    def encode(self, data: bytes) -> bytes:
+        """Raises SourceError for an edit that is not within cells, or in front of a cell magic."""
+        rest = data.decode()
+        pieces: list[str] = []
+        for cell in self.cells[1:]:
+            piece, border, rest = rest.partition(_border(self.key, cell.number))
+            if not border:
+                raise SourceError("an edit goes over the border of two cells", 1, 1)
+            pieces.append(piece)
+        text, at = [], 0
+        for cell, piece in zip(self.cells, [*pieces, rest], strict=False):
+            if piece != _ended(cell.masked):
+                text += [self.text_of_file[at : cell.span[0]], self._literal(cell, piece)]
+                at = cell.span[1]
+        changed = "".join((*text, self.text_of_file[at:])).encode()
+        return BOM + changed if self.bom else changed
+
+    def _literal(self, cell: _Cell, piece: str) -> str:
+        """The JSON of a changed cell, as the notebook writes it: unchanged lines as they are, new ones alike."""
+        code = piece if cell.masked.endswith("\n") else piece.removesuffix("\n")
+        for mask, original in cell.masks:
+            if code.count(mask) != 1:
+                raise SourceError("an edit changes a magic", 1, 1)
+            code = code.replace(mask, original)
+        if not code.startswith(cell.fixed_start):
+            raise SourceError("an edit stands in front of a cell magic", 1, 1)
+        file, (start, end) = self.text_of_file, cell.span
+        if file[start] != "[":
+            return _dumped(code, file[start:end])
+        known = {_string(file, one): file[slice(*one)] for one in cell.literals}
+        lines = [known.get(line) or _dumped(line, file[start:end]) for line in _lines(code)]
+        if not cell.literals:
+            return f"[{', '.join(lines)}]"
+        opening = file[start : cell.literals[0][0]]
+        closing = file[cell.literals[-1][1] : end]
+        between = file[cell.literals[0][1] : cell.literals[1][0]] if len(cell.literals) > 1 else f",{opening[1:] or ' '}"
+        return f"{opening}{between.join(lines)}{closing}" if lines else "[]"
+
+
+def _border(key: str, number: int) -> str:
+    return f"{key}:{number}\n"
+
+
+def _ended(code: str) -> str:
+    return code if code.endswith("\n") else f"{code}\n"
+
+
+def _lines(code: str) -> list[str]:
+    """The lines as Jupyter stores them, each with its newline."""
+    return re.findall(r"[^\n]*\n|[^\n]+", code)
+
+
+def _string(text: str, span: Span) -> str:
+    string: str = _decode(text, span[0])[0]
+    return string
+
+
+def _dumped(code: str, like: str) -> str:
+    """A JSON string; characters that are not ASCII are escaped if those of the cell are."""
+    return json.dumps(code, ensure_ascii=like.isascii() and "\\u" in like)
+
+
+# The JSON, with places
+
+
+def _code_cells(text: str) -> Iterator[tuple[int, Span, tuple[Span, ...], str]]:
+    """Each code cell of a Python notebook: its number, the place of its source and of the strings there, and the code."""
+    try:
+        top = _top(text)
+        version = json.loads(text[slice(*top["nbformat"])]) if "nbformat" in top else None
+        _check(version, has_cells="cells" in top)
+        metadata = json.loads(text[slice(*top["metadata"])]) if "metadata" in top else {}
+        if not _is_python(metadata):
+            return
+        for number, (start, _) in enumerate(_elements(text, top["cells"][0]), 1):
+            cell = _members(text, start)
+            if "source" in cell and json.loads(text[slice(*cell["cell_type"])]) == "code":
+                span = cell["source"]
+                literals = tuple(_elements(text, span[0])) if text[span[0]] == "[" else (span,)
+                yield number, span, literals, "".join(_string(text, one) for one in literals)
+    except JSONDecodeError as error:
+        raise SourceError(f"not a notebook: {error.msg}", error.lineno, error.colno) from error
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SourceError("not a notebook: its cells are not as nbformat 4 has them", 1, 1) from error
+
+
+def _check(version: object, *, has_cells: bool) -> None:
+    if version == 4 and has_cells:
+        return
+    if isinstance(version, int) and version != 4:
+        hint = "; `jupyter nbconvert --to notebook --nbformat 4` converts it" if version < 4 else ""
+        raise SourceError(f"a notebook of format {version}; only format 4 is known{hint}", 1, 1)
+    raise SourceError("not a notebook: it has no `nbformat`" if version is None else "not a notebook: it has no `cells`", 1, 1)
+
+
+def _is_python(metadata: dict[str, dict[str, str]]) -> bool:
+    """What says nothing is taken for Python."""
+    kernel, info = metadata.get("kernelspec") or {}, metadata.get("language_info") or {}
+    return (info.get("name") or kernel.get("language") or "python").lower() in ("python", "ipython", "python3")
+
+
+_decode = json.JSONDecoder().raw_decode
+
+
+def _top(text: str) -> dict[str, Span]:
+    """Where the values of the one object stand that the text is."""
+    start = _past_space(text, 0)
+    found = _members(text, start)
+    end = _past_space(text, max((end for _, end in found.values()), default=start + 1))
+    if _past_space(text, end + 1) != len(text):
+        raise JSONDecodeError("Extra data", text, end + 1)
+    return found
+
+
+def _members(text: str, at: int) -> dict[str, Span]:
+    """Where the values of an object stand."""
+    found: dict[str, Span] = {}
+    at = _expect(text, at, "{")
+    if text[at : at + 1] != "}":
+        while True:
+            if text[at : at + 1] != '"':
+                raise JSONDecodeError("Expecting property name enclosed in double quotes", text, at)
+            key, at = _decode(text, at)
+            start = _expect(text, _past_space(text, at), ":")
+            _, end = _decode(text, start)
+            found[key] = (start, end)
+            at = _past_space(text, end)
+            if text[at : at + 1] == "}":
+                break
+            at = _expect(text, at, ",")
+    return found
+
+
+def _elements(text: str, at: int) -> Iterator[Span]:
+    """Where the elements of an array stand."""
+    at = _expect(text, at, "[")
+    if text[at : at + 1] == "]":
+        return
+    while True:
+        _, end = _decode(text, at)
+        yield at, end
+        at = _past_space(text, end)
+        if text[at : at + 1] == "]":
+            return
+        at = _expect(text, at, ",")
+
+
+def _expect(text: str, at: int, sign: str) -> int:
+    if text[at : at + 1] != sign:
+        raise JSONDecodeError(f"Expecting '{sign}'", text, at)
+    return _past_space(text, at + 1)
+
+
+def _past_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    assert match is not None, "it matches nothing too"
+    return match.end()
+
+
+# What is no Python
+
+
+def _masked(code: str, key: str) -> tuple[str | None, list[tuple[str, str]], str]:
+    """The code with masks for what only IPython reads, what they stand for, and a cell magic that must stay first.
+
+    None for a cell in another language.
+    """
+    if not _LIKE_MAGIC.search(code):
+        return code, [], ""
+    lines, masks, start = _lines(code), [], ""
+    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    if lines[first].startswith("%%"):
+        words = lines[first][2:].split()
+        if not words or words[0] not in _PYTHON_MAGICS:
+            return None, [], ""
+        start = "".join(lines[: first + 1])
+    state = _State()
+    continued = False
+    for at, line in enumerate(lines):
+        body = line.rstrip("\r\n")
+        stub = "" if continued else _stub(body) if state.at_start else None
+        if stub is None:
+            state.read(body)
+            continue
+        indent = body[: len(body) - len(body.lstrip())]
+        mask = f"{stub}{key}!{at};"
+        masks.append((mask, body[len(indent) :]))
+        lines[at] = f"{indent}{mask}{line[len(body) :]}"
+        continued = body.endswith("\\")
+    return "".join(lines), masks, start
+
+
+def _stub(line: str) -> str | None:
+    """Python to stand for a line of IPython; None for a line of Python."""
+    if (match := _ASSIGNED.match(line)) is not None:
+        return f"{match['target'].strip()} None  "
+    if _MAGIC.match(line) is None or _SHELL_WORD_IS_CODE.match(line):
+        return None
+    return "pass  "
+
+
+class _State:
+    """Whether the next line starts a statement: not inside of a string or of brackets, nor behind a backslash."""
+
+    def __init__(self) -> None:
+        self._quote = ""
+        self._depth = 0
+        self._joined = False
+
+    @property
+    def at_start(self) -> bool:
+        return not (self._quote or self._depth or self._joined)
+
+    def read(self, line: str) -> None:
+        self._joined = False
+        at = 0
+        while True:
+            if self._quote:
+                end = re.compile(rf"\\.|{self._quote}").search(line, at)
+                while end is not None and end[0] != self._quote:
+                    end = re.compile(rf"\\.|{self._quote}").search(line, end.end())
+                if end is None:
+                    if len(self._quote) == 1 and not line.endswith("\\"):
+                        self._quote = ""
+                    return
+                at, self._quote = end.end(), ""
+            sign = _SIGNS.search(line, at)
+            if sign is None or line[sign.start()] == "#":
+                return
+            self._quote = sign["quote"] or ""
+            self._depth = max(self._depth + bool(sign["open"]) - bool(sign["close"]), 0)
+            self._joined = bool(sign["joined"])
+            at = sign.end()
