@@ -36,6 +36,8 @@ LEVELS = 4
 """How far one question about values may lead through other functions: callers, callees, constructors."""
 QUESTIONS = 5
 """After how many separate questions about a function the whole of it is read."""
+MAX_SITES = 8
+"""Callers that many hardly agree on what they pass."""
 MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
 
@@ -364,7 +366,10 @@ class Project:
         return self._ask(("parameter", function, name), lambda: self._parameter(function, name), UNKNOWN)
 
     def _parameter(self, function: Function, name: str) -> Value:
-        passed = [self._passed(site, function, name) for site in self.call_sites(function) or ()]
+        sites = self.call_sites(function) or ()
+        if len(sites) > MAX_SITES:
+            return UNKNOWN
+        passed = [self._passed(site, function, name) for site in sites]
         given = [value for value in passed if value is not None]
         return _joined(given) if given else UNKNOWN
 
@@ -702,10 +707,7 @@ _STARTERS = frozenset(("Process", "Thread", "spawn", "start_processes", "elastic
 
 def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
     """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
-    data = module.source.data
-    if b"Process(" not in data and b"spawn(" not in data and b"Thread(" not in data and b"launcher(" not in data:
-        return
-    for function in _mentioning(module, name):
+    for function in _mentioning(module, name) if module.starts_processes else ():
         for call in function.flow.calls:
             last = last_name(call)
             if last not in _STARTERS:

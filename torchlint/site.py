@@ -72,7 +72,7 @@ class Analysis:
     def tests_versions(self, module: Module) -> bool:
         """Whether the file asks for torch's version anywhere."""
         if module.path not in self._tests_versions:
-            self._tests_versions[module.path] = versions.MENTION.search(module.source.data) is not None
+            self._tests_versions[module.path] = any(mention in module.source.data for mention in versions.MENTIONS)
         return self._tests_versions[module.path]
 
 

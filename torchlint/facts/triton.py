@@ -393,3 +393,8 @@ def _pointer(kernel: Kernel, expression: ast.expr) -> str | None:
         return expression.id
     value = definition(kernel.function, expression.id)
     return _pointer(kernel, value) if value is not None else None
+
+
+def dtype_of(name: str, call: ast.Call) -> ast.expr | None:
+    """The dtype that `tl.zeros` or `tl.full` is given."""
+    return _argument(call, "dtype", 1 if name == "zeros" else 2)

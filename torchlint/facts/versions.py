@@ -10,8 +10,8 @@ from ..version import Range
 from . import names
 from .flow import Flow
 
-MENTION = re.compile(rb"__version__|torch_?version|(?:py)?torch_(?:is_)?(?:at_least|ge|gte|greater)|TORCH_", re.I)
-"""What a file that tests for a version of torch mentions."""
+MENTIONS = (b"__version__", b"orch_version", b"orch_ge", b"orch_is_", b"orch_at_least", b"orch_greater", b"TORCH_", b"orchversion", b"torch_higher")
+"""What a file that tests for a version of torch holds one of."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
