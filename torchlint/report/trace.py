@@ -130,9 +130,10 @@ def _header(report: Report, paint: Paint) -> str:
     first = report.trace.children[0]
     entry = " ".join([job.entry, *job.args])
     ended = first.end
-    how = {"finished": "ran to its end", "stopped": "stopped"}.get(ended.name, "")
+    words = {"finished": "ran to its end", "error": "raised", "exit": "ended by"}
+    how = words.get(ended.name, ended.name)
     steps = f"{plural(first.steps, 'step')}, " if first.steps else "no step taken, "
-    lines = [f"{paint(_clip(entry, _WIDTH - 40), 'bold')}: {steps}{how or ended.name} {ended.detail}".rstrip()]
+    lines = [f"{paint(_clip(entry, _WIDTH - 40), 'bold')}: {steps}{how} {ended.detail}".rstrip()]
     if start is not None:
         data = start.data or {}
         triton = f", triton {data['triton']}" if data.get("triton") else ""

@@ -1,0 +1,133 @@
+"""`torchlint trace` as it is called: budgets, baselines, the HTML page, and programs that go wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+Done = subprocess.CompletedProcess[str]
+Command = Callable[..., Done]
+
+MODEL = """
+import torch
+model = torch.nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    loss = model(torch.ones(2, 4, device="cuda")).sum()
+    loss.backward()
+    optimizer.step()
+    return loss
+"""
+
+
+@pytest.fixture
+def torchlint(tmp_path: Path) -> Command:
+    """Run `torchlint trace train.py ...` on a script given as its source."""
+
+    def run(source: str, *options: str, **environment: str) -> Done:
+        (tmp_path / "train.py").write_text(dedent(source), "utf-8")
+        command = [sys.executable, "-m", "torchlint", "trace", "train.py", "--device", "virtual", *options]
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+        )
+
+    return run
+
+
+# --- budgets -----------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_that_is_kept_and_a_baseline(torchlint: Command, tmp_path: Path) -> None:
+    loop = MODEL + "for i in range(9):\n    loss = step()\n"
+    kept = torchlint(loop, "--budget", "syncs=0,breaks=0", "--save", "base.json", "--html", "run.html")
+    worse = torchlint(loop + "    print(loss.item())\n", "--compare", "base.json")
+
+    assert (0, "Budget: kept") == (kept.returncode, kept.stdout.splitlines()[-3])
+    assert "<h2>Budget</h2>" in (tmp_path / "run.html").read_text("utf-8")
+    assert 1 == worse.returncode
+    assert [
+        "  over  syncs       1 a step, limit 0",
+        "               1  train.py:12 new  print(loss.item())",
+    ] == worse.stdout.splitlines()[-8:-6]
+
+
+def test_the_budget_of_the_configuration_with_one_limit_overridden(torchlint: Command, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.torchlint.budget]\nsyncs = 0\nh2d = 1\nmemory = '1B'\n")
+    done = torchlint(MODEL + "for i in range(9):\n    step().item()\n", "--output-format", "json", "--budget", "syncs=1")
+
+    assert 1 == done.returncode
+    assert [("syncs", 1.0, False), ("h2d", 1.0, False), ("memory", 1.0, True)] == [
+        (each["name"], each["limit"], each["over"]) for each in json.loads(done.stdout)["budget"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--budget", "sync=1"), "there is no budget `sync`; did you mean `syncs`?"),
+        (("--compare", "none.json"), "none.json: No such file or directory"),
+        (("--html", "no/such/folder.html"), "no/such/folder.html: No such file or directory"),
+        (("--save", "no/such/folder.json"), "no/such/folder.json: No such file or directory"),
+    ],
+)
+def test_a_mistake_in_an_option_is_told_before_the_run(torchlint: Command, options: tuple[str, ...], message: str) -> None:
+    done = torchlint("print('ran')\n", *options)
+
+    assert 2 == done.returncode
+    assert message in done.stderr
+    assert "ran" not in done.stdout
+
+
+def test_a_mistake_in_the_configuration_is_told_at_its_line(torchlint: Command, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.torchlint]\nbudget = {sincs = 1}\n")
+    done = torchlint("pass\n")
+
+    assert 2 == done.returncode
+    assert "pyproject.toml:2: `budget` can't be `sincs`" in done.stderr
+
+
+# --- programs that go wrong --------------------------------------------------------------------------------------
+
+TROUBLE = {
+    "raises": ("step().item(); step().item()\nraise ValueError('no data')\n", "raised ValueError: no data, after 2 steps"),
+    "exits": ("step().item(); step().item()\nimport os; os._exit(3)\n", "2 steps, ended by os._exit(3)"),
+    "never steps": ("x = torch.ones(3, device='cuda'); x.sum().item()\n", "no step taken, ran to its end"),
+}
+
+
+@pytest.mark.parametrize("which", TROUBLE)
+def test_what_happened_is_told_and_the_exit_code_is_0(torchlint: Command, which: str) -> None:
+    source, said = TROUBLE[which]
+    done = torchlint(MODEL + source)
+
+    assert said in done.stdout
+    assert 0 == done.returncode
+
+
+def test_a_budget_that_could_not_be_measured_is_over(torchlint: Command) -> None:
+    done = torchlint(MODEL + "raise ValueError('no data')\n", "--budget", "syncs=9,breaks=9")
+
+    assert 1 == done.returncode
+    assert "  over  syncs       not measured: the eager pass failed, limit 9" in done.stdout
+    assert "  over  breaks      not measured: the compile pass failed, limit 9" in done.stdout
+
+
+def test_without_torch_one_line_says_what_is_needed(torchlint: Command, tmp_path: Path) -> None:
+    (tmp_path / "away" / "torch").mkdir(parents=True)
+    (tmp_path / "away" / "torch" / "__init__.py").write_text("raise ImportError('No module named torch')\n")
+    done = torchlint("pass\n", PYTHONPATH=str(tmp_path / "away"))
+
+    assert 2 == done.returncode
+    assert (
+        "torchlint failed\n  Cause: torch can't be imported (No module named torch). A traced run needs it: pip install 'torchlint[trace]'\n"
+    ) == done.stderr
