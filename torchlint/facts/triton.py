@@ -6,6 +6,7 @@ A kernel is a function under `@triton.jit`; what is said of it is read from its 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -398,3 +399,57 @@ def _pointer(kernel: Kernel, expression: ast.expr) -> str | None:
 def dtype_of(name: str, call: ast.Call) -> ast.expr | None:
     """The dtype that `tl.zeros` or `tl.full` is given."""
     return _argument(call, "dtype", 1 if name == "zeros" else 2)
+
+
+LIBDEVICE = frozenset(
+    "acos acosh asin asinh atan atan2 atanh cbrt copysign cosh cospi erfc erfcinv erfcx erfinv exp10 expm1 fast_expf fast_logf fast_powf "
+    "ffs finitef fmod hypot isfinited isinf isnan ldexp lgamma llrint llround log10 log1p logb nearbyint nextafter normcdf normcdfinv "
+    "popc pow rcbrt remainder rint round scalbn signbit sinh sinpi tan tanh tgamma trunc".split()
+)
+"""Functions that were `tl.math.*` in Triton 2 and are libdevice's alone in Triton 3."""
+
+
+def changing_constants(launch: Launch) -> list[tuple[str, ast.expr]]:
+    """The constants of a kernel that a launch gives sizes for which differ from batch to batch, in the kernel's order."""
+    kernel = launch.kernel
+    found = []
+    for parameter in kernel.function.parameters:
+        name = parameter.arg
+        given = launch.bound(name) if name in kernel.constants and name not in kernel.extents else None
+        if given is not None and _varies(launch.function, given) and not _needs_constant(kernel, name):
+            found.append((name, given))
+    return found
+
+
+_LENGTH = re.compile(r"n_?elements|numel|seq_?len\w*|n_?tokens|max_len\w*|[TL]")
+
+
+def _varies(function: Function, given: ast.expr) -> bool:
+    """Whether a size differs from batch to batch: the first dimension, all of them, or one that is called a length."""
+    size = size_of(function, given)
+    if size is None:
+        return False
+    _, dimension = size
+    return dimension in (None, 0) or (isinstance(given, ast.Name) and _LENGTH.fullmatch(given.id) is not None and dimension != -1)
+
+
+def _needs_constant(kernel: Kernel, parameter: str) -> bool:
+    """Whether a constant decides a block's size through other names, or is handed to a function that may want one."""
+    flow = kernel.function.flow
+    for name, call in kernel.calls(*_EXTENT):
+        for extent in extents(name, call):
+            if any(isinstance(node, ast.Name) and node.id == parameter for node in kernel.made_of(extent)):
+                return True
+    return any(
+        isinstance(parent := flow.parents.get(load), ast.Call | ast.keyword) and not _takes_numbers(kernel, parent)
+        for load in flow.loads.get(parameter, ())
+    )
+
+
+def _takes_numbers(kernel: Kernel, parent: ast.AST) -> bool:
+    """Whether a `tl` function that takes run-time numbers is called, or the builtin `range`."""
+    if not isinstance(parent, ast.Call):
+        return False
+    if isinstance(parent.func, ast.Name) and parent.func.id in ("range", "min", "max"):
+        return True
+    return language(kernel.function, parent.func) in ("cdiv", "minimum", "maximum")

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rewrite import older_torch
+from torchlint.rule import Edit, Finding, Fix, Site
+
+_PRECISION = {True: "tf32", False: "ieee"}
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    function = site.module.function_at(finding.line)
+    given = next((k for call in function.flow.calls for k in call.keywords if _at(site, k, finding)), None)
+    if given is None or not isinstance(given.value, ast.Constant) or given.value.value not in _PRECISION:
+        return None
+    start = site.source.offset(given.lineno, given.col_offset)
+    end = site.source.offset(given.end_lineno or 0, given.end_col_offset or 0)
+    edit = Edit(start, end, f'input_precision="{_PRECISION[given.value.value]}"'.encode())
+    note = older_torch(site, (2, 4))
+    return Fix("Name the precision", (edit,), "unsafe" if note else "safe", note)
+
+
+def _at(site: Site, keyword: ast.keyword, finding: Finding) -> bool:
+    if keyword.arg != "allow_tf32" or keyword.lineno != finding.line:
+        return False
+    return site.source.position(site.source.offset(keyword.lineno, keyword.col_offset)) == (finding.line, finding.column)
