@@ -17,7 +17,6 @@ from torchlint.rule import Finding, Site, rule
     impact="low",
     category="kernel",
     principle=("locality",),
-    confirmed_by=("kernel",),
 )
 def avoidable_copy(site: Site) -> Iterator[Finding]:
     """A tensor is copied twice, or to the host by a cast.

@@ -11,7 +11,6 @@ from torchlint.rule import Finding, Site, rule
     scope="hot",
     category="distributed",
     principle=("async",),
-    confirmed_by=("sync", "synchronize"),
 )
 def barrier_in_hot_loop(site: Site) -> Iterator[Finding]:
     """All processes wait for each other on every training step.

@@ -17,7 +17,6 @@ _FORMATS = frozenset(("torch.channels_last", "torch.channels_last_3d"))
     torch=">=1.5",
     category="kernel",
     principle=("locality",),
-    confirmed_by=("kernel",),
 )
 def channels_last_incomplete(site: Site) -> Iterator[Finding]:
     """The input is converted to `channels_last`, the model is not.

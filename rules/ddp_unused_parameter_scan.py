@@ -22,7 +22,6 @@ _WRAPPERS = {
     impact="low",
     category="distributed",
     principle=("parallelism",),
-    confirmed_by=("warning:UserWarning",),
 )
 def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     """`DistributedDataParallel` looks for unused parameters on every step.

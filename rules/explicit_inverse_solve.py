@@ -16,7 +16,6 @@ _PRODUCTS = frozenset(("torch.matmul", "torch.mm", "torch.bmm"))
     torch=">=1.8",
     impact="low",
     category="precision",
-    confirmed_by=("kernel",),
 )
 def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
     """A matrix is inverted only to be multiplied.

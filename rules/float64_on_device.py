@@ -12,7 +12,6 @@ from torchlint.rule import Finding, Site, rule
     set="preview",
     category="precision",
     principle=("precision",),
-    confirmed_by=("kernel",),
 )
 def float64_on_device(site: Site) -> Iterator[Finding]:
     """Tensors on the accelerator become float64 on each step.

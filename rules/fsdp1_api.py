@@ -17,7 +17,6 @@ _CLASS = "torch.distributed.fsdp.FullyShardedDataParallel"
     torch=">=2.4",
     category="distributed",
     principle=("parallelism",),
-    confirmed_by=("warning:FutureWarning",),
 )
 def fsdp1_api(site: Site) -> Iterator[Finding]:
     """`FullyShardedDataParallel`, the first FSDP, in a program for a torch that has the second.

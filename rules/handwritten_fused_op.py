@@ -20,7 +20,6 @@ _RSQRT = {"torch.rsqrt()", ".rsqrt()"}
     category="kernel",
     principle=("fusion",),
     silenced_by=("REGION",),
-    confirmed_by=("kernel",),
 )
 def handwritten_fused_op(site: Site) -> Iterator[Finding]:
     """An activation or norm that torch has as one kernel is spelled out.

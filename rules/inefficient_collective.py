@@ -21,7 +21,6 @@ _SMALL = {f"torch.distributed.{name}()" for name in ("all_reduce", "reduce")}
     impact="low",
     category="distributed",
     principle=("batching",),
-    confirmed_by=("kernel",),
 )
 def inefficient_collective(site: Site) -> Iterator[Finding]:
     """Several small collectives, or pickled objects, on every training step.

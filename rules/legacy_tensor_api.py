@@ -14,7 +14,6 @@ from torchlint.rule import Finding, Site, rule
     fix="safe",
     impact="low",
     category="migration",
-    confirmed_by=("warning:UserWarning",),
 )
 def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     """Constructors and attributes from before torch 0.4.

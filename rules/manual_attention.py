@@ -23,7 +23,6 @@ _STEPS = 8
     category="kernel",
     principle=("fusion",),
     silenced_by=("REGION",),
-    confirmed_by=("kernel",),
 )
 def manual_attention(site: Site) -> Iterator[Finding]:
     """Attention is computed step by step.

@@ -19,7 +19,6 @@ _DONE = re.compile(rb"\bcompile\b|torch_compile|\bjit\b|torch_tensorrt|torch_xla
     impact="high",
     category="kernel",
     principle=("fusion",),
-    confirmed_by=("kernel",),
 )
 def never_compiled(site: Site) -> Iterator[Finding]:
     """A training script never compiles its model.

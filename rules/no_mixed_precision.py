@@ -19,7 +19,6 @@ _DONE = re.compile(rb"autocast|b?float16|\.half\(|mixed_precision|precision=|flo
     impact="high",
     category="precision",
     principle=("precision",),
-    confirmed_by=("kernel",),
 )
 def no_mixed_precision(site: Site) -> Iterator[Finding]:
     """A training script computes in float32 throughout.

@@ -14,7 +14,6 @@ _IGNORED = ("training", "operator_export_type", "do_constant_folding", "custom_o
     severity="info",
     torch=">=2.9",
     category="migration",
-    confirmed_by=("warning:DeprecationWarning",),
 )
 def onnx_legacy_export(site: Site) -> Iterator[Finding]:
     """`torch.onnx.export` with the arguments of the old exporter.

@@ -20,7 +20,6 @@ _OPTIMIZERS = (
     category="kernel",
     principle=("fusion",),
     depends_on=("TL605",),
-    confirmed_by=("kernel",),
 )
 def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
     """An optimizer is kept to one kernel after the other for each parameter.

@@ -15,7 +15,6 @@ _ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
     severity="info",
     category="kernel",
     principle=("fusion",),
-    confirmed_by=("kernel",),
 )
 def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     """A loop over the parameters does a small operation on each, on every training step.

@@ -16,7 +16,6 @@ from torchlint.rule import Finding, Site, rule
     category="kernel",
     principle=("vectorisation",),
     silenced_by=("TL305",),
-    confirmed_by=("kernel",),
 )
 def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     """Python goes through the rows of a tensor and computes with each.

@@ -17,7 +17,6 @@ _OFF = {f"torch.backends.cuda.enable_{name}_sdp()" for name in ("flash", "mem_ef
     torch=">=2.0",
     category="kernel",
     principle=("fusion",),
-    confirmed_by=("kernel",),
 )
 def sdpa_slow_path(site: Site) -> Iterator[Finding]:
     """`scaled_dot_product_attention` is kept off its fast kernels.

@@ -19,7 +19,6 @@ _ON_PURPOSE = re.compile(r"determin|reprod|seed|random|setup_rng", re.IGNORECASE
     set="preview",
     severity="info",
     category="precision",
-    confirmed_by=("kernel",),
 )
 def slow_backend_flags(site: Site) -> Iterator[Finding]:
     """A program always runs with a global flag that makes kernels slower.

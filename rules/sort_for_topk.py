@@ -16,7 +16,6 @@ _FEW = 1000
     fix="unsafe",
     impact="low",
     category="kernel",
-    confirmed_by=("kernel",),
 )
 def sort_for_topk(site: Site) -> Iterator[Finding]:
     """A whole tensor is sorted to take its largest elements.

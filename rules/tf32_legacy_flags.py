@@ -19,7 +19,6 @@ _NEW = {
     torch=">=2.9",
     category="migration",
     depends_on=("TL602",),
-    confirmed_by=("warning:UserWarning",),
 )
 def tf32_legacy_flags(site: Site) -> Iterator[Finding]:
     """TF32 is switched by the flags from before torch 2.9.

@@ -21,7 +21,6 @@ _DONE = re.compile(
     impact="high",
     category="precision",
     principle=("precision",),
-    confirmed_by=("kernel",),
 )
 def tf32_not_enabled(site: Site) -> Iterator[Finding]:
     """A training script computes in float32 and never allows TF32.

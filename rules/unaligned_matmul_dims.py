@@ -18,7 +18,6 @@ _TILE = 8
     severity="info",
     category="precision",
     principle=("precision",),
-    confirmed_by=("kernel",),
 )
 def unaligned_matmul_dims(site: Site) -> Iterator[Finding]:
     """A linear layer in 16 bits whose sizes are no multiple of 8.

@@ -18,7 +18,6 @@ _RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
     impact="high",
     category="kernel",
     principle=("vectorisation", "batching"),
-    confirmed_by=("kernel",),
 )
 def unbatched_model_calls(site: Site) -> Iterator[Finding]:
     """A model is called on one sample after the other.

@@ -16,7 +16,6 @@ _SIGMOID = frozenset(("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.spe
     fix="unsafe",
     category="precision",
     principle=("fusion",),
-    confirmed_by=("kernel",),
 )
 def unfused_log_prob(site: Site) -> Iterator[Finding]:
     """A logarithm of an exponential in several kernels, where one function does it without overflow.

@@ -100,6 +100,11 @@ def _with_optimizer(model: torch.nn.Module) -> dict[str, Any]:
 # Where one rule's example needs what the rest does not.
 SPECIAL: dict[str, Callable[[], dict[str, Any]]] = {
     "tl113": lambda: _with_optimizer(torch.nn.Linear(WIDTH, 2).to("cuda")),
+    "tl911": lambda: {
+        "loader": list(torch.randn(ROUNDS, BATCH, WIDTH, requires_grad=True)),
+        "rows": torch.arange(4),
+        "columns": torch.arange(4),
+    },
     "tl903": lambda: {"a": torch.ones(3), "b": torch.ones(4), "weight": torch.ones(4, 4)},
     "tl702": lambda: {
         "x": torch.randn(16, 2, 512, device="cuda"),

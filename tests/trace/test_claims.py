@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from torchlint.tracing import trace
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-EXAMPLE = re.compile(r"^## (Bad|Good)\n(?:(?!## )[^\n]*\n)*?```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^## (Bad|Good)\n(?:(?!## )[^\n]*\n)*?```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RUNNER = Path(__file__).with_name("run_examples.py")
 PRELUDE = "import torch; device = torch.device('cuda')\n"
 COMPILED = {"graph_break", "recompile", "recompile_limit", "graph", "kernel", "unsupported"}
@@ -31,10 +32,17 @@ COMPILED = {"graph_break", "recompile", "recompile_limit", "graph", "kernel", "u
 # Rules that name an event and whose examples can't be run, with the reason. Their pages have to say it, too.
 NOT_RUN: dict[str, str] = {}
 
+# Rules whose examples need a package that isn't always there.
+NEEDS = {"TLK08": "triton"}
+
 # What an example is meant to raise.
 RAISES = {"tl209_bad": "Unsupported"}
 
-CLAIMS = {code: rule for code, rule in load().items() if rule.confirmed_by and code not in NOT_RUN}
+CLAIMS = {
+    code: rule
+    for code, rule in load().items()
+    if rule.confirmed_by and code not in NOT_RUN and (code not in NEEDS or find_spec(NEEDS[code]))
+}
 
 
 @dataclass(frozen=True)
