@@ -23,8 +23,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `x.to(device).to(dtype)` in either order, `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of
-    the accelerator.
+    Finds in training and evaluation loops and in `forward`: `x.to(device).to(dtype)` in either order,
+    `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
 
     ## Why is this slow?
 
@@ -33,18 +33,22 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    For small tensors outside of loops.
+    For small tensors, and in code that runs once, which is not reported.
 
     ## Bad
 
     ```python
-    x = torch.ones(8).to(device).to(torch.float16)  # TL713
+    class Block(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x.to(device).to(torch.float16)  # TL713
     ```
 
     ## Good
 
     ```python
-    x = torch.ones(8).to(device, torch.float16)  # ok
+    class Block(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x.to(device, torch.float16)  # ok
     ```
 
     ## Fix safety
@@ -58,6 +62,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     """
     func = site.call.func
     assert isinstance(func, ast.Attribute)
+    if not (site.hot or site.warm or site.in_forward):
+        return
     if site.name == ".type()":
         given = site.argument("dtype", 0)
         name = site.resolve(given) if given is not None else None

@@ -203,11 +203,14 @@ COPIES = [
         """
 import torch
 x = torch.linspace(-3, 3, 12).reshape(3, 4)
-device, dtype = torch.device("cpu"), torch.float16
-a = x.to(device).to(torch.int64)
-b = x.to(dtype=torch.bfloat16).to(device=device)
-c = x.t().contiguous().contiguous()
-result = [a, b, c, c.stride()]
+class Block(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        device = torch.device("cpu")
+        a = x.to(device).to(torch.int64)
+        b = x.to(dtype=torch.bfloat16).to(device=device)
+        c = x.t().contiguous().contiguous()
+        return [a, b, c, c.stride()]
+result = Block()(x)
 """,
     ),
     (
