@@ -6,6 +6,7 @@ edited `data` goes back, and all bytes outside of changed cells stay as they wer
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from bisect import bisect_right
@@ -16,6 +17,7 @@ from json import JSONDecodeError
 
 from .source import BOM, Source, SourceError
 
+_DETECTED = re.compile(r" \((?:detected at|on) line \d+\)| on line \d+")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PYTHON_MAGICS = frozenset(("capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"))
 """Cell magics whose cell is Python."""
@@ -117,6 +119,12 @@ class Notebook(Source):
     def line_text(self, line: int) -> str:
         text = super().line_text(line)
         return self.plain(f"{text}\n").rstrip("\n") if self.key in text else text
+
+    def parse(self) -> ast.Module:
+        try:
+            return super().parse()
+        except SourceError as error:  # Python counts through all cells
+            raise SourceError(_DETECTED.sub("", error.message), error.line, error.column) from error
 
     def place(self, line: int) -> Span:
         """Where the JSON string of a line stands in `raw`, without quotes: start and end."""
@@ -240,8 +248,9 @@ def _top(text: str) -> dict[str, Span]:
     start = _past_space(text, 0)
     found = _members(text, start)
     end = _past_space(text, max((end for _, end in found.values()), default=start + 1))
-    if _past_space(text, end + 1) != len(text):
-        raise JSONDecodeError("Extra data", text, end + 1)
+    rest = _past_space(text, end + 1)
+    if rest != len(text):
+        raise JSONDecodeError("Extra data", text, rest)
     return found
 
 
