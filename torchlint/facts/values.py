@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -121,6 +122,13 @@ CONTEXT = Value("context", 2)
 
 
 def constant(value: object) -> Value:
+    """The value of a literal."""
+    return _constant(value.__class__, value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _constant(kind: type, value: object) -> Value:
+    # The class is part of the key, since 1 == 1.0 == True.
     if value is None:
         return NONE
     if isinstance(value, str):
