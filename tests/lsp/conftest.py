@@ -119,10 +119,11 @@ class Client:
         while True:
             for note in self.notes:
                 params = note.get("params", {})
-                if note["method"] == "textDocument/publishDiagnostics" and params["uri"] == self.uri(name):
-                    if version is None or params.get("version") == version:
-                        self.notes.remove(note)
-                        return list(params["diagnostics"])
+                if note["method"] != "textDocument/publishDiagnostics" or params["uri"] != self.uri(name):
+                    continue
+                if version is None or params.get("version") == version:
+                    self.notes.remove(note)
+                    return list(params["diagnostics"])
             self._take(self._next())
 
     def note(self, method: str) -> dict[str, Any]:

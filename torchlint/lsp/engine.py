@@ -192,6 +192,8 @@ class Engine:
                 self._found(uri, text, session, path, None, settled=True)
             elif session.warm:
                 self._found(uri, text, session, path, session.glance(path), settled=False)
+            else:
+                self._due = time.monotonic()
             self._edits += 1
             if self._edits % COLLECT == 0:
                 gc.collect()

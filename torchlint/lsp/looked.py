@@ -107,15 +107,13 @@ class Looked:
     def hover(self, position: types.Position) -> types.Hover | None:
         """The page of the rule that found something here, or that a suppression names."""
         pages: dict[str, types.Range] = {}
+        for code, span in self._codes(position):
+            rule = next((rule for rule in load().values() if code.covers(rule.code, rule.name)), None)
+            if rule is not None:
+                pages[rule.code] = span
         for finding, diagnostic in zip(self.findings, self.diagnostics, strict=True):
             if _touch(diagnostic.range, types.Range(position, position)):
                 pages.setdefault(finding.code, diagnostic.range)
-        for code in self._codes(position):
-            span = types.Range(*(self.place(*self.source.position(at)) for at in (code.start, code.end))) if self.source else None
-            for rule in load().values():
-                if span is not None and code.covers(rule.code, rule.name):
-                    pages.setdefault(rule.code, span)
-                    break
         if not pages:
             return None
         from torchlint.docs import page
@@ -123,7 +121,8 @@ class Looked:
         text = "\n\n---\n\n".join(page(load()[code]) for code in pages)
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), next(iter(pages.values())))
 
-    def _codes(self, position: types.Position) -> Iterator[Code]:
+    def _codes(self, position: types.Position) -> Iterator[tuple[Code, types.Range]]:
+        """The code in a suppression that stands at the position."""
         if self.source is None or position.line >= len(self.source.lines):
             return
         line = self.source.line_text(position.line + 1)
@@ -132,7 +131,8 @@ class Looked:
         for directive in Suppressions.of(self.source).directives:
             for code in directive.codes or ():
                 if code.start <= offset <= code.end:
-                    yield code
+                    start, end = (self.place(*self.source.position(at)) for at in (code.start, code.end))
+                    yield code, types.Range(start, end)
 
 
 def looked(

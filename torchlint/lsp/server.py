@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -33,6 +34,8 @@ class Server:
         self._reports: dict[Path, str] = {}
         self._sent: dict[str, tuple[int, tuple[types.Diagnostic, ...]]] = {}
         self._register()
+        self._structure = self.lsp.protocol.structure_message
+        self.lsp.protocol.structure_message = self._structured  # type: ignore[method-assign]
 
     def run(self) -> None:
         """Serve standard input and output until the editor says so, or is gone."""
@@ -65,6 +68,15 @@ class Server:
         for method, handler in handlers.items():
             # pygls leaves marks on what it is given, which methods do not take.
             self.lsp.feature(method, options.get(method))(partial(handler))
+
+    def _structured(self, data: dict[str, Any]) -> object:
+        """What pygls makes of a message; a request that it can't read is answered, not left waiting."""
+        try:
+            return self._structure(data)
+        except JsonRpcException as error:
+            if "method" in data and isinstance(data.get("id"), int | str):
+                self.lsp.protocol._send_response(data["id"], error=error.to_response_error())
+            raise
 
     # The connection
 
