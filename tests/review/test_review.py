@@ -173,13 +173,13 @@ class TestLines:
 
 
 def test_a_notebook_is_reviewed_by_the_lines_of_its_file(committed: Commit) -> None:
-    cells = ["import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(d, pin_memory=True)\n", "for x in loader:\n    x = x.cuda()\n    net(x).sum().backward()\n    optimizer.step()\n"]
+    cells = ["import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(d, pin_memory=True)\n", "for x, y in loader:\n    x = x.to(\"cuda\")\n    net(x).sum().backward()\n    optimizer.step()\n"]
     book = {"cells": [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells], "nbformat": 4}
     Path("a.ipynb").write_text(json.dumps(book, indent=1))
     committed()
     (one,) = reviewed().inline
     line = next(at for at, text in enumerate(Path("a.ipynb").read_text().splitlines(), 1) if "cuda" in text)
-    assert ((line, line), ('    "    x = x.cuda(non_blocking=True)\\n",',)) == (one.lines, one.suggestion and one.suggestion.text)
+    assert ((line, line), ('    "    x = x.to(\\"cuda\\", non_blocking=True)\\n",',)) == (one.lines, one.suggestion and one.suggestion.text)
 
 
 class TestBadInput:
