@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.facts import syntax, triton
 from torchlint.rule import Finding, Site, rule
 
+_FORK = re.compile(rb"\bnpu|_npu|ascend", re.IGNORECASE)
+"""A file for another compiler of the same language, which keeps names of its own."""
 _EXPERIMENTAL = {
     "_experimental_descriptor_load": "tl.make_tensor_descriptor(...).load",
     "_experimental_descriptor_store": "tl.make_tensor_descriptor(...).store",
@@ -39,7 +42,7 @@ def deprecated_triton_api(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In code that must run with Triton 2, behind a test of its version. The functions that stayed in `tl.math` (`exp2`,
+    In code that must run with Triton 2, behind a test of its version, and in files for Ascend's fork of Triton. The functions that stayed in `tl.math` (`exp2`,
     `fma`, `rsqrt`, `erf`, ...) are not reported.
 
     ## Bad
@@ -94,7 +97,7 @@ def deprecated_triton_api(site: Site) -> Iterator[Finding]:
 
 def _of_language(place: Site, name: str, call: ast.Call) -> Iterator[Finding]:
     last = name.rpartition(".")[2]
-    if syntax.from_shim(place.function, call.func) or (b"__version__" in place.source.data and any(place.flow.guards(call))):
+    if _FORK.search(place.source.data) or syntax.from_shim(place.function, call.func) or (b"__version__" in place.source.data and any(place.flow.guards(call))):
         return
     if name in ("dot", "dot_scaled"):
         given = next((k for k in call.keywords if k.arg == "allow_tf32"), None)
