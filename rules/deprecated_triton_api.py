@@ -24,7 +24,6 @@ _EXPERIMENTAL = {
     torch=">=2.4",
     impact="low",
     category="triton",
-    confirmed_by=("graph_break:GB4026",),
 )
 def deprecated_triton_api(site: Site) -> Iterator[Finding]:
     """A part of Triton's old interface.
