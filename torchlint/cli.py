@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .failure import Failure
 from .select import suggestion
 
-COMMANDS = ("check", "baseline", "doctor", "review", "rule", "server", "trace", "version")
+COMMANDS = ("check", "baseline", "completion", "doctor", "review", "rule", "server", "trace", "version")
 """The modules of torchlint.commands."""
 _BARE = ("--add-noqa", "--add-ignore")
 """Options that take a value only behind `=`: the next word is a path."""
@@ -42,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parse(arguments: list[str]) -> argparse.Namespace:
+def build_parser() -> tuple[argparse.ArgumentParser, list[str]]:
+    """The parser of the command line, and the names of its subcommands."""
     parser = argparse.ArgumentParser(
         prog="torchlint",
         description="Finds what makes PyTorch code slow, proves it with a traced run, and fixes it.",
@@ -53,9 +54,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name in COMMANDS:
         importlib.import_module(f".commands.{name}", __package__).add(commands)
+    return parser, list(commands.choices)
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser, commands = build_parser()
     word = next((argument for argument in arguments if not argument.startswith("-")), None)
-    if word is not None and word not in commands.choices:
-        print(_unknown(word, list(commands.choices)), file=sys.stderr)
+    if word is not None and word not in commands:
+        print(_unknown(word, commands), file=sys.stderr)
         raise SystemExit(2)
     if word is None and {"-V", "--version"}.intersection(arguments):
         return parser.parse_args(["version"])

@@ -59,6 +59,12 @@ def project_root(start: Path) -> Path | None:
     return None
 
 
+def root_around(paths: Iterable[str]) -> Path | None:
+    """The project's directory that all of the paths lie in."""
+    above = os.path.commonpath([os.path.abspath(path) for path in paths] or [os.getcwd()])
+    return project_root(Path(above if os.path.isdir(above) else os.path.dirname(above)))
+
+
 class ProjectFiles(Sequence[Path]):
     """The Python files of a project less those that are linted anyway; looked for at first use."""
 

@@ -174,6 +174,9 @@ def _output(parser: argparse.ArgumentParser) -> None:
 def _other(parser: argparse.ArgumentParser) -> None:
     other = parser.add_argument_group("other")
     other.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
+    other.add_argument(
+        "-w", "--watch", action="store_true", default=False, help="go on: lint again whenever a file changes"
+    )
     other.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
     other.add_argument(
         "--exit-non-zero-on-fix", action="store_true", default=False, help="exit with 1 if anything was fixed"
@@ -227,6 +230,16 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def run(args: argparse.Namespace) -> int:
+    if not args.watch:
+        return _once(args)
+    from torchlint.watch import watch
+
+    if "-" in args.paths:
+        raise Failure("standard input can't be watched")
+    return watch(args.paths, lambda: _once(argparse.Namespace(**vars(args))), clear=sys.stdout.isatty())
+
+
+def _once(args: argparse.Namespace) -> int:
     started = time.perf_counter()
     settings = settings_of(args)
     if "show_settings" in args:
@@ -290,9 +303,7 @@ def _is_code(path: str) -> bool:
 
 def _context(paths: Iterable[str], files: Iterable[Path], settings: Settings) -> Sequence[Path]:
     """The other files of the project around the paths."""
-    above = os.path.commonpath([os.path.abspath(path) for path in paths])
-    start = Path(above if os.path.isdir(above) else os.path.dirname(above))
-    return discover.ProjectFiles(discover.project_root(start), files, settings)
+    return discover.ProjectFiles(discover.root_around(paths), files, settings)
 
 
 def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:

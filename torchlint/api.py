@@ -1,0 +1,55 @@
+"""torchlint from Python: `from torchlint import check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import config, discover
+from .lint import Result, lint
+from .rule import load
+
+Paths = str | Path | Iterable[str | Path] | Mapping[str, bytes | str]
+
+
+def check(
+    paths: Paths = ".",
+    *,
+    select: Iterable[str] | None = None,
+    ignore: Iterable[str] = (),
+    extend_select: Iterable[str] = (),
+    preview: bool | None = None,
+    target_torch: str | None = None,
+    configuration: str | Path | None = None,
+    isolated: bool = False,
+) -> Result:
+    """Lint files and directories as `torchlint check` does, or texts given as a mapping from path to content.
+
+    The rest of the project around the paths is read where it matters. `select`, `ignore`, `extend_select`, `preview` and
+    `target_torch` go before the configuration file, which is the closest one at or above the working directory, or
+    `configuration`; none if `isolated`.
+
+    Returns the findings in order of path and place; a file that can't be linted makes one of rule TL001 or an entry of
+    `errors`, never an exception. Raises Failure for settings that can't be used and for paths that aren't there.
+    """
+    options: dict[str, Any] = {
+        "select": None if select is None else list(select),
+        "ignore": list(ignore) or None,
+        "extend-select": list(extend_select) or None,
+        "preview": preview,
+        "target-torch": target_torch,
+    }
+    given = {key: value for key, value in options.items() if value is not None}
+    named = [] if configuration is None else [str(configuration)]
+    settings = config.load(load().values(), given, config=named, isolated=isolated)
+    if isinstance(paths, Mapping):
+        texts = {path: text.encode() if isinstance(text, str) else text for path, text in paths.items()}
+        return lint(texts, settings, context=_around(texts, map(Path, texts), settings))
+    asked = [paths] if isinstance(paths, str | Path) else list(paths)
+    files = discover.discover(asked, settings).files
+    return lint(files, settings, context=_around(asked, files, settings))
+
+
+def _around(paths: Iterable[str | Path], files: Iterable[Path], settings: config.Settings) -> discover.ProjectFiles:
+    return discover.ProjectFiles(discover.root_around(str(path) for path in paths), files, settings)
