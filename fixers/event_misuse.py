@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rewrite import call_node, line_before, renamed
+from torchlint.rule import Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    if site.name == "time.time()":
+        edits = renamed(site, "time.perf_counter")
+        return Fix("Use time.perf_counter", edits, "suggestion", "for the other read of the clock too") if edits is not None else None
+    if site.name == ".elapsed_time()":
+        edit = line_before(site, f"{site.text(site.call.args[0])}.synchronize()")
+        return Fix("Wait for the event", (edit,), "suggestion") if edit is not None else None
+    return _timed(site)
+
+
+def _timed(site: Site) -> Fix | None:
+    given = site.argument("enable_timing")
+    note = "both events then take times, which costs a little more than ordering streams"
+    if isinstance(given, ast.Constant):
+        return Fix("Take times", (site.tree.replace(site.cst(given), "True"),), "unsafe", note)
+    edit = site.tree.add_argument(call_node(site), "enable_timing=True") if not site.call.args else None
+    return Fix("Take times", (edit,), "unsafe", note) if edit is not None else None

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from torchlint.facts import clocks
+from torchlint.rewrite import line_before
+from torchlint.rule import Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    span = clocks.span(site.function, site.call, site.resolve)
+    call = clocks.timed_call(span, site.value) if span is not None else None
+    if span is None or call is None or call.lineno != call.end_lineno:
+        return None
+    edit = line_before(site, site.text(call), span.start)
+    return Fix("Call it once before", (edit,), "suggestion", "three calls and a synchronization are better") if edit is not None else None

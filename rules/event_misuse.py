@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import clocks, syntax
+from torchlint.rule import Finding, Site, rule
+
+_EVENTS = ("torch.cuda.Event", "torch.xpu.Event", "torch.mps.Event", "torch.Event")
+_WAITS = frozenset(("synchronize", "item", "cpu", "tolist", "numpy", "wait", "query", "result"))
+
+
+@rule(
+    "TLM03",
+    on={*(f"{name}()" for name in _EVENTS), ".elapsed_time()", "time.time()"},
+    fix="unsafe",
+    category="measurement",
+)
+def event_misuse(site: Site) -> Iterator[Finding]:
+    """Events or clocks are used in a way that gives an error or a coarse number.
+
+    ## What it does
+
+    Finds events without `enable_timing=True` whose `elapsed_time` is asked for in the same function or class;
+    `elapsed_time` in the function that records the second event, with nothing between that waits for it; and, as `info`,
+    `time.time()` in functions that measure.
+
+    ## Why is this slow?
+
+    The first two raise: "Both events must be created with argument 'enable_timing=True'" and "Both events must be completed
+    before calculating elapsed time". `time.time()` is the time of day: it is set back and forth, and coarse on some systems.
+
+    ## When it does not matter
+
+    Events that only order streams need no timing and are cheaper without. For a display of progress `time.time()` will do;
+    it is reported only where the function's name says that it measures, or the file is a benchmark.
+
+    ## Bad
+
+    ```python
+    def measure(model, x):
+        start, end = torch.cuda.Event(), torch.cuda.Event()  # TLM03
+        start.record()
+        model(x)
+        end.record()
+        torch.cuda.synchronize()
+        return start.elapsed_time(end)
+    ```
+
+    ## Good
+
+    ```python
+    def measure(model, x):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)  # ok
+        start.record()
+        model(x)
+        end.record()
+        torch.cuda.synchronize()
+        return start.elapsed_time(end)  # ok
+    ```
+
+    ## Fix safety
+
+    `enable_timing=True` is added. Reading the time raised before; it is called unsafe since it can't be run without a
+    device. A wait before `elapsed_time`, and `time.perf_counter`, are suggestions.
+
+    ## References
+
+    - <https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html>
+    - <https://docs.python.org/3/library/time.html#time.perf_counter>
+    """
+    if site.name == "time.time()":
+        yield from _coarse(site)
+    elif site.name == ".elapsed_time()":
+        yield from _unfinished(site)
+    elif not site.spread and _untimed(site) and _read(site):
+        yield site.finding(f"`elapsed_time` raises for `{site.short()}`, which takes no times without `enable_timing=True`")
+
+
+def _coarse(site: Site) -> Iterator[Finding]:
+    if clocks.is_benchmark(site.function, site.role) and site.role != "test":
+        span = clocks.span(site.function, site.call, site.resolve)
+        if span is not None:
+            yield site.finding("`time.time()` may jump: `time.perf_counter()` measures", severity="info")
+
+
+def _untimed(site: Site) -> bool:
+    given = site.argument("enable_timing", 1 if site.name == "torch.Event()" else 0)
+    return given is None or (isinstance(given, ast.Constant) and given.value is False)
+
+
+def _read(site: Site) -> bool:
+    """Whether the event that is made here is asked for its time."""
+    name = _bound(site)
+    if name is not None:
+        return any(_of(node, name) for call, receiver in syntax.method_calls(site.flow, "elapsed_time") for node in (receiver, *call.args))
+    attribute = syntax.own_attribute(site.function, syntax.target(site.flow, site.call))
+    if attribute is None or site.function.cls is None:
+        return False
+    return any(
+        syntax.own_attribute(method, node) == attribute
+        for method in site.function.cls.methods.values()
+        for call, receiver in syntax.method_calls(method.flow, "elapsed_time")
+        for node in (receiver, *call.args)
+    )
+
+
+def _bound(site: Site) -> str | None:
+    """The name that the event is assigned to, also as one of several."""
+    target = syntax.target(site.flow, site.call)
+    if isinstance(target, ast.Name):
+        return target.id
+    values = site.flow.parents.get(site.call)
+    statement = site.flow.parents.get(values) if isinstance(values, ast.Tuple) else None
+    if isinstance(values, ast.Tuple) and isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+        names = statement.targets[0].elts
+        at = values.elts.index(site.call)
+        if len(names) == len(values.elts) and isinstance(name := names[at], ast.Name):
+            return name.id
+    return None
+
+
+def _of(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _unfinished(site: Site) -> Iterator[Finding]:
+    end = site.call.args[0] if len(site.call.args) == 1 else None
+    if not isinstance(end, ast.Name):
+        return
+    records = [call for call, receiver in syntax.method_calls(site.flow, "record") if _of(receiver, end.id) and call.lineno < site.call.lineno]
+    if not records or site.flow.loops(records[-1]) != site.flow.loops(site.call):
+        return
+    for call in site.flow.calls:
+        if records[-1].lineno <= call.lineno <= site.call.lineno and call not in (records[-1], site.call):
+            last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            if last in _WAITS or "sync" in last or site.project.targets(site.function, call) or isinstance(call.func, ast.Name) and call.func.id != "print":
+                return
+    yield site.finding(f"`{end.id}` may not be over yet: `elapsed_time` raises until it is, so synchronize before")

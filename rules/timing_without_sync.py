@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.facts import clocks
+from torchlint.rule import Finding, Site, rule
+
+
+@rule(
+    "TLM01",
+    on={f"{name}()" for name in clocks.CLOCKS},
+    set="preview",
+    fix="suggestion",
+    category="measurement",
+)
+def timing_without_sync(site: Site) -> Iterator[Finding]:
+    """Work of the device is timed with the host's clock, without waiting for it.
+
+    ## What it does
+
+    Finds `time.perf_counter() - start` (and the like) where a model is called, or tensors of the device are computed, since
+    `start` was taken, and nothing between waits for the device.
+
+    ## Why is this slow?
+
+    The measurement is wrong: kernels are queued and run later, so that the span holds the time it takes to launch them.
+    A change that makes the device twice as fast shows nothing, and the time turns up at the next read of a value.
+
+    ## When it does not matter
+
+    For the whole of a training run or epoch, and where something between waits: `.item()`, `.cpu()`, a function of the
+    project that reads values. Calls of functions that can't be seen are taken to wait. Throughput displays of training
+    loops are not reported.
+
+    ## Bad
+
+    ```python
+    import time
+
+    def measure(x):
+        model = torch.nn.Linear(4, 4).to(device)
+        start = time.perf_counter()
+        model(x.to(device))
+        return time.perf_counter() - start  # TLM01
+    ```
+
+    ## Good
+
+    ```python
+    import time
+
+    def measure(x):
+        model = torch.nn.Linear(4, 4).to(device)
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        model(x.to(device))
+        torch.cuda.synchronize()
+        return time.perf_counter() - start  # ok
+    ```
+
+    ## References
+
+    - <https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution>
+    - <https://docs.pytorch.org/tutorials/recipes/recipes/benchmark.html>
+    """
+    if not site.accelerator:
+        return
+    span = clocks.span(site.function, site.call, site.resolve)
+    if span is None:
+        return
+    calls = list(span.calls())
+    targets = site.project.targets
+    work = [call for call in calls if clocks.is_work(site.value, call)]
+    if not work or (_trains(calls) and not clocks.is_benchmark(site.function, site.role)):
+        return
+    for call in calls:
+        name = "torch." if call in work else site.resolve(call.func)
+        if clocks.may_wait(site.function, call, name, targets):
+            return
+    yield site.finding(f"the clock is read while `{site.short(work[-1])}` may still be running on the device")
+
+
+def _trains(calls: list[ast.Call]) -> bool:
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step") for call in calls)

@@ -1,0 +1,139 @@
+"""Stretches of code that a program times: `start = clock()`, work, `clock() - start`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .module import Function
+from .values import Value
+
+CLOCKS = frozenset(
+    f"{name}{suffix}" for name in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time") for suffix in ("", "_ns")
+) | {"timeit.default_timer"}
+BENCHMARK = re.compile(r"bench|measure|latency|throughput|profil|timeit|time_|_time\b|speed|perf", re.IGNORECASE)
+_WAITS = re.compile(rb"synchroni[sz]e|\.item\(|\.cpu\(|\.tolist\(|\.numpy\(|device_sync|\.wait\(|barrier\(|mark_step|elapsed_time|nonzero\(")
+_WAITING = frozenset(("item", "cpu", "tolist", "numpy", "wait", "barrier", "mark_step", "elapsed_time", "nonzero", "query", "result"))
+_HARMLESS = frozenset(
+    "append extend update print range len enumerate zip tqdm format no_grad to cuda half float view reshape detach clone backward step zero_grad".split()
+)
+
+Resolve = Callable[[ast.expr], str | None]
+Targets = Callable[[Function, ast.Call], list[Function]]
+
+
+@dataclass(frozen=True)
+class Span:
+    """What runs between two reads of a clock in one function."""
+
+    function: Function
+    start: ast.stmt
+    """The statement that reads the clock first."""
+    end: ast.Call
+    """The second read."""
+
+    def calls(self) -> Iterator[ast.Call]:
+        """The calls in it, in source order."""
+        last = self.start.end_lineno or self.start.lineno
+        for call in self.function.flow.calls:
+            if last < call.lineno <= self.end.lineno and call is not self.end and not _around(self.function, self.end, call):
+                yield call
+
+    def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The loops that begin and end in it."""
+        return [
+            node
+            for node in self.function.flow.nodes
+            if isinstance(node, ast.For | ast.AsyncFor | ast.While)
+            and self.start.lineno < node.lineno
+            and (node.end_lineno or 0) < self.end.lineno
+        ]
+
+
+def span(function: Function, end: ast.Call, resolve: Resolve) -> Span | None:
+    """The stretch that a read of a clock ends; None where it ends none, or begins the next iteration's."""
+    name = _subtracted(function, end)
+    if name is None:
+        return None
+    flow = function.flow
+    before = [store for store in flow.stores.get(name, ()) if store.lineno < end.lineno]
+    if not before:
+        return None
+    statement = flow.parents.get(before[-1])
+    if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call) and resolve(statement.value.func) in CLOCKS):
+        return None
+    return Span(function, statement, end) if flow.loops(statement) == flow.loops(end) else None
+
+
+def is_benchmark(function: Function, role: str) -> bool:
+    """Whether a function is there to measure."""
+    return role == "benchmark" or BENCHMARK.search(function.name) is not None
+
+
+def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: Targets, depth: int = 3) -> bool:
+    """Whether a call may wait for the device: it does, what it calls in the project does, or it can't be seen.
+
+    `targets_of` gives the project's functions that a call runs.
+    """
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    if "sync" in last or last in _WAITING:
+        return True
+    targets = targets_of(function, call)
+    if targets:
+        return any(_reads(target, targets_of, depth) for target in targets)
+    return not (last in _HARMLESS or (name is not None and (name.startswith(("torch.", "time.", "math.")) or name in CLOCKS)))
+
+
+def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
+    """Whether a function, or what it calls, speaks of reading values or waiting."""
+    starts = function.module.source.lines
+    end = starts[function.last_line] if function.last_line < len(starts) else None
+    if _WAITS.search(function.module.source.data, starts[function.first_line - 1], *([end] if end is not None else [])):
+        return True
+    return depth > 0 and any(_reads(target, targets_of, depth - 1) for call in function.flow.calls for target in targets_of(function, call))
+
+
+def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
+    """Whether a call queues work for the device: it runs a module, or computes a tensor there."""
+    if value_of(call.func).kind == "module":
+        return True
+    made = value_of(call)
+    return made.is_tensor and made.device == "accelerator"
+
+
+def _subtracted(function: Function, end: ast.Call) -> str | None:
+    """The `start` of `clock() - start`, or of `stop - start` where the read is assigned to `stop`."""
+    parent = function.flow.parents.get(end)
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and parent.left is end and isinstance(parent.right, ast.Name):
+        return parent.right.id
+    if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name)):
+        return None
+    for load in function.flow.loads.get(parent.targets[0].id, ()):
+        difference = function.flow.parents.get(load)
+        if isinstance(difference, ast.BinOp) and isinstance(difference.op, ast.Sub) and difference.left is load and load.lineno >= end.lineno:
+            if isinstance(difference.right, ast.Name) and difference.right.id != load.id:
+                return difference.right.id
+    return None
+
+
+def _around(function: Function, end: ast.Call, call: ast.Call) -> bool:
+    """Whether a call takes the measured time: `print(clock() - start)`."""
+    return call in list(function.flow.ancestors(end)) or (call.lineno == end.lineno and call.col_offset > end.col_offset)
+
+
+def timed_call(span: Span, value_of: Callable[[ast.expr], Value]) -> ast.Call | None:
+    """The call of a module that a timed loop over a range repeats; None where it trains, or repeats something else."""
+    loops = [loop for loop in span.loops() if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and _is_range(loop.iter)]
+    found = None
+    for call in span.calls():
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step"):
+            return None
+        if found is None and value_of(call.func).kind == "module" and set(loops) & set(span.function.flow.loops(call)):
+            found = call
+    return found
+
+
+def _is_range(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in ("range", "trange", "tqdm")
