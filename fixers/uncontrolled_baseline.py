@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rewrite import line_before, spelled
+from torchlint.rule import Finding, Fix, Site
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    spelling = spelled(site, "torch.cuda.reset_peak_memory_stats")
+    node = site.function.node
+    if ".max_memory" not in site.name or spelling is None or isinstance(node, ast.Module):
+        return None
+    code, imports = spelling
+    edit = line_before(site, f"{code}()", node.body[0])
+    return Fix("Reset the peak", (edit, *imports), "suggestion", "where the measurement begins") if edit is not None else None
