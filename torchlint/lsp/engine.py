@@ -33,6 +33,8 @@ REPORT = 0.2
 """Seconds between two reports of the first look's progress."""
 COLLECT = 20
 """Edits between two collections of garbage: trees are cyclic, and the collector is off while people type."""
+STACK = 64 << 20
+"""Bytes of stack for deeply nested programs; threads get little of it on some systems."""
 
 T = TypeVar("T")
 
@@ -46,7 +48,11 @@ class Listener(Protocol):
     def progress(self, root: Path, message: str | None) -> None:
         """How far the first look at a project is; None when it is done."""
 
-    def log(self, message: str, *, error: bool) -> None: ...
+    def show(self, message: str) -> None:
+        """Something that people should put right."""
+
+    def log(self, message: str) -> None:
+        """Something for the editor's log."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +84,14 @@ class Engine:
         self._edits = 0
         self._new: set[Path] = set()
         """Sessions that have not been looked at whole."""
+        self._logged: set[str] = set()
         self._thread = threading.Thread(target=self._run, name="torchlint", daemon=True)
 
     def start(self) -> None:
         gc.disable()
+        before = threading.stack_size(STACK)
         self._thread.start()
+        threading.stack_size(before)
 
     def end(self) -> None:
         with self._wake:
@@ -126,6 +135,12 @@ class Engine:
             self._jobs.append(job)
             self._wake.notify()
 
+    def _log(self, message: str) -> None:
+        """Say something once, not at every keystroke."""
+        if message not in self._logged:
+            self._logged.add(message)
+            self._listener.log(message)
+
     # The thread
 
     def _run(self) -> None:
@@ -148,7 +163,7 @@ class Engine:
                     self._look()
             except Exception:  # noqa: BLE001 - a fault costs an answer, never the server
                 self._due = None
-                self._listener.log(traceback.format_exc(), error=True)
+                self._log(f"this is a bug in torchlint, please report it:\n{traceback.format_exc()}")
 
     def _look_soon(self) -> None:
         self._due = time.monotonic() + IDLE
@@ -243,7 +258,7 @@ class Engine:
         findings = result.findings if result is not None else ()
         self._results[uri] = looked(uri, text.version, session.source(path), findings, self.client, session.source)
         for error in result.errors if result is not None else ():
-            self._listener.log(f"{error.path}: {error.message}", error=True)
+            self._log(f"{error.path}: {error.message}")
         self._listener.found(self._results[uri], settled=settled)
 
     # Jobs for `submit`
@@ -304,10 +319,10 @@ class Engine:
         try:
             settings = config.load(rules, options, cwd=root, config=[str(named)] if named else [])
         except Failure as failure:
-            self._listener.log(f"{failure}".replace("from the CLI", "from the editor's settings"), error=True)
+            self._listener.show(f"{failure}".replace("from the CLI", "from the editor's settings"))
             return before or config.load(rules, cwd=root, isolated=True)
         for warning in settings.warnings:
-            self._listener.log(warning, error=False)
+            self._log(warning)
         return settings
 
 

@@ -14,12 +14,14 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
+from torchlint.source import NOTEBOOK
+
 from .engine import Engine
 from .looked import FIX_ALL, SOURCE, Client, Looked, wants_fix_all
 from .text import Document
 
 T = TypeVar("T")
-_WATCHED = ("**/*.py", "**/*.pyi", "**/*.toml", "**/.gitignore")
+_WATCHED = ("**/*.py", "**/*.pyi", f"**/*{NOTEBOOK}", "**/*.toml", "**/.gitignore")
 
 
 class Server:
@@ -117,7 +119,7 @@ class Server:
 
     def _opened(self, params: types.DidOpenTextDocumentParams) -> None:
         opened = params.text_document
-        if opened.uri.startswith("file:"):
+        if opened.uri.startswith("file:") and not opened.uri.endswith(NOTEBOOK):
             document = Document(opened.uri, opened.version, opened.text, self.engine.client.encoding)
             self._documents[opened.uri] = document
             self.engine.edit(document.uri, document.version, document.data)
@@ -203,8 +205,13 @@ class Server:
     def progress(self, root: Path, message: str | None) -> None:
         self._call(lambda: self._progress(root, message))
 
-    def log(self, message: str, *, error: bool) -> None:
-        self._call(lambda: self._log(message, error=error))
+    def show(self, message: str) -> None:
+        shown = types.ShowMessageParams(types.MessageType.Error, f"torchlint: {message}")
+        self._call(lambda: self.lsp.window_show_message(shown))
+
+    def log(self, message: str) -> None:
+        logged = types.LogMessageParams(types.MessageType.Warning, f"torchlint: {message}")
+        self._call(lambda: self.lsp.window_log_message(logged))
 
     def _call(self, say: Callable[[], None]) -> None:
         if self._loop is not None and not self._loop.is_closed():
@@ -249,12 +256,6 @@ class Server:
                 del progress.tokens[token]
             else:
                 progress.report(token, types.WorkDoneProgressReport(message=message))
-
-    def _log(self, message: str, *, error: bool) -> None:
-        if error:
-            self.lsp.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"torchlint: {message}"))
-        else:
-            self.lsp.window_log_message(types.LogMessageParams(types.MessageType.Warning, f"torchlint: {message}"))
 
 
 def _options(sent: object) -> Mapping[str, Any]:
