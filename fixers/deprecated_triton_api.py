@@ -11,7 +11,7 @@ _PRECISION = {True: "tf32", False: "ieee"}
 def fix(site: Site, finding: Finding) -> Fix | None:
     function = site.module.function_at(finding.line)
     given = next((k for call in function.flow.calls for k in call.keywords if _at(site, k, finding)), None)
-    if given is None or not isinstance(given.value, ast.Constant) or given.value.value not in _PRECISION:
+    if given is None or not isinstance(given.value, ast.Constant) or not isinstance(given.value.value, bool):
         return None
     start = site.source.offset(given.lineno, given.col_offset)
     end = site.source.offset(given.end_lineno or 0, given.end_col_offset or 0)

@@ -14,8 +14,7 @@ from torchlint.rule import Finding, Site, rule
     set="preview",
     severity="info",
     impact="medium",
-    category="recompile",
-    principle=("capture",),
+    category="compile",
 )
 def argument_bounded_loop(site: Site) -> Iterator[Finding]:
     """A loop in compiled code runs as often as an argument or the size of a tensor says.

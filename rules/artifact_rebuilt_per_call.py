@@ -115,5 +115,5 @@ def _differs(site: Site) -> bool:
         return True
     changing = {p.arg for p in site.function.parameters} | set(site.flow.stores)
     names = {node.id for value in given for node in ast.walk(value) if isinstance(node, ast.Name)}
-    own = {node.attr for value in given for node in ast.walk(value) if syntax.own_attribute(site.function, node if isinstance(node, ast.expr) else None)}
+    own = any(syntax.own_attribute(site.function, node) for value in given for node in ast.walk(value) if isinstance(node, ast.expr))
     return bool(names & changing - ({"self"} if own else set()))

@@ -14,8 +14,8 @@ from torchlint.rule import Finding, Site, rule
     severity="info",
     fix="none",
     impact="medium",
-    category="graph-break",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     confirmed_by=("graph_break",),
 )
 def break_autograd_call(site: Site) -> Iterator[Finding]:

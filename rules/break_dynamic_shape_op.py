@@ -12,9 +12,8 @@ from torchlint.rule import Finding, Site, rule
     on={"call", "subscript"},
     scope="compiled",
     fix="none",
-    impact="high",
-    category="graph-break",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     confirmed_by=("graph_break",),
 )
 def break_dynamic_shape_op(site: Site) -> Iterator[Finding]:

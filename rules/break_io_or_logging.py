@@ -12,9 +12,9 @@ from torchlint.rule import Finding, Site, rule
     on={"call"},
     scope="compiled",
     fix="unsafe",
-    impact="medium",
-    category="graph-break",
-    principle=("capture",),
+    impact="high",
+    category="compile",
+    principle=("fusion",),
     confirmed_by=("graph_break",),
 )
 def break_io_or_logging(site: Site) -> Iterator[Finding]:

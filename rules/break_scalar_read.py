@@ -13,8 +13,8 @@ from torchlint.rule import Finding, Site, rule
     scope="compiled",
     fix="suggestion",
     impact="high",
-    category="graph-break",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     confirmed_by=("graph_break",),
 )
 def break_scalar_read(site: Site) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ from torchlint.rule import Finding, Site, rule
     scope="compiled",
     fix="unsafe",
     impact="high",
-    category="graph-break",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     confirmed_by=("graph_break",),
 )
 def break_tensor_branch(site: Site) -> Iterator[Finding]:

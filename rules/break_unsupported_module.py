@@ -12,9 +12,8 @@ from torchlint.rule import Finding, Site, rule
     on={"call"},
     scope="compiled",
     fix="none",
-    impact="high",
-    category="graph-break",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     confirmed_by=("graph_break",),
 )
 def break_unsupported_module(site: Site) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ from torchlint.rule import Finding, Site, rule
     scope="compiled",
     fix="none",
     impact="medium",
-    category="graph-break",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     confirmed_by=("graph_break",),
 )
 def break_untraceable_call(site: Site) -> Iterator[Finding]:

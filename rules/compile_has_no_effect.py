@@ -19,8 +19,8 @@ _NEUTRAL = frozenset(
     on={"torch.compile()", ".compile()"},
     fix="unsafe",
     impact="high",
-    category="compile-usage",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     torch=">=2.0",
 )
 def compile_has_no_effect(site: Site) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ _CACHES = frozenset(("lru_cache", "cache", "cached_property", "once"))
     on={"torch.compile"},
     fix="none",
     impact="medium",
-    category="compile-usage",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     torch=">=2.0",
 )
 def compile_per_call(site: Site) -> Iterator[Finding]:

@@ -16,8 +16,8 @@ _VARIABLES = frozenset(("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "TORCHDY
     on={".suppress_errors", ".disable", *(f".{limit}" for limit in _LIMITS), "torch._dynamo.config.patch()", ".environ"},
     fix="suggestion",
     impact="medium",
-    category="compile-usage",
-    principle=("measure",),
+    category="compile",
+    principle=("fusion",),
     torch=">=2.0",
 )
 def compiler_guardrail_off(site: Site) -> Iterator[Finding]:

@@ -19,9 +19,10 @@ _HOST = ("random.", "numpy.random.", "time.", "logging.")
     on={"torch.cuda.graph()", ".replay()"},
     severity="error",
     impact="high",
-    category="cuda-graph",
-    principle=("capture",),
+    category="cuda_graph",
+    principle=("fusion",),
     torch=">=1.10",
+    depends_on=("TL101", "TL102", "TL112"),
 )
 def cudagraph_capture_hazard(site: Site) -> Iterator[Finding]:
     """Code in or around the capture of a CUDA graph that fails, or that a replay does not repeat.

@@ -134,6 +134,7 @@ def _unfinished(site: Site) -> Iterator[Finding]:
     for call in site.flow.calls:
         if records[-1].lineno <= call.lineno <= site.call.lineno and call not in (records[-1], site.call):
             last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            if last in _WAITS or "sync" in last or site.project.targets(site.function, call) or isinstance(call.func, ast.Name) and call.func.id != "print":
+            unknown = isinstance(call.func, ast.Name) and call.func.id != "print"
+            if last in _WAITS or "sync" in last or unknown or site.project.targets(site.function, call):
                 return
     yield site.finding(f"`{end.id}` may not be over yet: `elapsed_time` raises until it is, so synchronize before")

@@ -14,8 +14,8 @@ from torchlint.rule import Finding, Site, rule
     severity="error",
     fix="none",
     impact="high",
-    category="graph-break",
-    principle=("capture",),
+    category="compile",
+    principle=("fusion",),
     confirmed_by=("graph_break", "unsupported"),
 )
 def fullgraph_violation(site: Site) -> Iterator[Finding]:

@@ -17,8 +17,7 @@ _FEW = 4
     severity="info",
     fix="suggestion",
     impact="medium",
-    category="recompile",
-    principle=("memory",),
+    category="compile",
 )
 def growing_cat(site: Site) -> Iterator[Finding]:
     """A tensor grows by torch.cat in a loop.

@@ -15,8 +15,7 @@ _GROWS = frozenset(("append", "extend", "insert"))
     scope="compiled",
     fix="suggestion",
     impact="high",
-    category="recompile",
-    principle=("capture",),
+    category="compile",
     confirmed_by=("recompile",),
 )
 def guarded_state_mutated(site: Site) -> Iterator[Finding]:

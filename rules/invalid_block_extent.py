@@ -102,9 +102,8 @@ def invalid_block_extent(site: Site) -> Iterator[Finding]:
 
 def _fault(kernel: triton.Kernel, name: str, call: ast.Call, extent: ast.expr) -> str:
     for node in triton.operands(extent):
-        if isinstance(node, ast.Name) and node.id in kernel.parameters - kernel.constants:
-            if node.id not in kernel.function.flow.stores and not _local(kernel, node.id):
-                return f"`{node.id}` sizes a block but is no `tl.constexpr`: `tl.{name}` raises when the kernel is compiled"
+        if isinstance(node, ast.Name) and _is_run_time(kernel, node.id):
+            return f"`{node.id}` sizes a block but is no `tl.constexpr`: `tl.{name}` raises when the kernel is compiled"
     if name == "static_range" or not isinstance(extent, ast.Constant) or not isinstance(extent.value, int):
         return ""
     if name == "arange":
@@ -117,9 +116,10 @@ def _fault(kernel: triton.Kernel, name: str, call: ast.Call, extent: ast.expr) -
     return ""
 
 
-def _local(kernel: triton.Kernel, name: str) -> bool:
-    """Whether a parameter has a default or annotation that makes it something else than a run-time number."""
-    return any(p.arg == name and p.annotation is not None for p in kernel.function.parameters)
+def _is_run_time(kernel: triton.Kernel, name: str) -> bool:
+    """Whether a name is a parameter without annotation, and stays what it is."""
+    plain = any(p.arg == name and p.annotation is None for p in kernel.function.parameters)
+    return plain and name not in kernel.function.flow.stores
 
 
 def _must_be_power(kernel: triton.Kernel, parameter: str, value: int) -> bool:

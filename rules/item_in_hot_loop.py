@@ -20,6 +20,7 @@ _STACK = 3
     impact="high",
     category="sync",
     principle=("async",),
+    silenced_by=("TL201", "TL213"),
     confirmed_by=("sync", "d2h"),
 )
 def item_in_hot_loop(site: Site) -> Iterator[Finding]:

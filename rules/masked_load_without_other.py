@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchlint.facts import triton

@@ -13,8 +13,7 @@ from torchlint.rule import Finding, Related, Site, rule
     set="preview",
     severity="info",
     impact="medium",
-    category="recompile",
-    principle=("capture",),
+    category="compile",
     torch=">=2.1",
 )
 def per_instance_constant(site: Site) -> Iterator[Finding]:

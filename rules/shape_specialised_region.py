@@ -16,9 +16,9 @@ _NOT_TRAINING = ("val", "test", "eval", "infer", "pred", "demo")
     set="preview",
     severity="info",
     impact="medium",
-    category="recompile",
-    principle=("capture",),
+    category="compile",
     torch=">=2.0",
+    depends_on=("TL401",),
 )
 def shape_specialised_region(site: Site) -> Iterator[Finding]:
     """A region that is made for one shape gets many.

@@ -19,6 +19,7 @@ _CALLS = {f"{prefix}{name}()" for name in _TESTS for prefix in (".", "torch.")}
     impact="high",
     category="sync",
     principle=("async",),
+    silenced_by=("TL202",),
     confirmed_by=("sync",),
 )
 def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:

@@ -16,9 +16,9 @@ logging.error logging.critical logging.exception"""
     on={*(f".{name}()" for name in _METHODS.split()), *(f"{name}()" for name in _FUNCTIONS.split())},
     scope="hot",
     fix="suggestion",
-    impact="high",
     category="sync",
     principle=("async",),
+    silenced_by=("TL203",),
     confirmed_by=("sync", "d2h"),
 )
 def tensor_logged_every_step(site: Site) -> Iterator[Finding]:

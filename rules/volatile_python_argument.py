@@ -13,8 +13,7 @@ from torchlint.rule import Finding, Site, rule
     set="preview",
     severity="info",
     impact="medium",
-    category="recompile",
-    principle=("capture",),
+    category="compile",
     confirmed_by=("recompile",),
 )
 def volatile_python_argument(site: Site) -> Iterator[Finding]:

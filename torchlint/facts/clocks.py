@@ -17,7 +17,10 @@ BENCHMARK = re.compile(r"bench|measure|latency|throughput|profil|timeit|time_|_t
 _WAITS = re.compile(rb"synchroni[sz]e|\.item\(|\.cpu\(|\.tolist\(|\.numpy\(|device_sync|\.wait\(|barrier\(|mark_step|elapsed_time|nonzero\(")
 _WAITING = frozenset(("item", "cpu", "tolist", "numpy", "wait", "barrier", "mark_step", "elapsed_time", "nonzero", "query", "result"))
 _HARMLESS = frozenset(
-    "append extend update print range len enumerate zip tqdm format no_grad to cuda half float view reshape detach clone backward step zero_grad".split()
+    (
+        "append", "extend", "update", "print", "range", "len", "enumerate", "zip", "tqdm", "format", "no_grad", "to",
+        "cuda", "half", "float", "view", "reshape", "detach", "clone", "backward", "step", "zero_grad",
+    )
 )
 
 Resolve = Callable[[ast.expr], str | None]
@@ -112,9 +115,10 @@ def _subtracted(function: Function, end: ast.Call) -> str | None:
         return None
     for load in function.flow.loads.get(parent.targets[0].id, ()):
         difference = function.flow.parents.get(load)
-        if isinstance(difference, ast.BinOp) and isinstance(difference.op, ast.Sub) and difference.left is load and load.lineno >= end.lineno:
-            if isinstance(difference.right, ast.Name) and difference.right.id != load.id:
-                return difference.right.id
+        if not (isinstance(difference, ast.BinOp) and isinstance(difference.op, ast.Sub) and difference.left is load):
+            continue
+        if load.lineno >= end.lineno and isinstance(difference.right, ast.Name) and difference.right.id != load.id:
+            return difference.right.id
     return None
 
 

@@ -243,11 +243,12 @@ def _unpacked(function: Function, name: str) -> tuple[ast.expr, int | None] | No
     value, at = owner.value, parent.elts.index(stores[0])
     if not isinstance(value, ast.Tuple):
         return _shape(value, at)
-    first = value.elts[0]
-    spread = len(parent.elts) - len(value.elts) + 1
+    parts: list[ast.expr] = value.elts
+    first = parts[0]
+    spread = len(parent.elts) - len(parts) + 1
     if isinstance(first, ast.Starred):
-        return _shape(first.value, at) if at < spread else size_of_direct(value.elts[at - spread + 1])
-    return size_of_direct(value.elts[at]) if len(value.elts) == len(parent.elts) else None
+        return _shape(first.value, at) if at < spread else size_of_direct(parts[at - spread + 1])
+    return size_of_direct(parts[at]) if len(parts) == len(parent.elts) else None
 
 
 def _shape(node: ast.expr, dimension: int) -> tuple[ast.expr, int] | None:
@@ -402,9 +403,13 @@ def dtype_of(name: str, call: ast.Call) -> ast.expr | None:
 
 
 LIBDEVICE = frozenset(
-    "acos acosh asin asinh atan atan2 atanh cbrt copysign cosh cospi erfc erfcinv erfcx erfinv exp10 expm1 fast_expf fast_logf fast_powf "
-    "ffs finitef fmod hypot isfinited isinf isnan ldexp lgamma llrint llround log10 log1p logb nearbyint nextafter normcdf normcdfinv "
-    "popc pow rcbrt remainder rint round scalbn signbit sinh sinpi tan tanh tgamma trunc".split()
+    (
+        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cosh", "cospi", "erfc",
+        "erfcinv", "erfcx", "erfinv", "exp10", "expm1", "fast_expf", "fast_logf", "fast_powf", "ffs", "finitef",
+        "fmod", "hypot", "isfinited", "isinf", "isnan", "ldexp", "lgamma", "llrint", "llround", "log10", "log1p",
+        "logb", "nearbyint", "nextafter", "normcdf", "normcdfinv", "popc", "pow", "rcbrt", "remainder", "rint",
+        "round", "scalbn", "signbit", "sinh", "sinpi", "tan", "tanh", "tgamma", "trunc",
+    )
 )
 """Functions that were `tl.math.*` in Triton 2 and are libdevice's alone in Triton 3."""
 
