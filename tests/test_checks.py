@@ -67,7 +67,7 @@ def test_retries_of_the_allocator() -> None:
 
 def test_tf32_is_told_once_and_float64_at_each_line() -> None:
     slow = "Matrix products in float64, for which most GPUs have few units (1 a step)."
-    switch = "Matrix products in float32 without TF32: torch.set_float32_matmul_precision('high') uses the tensor cores."
+    switch = "Matrix products in float32 without TF32 (torch.set_float32_matmul_precision)."
 
     assert [("TLT11", 4, switch, "info"), ("TLT11", 6, slow, "info"), ("TLT11", 7, slow, "info")] == found(
         at(4, "precision", "float32", 0),

@@ -18,7 +18,7 @@ DATA_SHARE = 0.1
 
 _PRECISION = {
     "float64": "Matrix products in float64, for which most GPUs have few units",
-    "float32": "Matrix products in float32 without TF32: torch.set_float32_matmul_precision('high') uses the tensor cores",
+    "float32": "Matrix products in float32 without TF32 (torch.set_float32_matmul_precision)",
     "unaligned": "Half-precision matrix products with a dimension that is no multiple of 8 get slower kernels",
 }
 
