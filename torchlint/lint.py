@@ -67,11 +67,10 @@ def lint(
     """
     readers: dict[str, Callable[[], bytes]] = {}
     if isinstance(files, Mapping):
-        for path, data in files.items():
-            readers[normal(path)] = _given(data)
-        targets = [normal(path) for path in files]
+        readers.update({normal(name): _given(data) for name, data in files.items()})
+        targets = [normal(name) for name in files]
     else:
-        targets = [normal(str(path)) for path in files]
+        targets = [normal(str(file)) for file in files]
         readers.update({path: read(path) for path in targets})
     readers.update({normal(path): _given(data) for path, data in (buffers or {}).items()})
     project = Project(readers)

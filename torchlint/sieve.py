@@ -33,7 +33,10 @@ class Sieve:
     def __init__(self, wanted: Iterable[str], imported: ImportWords, renames: Mapping[str, AbstractSet[str]]) -> None:
         """`renames` are the other names that imports give to things, with what they stand for."""
         self._imported = imported
-        methods, attributes, calls, uses = set(), set(), set(), set()
+        methods: set[bytes] = set()
+        attributes: set[bytes] = set()
+        calls: set[bytes] = set()
+        uses: set[bytes] = set()
         for trigger in wanted:
             word = trigger.removesuffix("()").rpartition(".")[2]
             if trigger.startswith("."):

@@ -23,7 +23,7 @@ from .tree import Tree
 from .version import Range, project_torch
 
 if TYPE_CHECKING:
-    import libcst as cst
+    import libcst
 
     from .suppress import Suppressions
 
@@ -119,11 +119,11 @@ class Site:
         return self.analysis.tree(self.function.module)
 
     @cached_property
-    def node(self) -> cst.CSTNode:
+    def node(self) -> libcst.CSTNode:
         """The libcst node of the place; only the statement around it is parsed."""
         return self.cst(self.target)
 
-    def cst(self, target: ast.AST) -> cst.CSTNode:
+    def cst(self, target: ast.AST) -> libcst.CSTNode:
         """The libcst node of an `ast` node of this file. Raises LookupError inside f-strings before Python 3.12."""
         return self.tree.node(target, self.flow.chain(target))
 
@@ -210,7 +210,7 @@ class Site:
         target = self.analysis.torch(self.module)
         return versions.narrowed(target, self.flow, self.target) if self.analysis.tests_versions(self.module) else target
 
-    def value(self, node: ast.expr | cst.CSTNode) -> Value:
+    def value(self, node: ast.expr | libcst.CSTNode) -> Value:
         """What an expression of this function evaluates to."""
         expression = node if isinstance(node, ast.AST) else self.tree.counterpart(node)
         return self.project.value(self.function, expression) if isinstance(expression, ast.expr) else Value()
@@ -385,6 +385,6 @@ def _header_end(statement: ast.stmt) -> int:
     """The last line of a simple statement, or of a compound one's header."""
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body and not isinstance(statement, ast.Expr):
-        return max(statement.lineno, body[0].lineno - 1)
+        return max(statement.lineno, int(body[0].lineno) - 1)
     return statement.end_lineno or statement.lineno
 

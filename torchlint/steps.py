@@ -109,9 +109,9 @@ class Steps:
             name = self.project.resolve(function, func)
             if name is not None and name != "torch.autograd.backward":
                 return False
-            receiver = (names.chain(func.value) or [""])[-1]
+            owner = (names.chain(func.value) or [""])[-1]
             # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
-            return not (receiver in ("self", "cls", "super", "ctx") and func.attr == "backward" and self._own_backward(function))
+            return not (owner in ("self", "cls", "super", "ctx") and func.attr == "backward" and self._own_backward(function))
         if func.attr != "step":
             return False
         receiver = func.value

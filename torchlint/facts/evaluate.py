@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from .values import (
     SIZE,
     STR,
     UNKNOWN,
+    Device,
     Value,
     constant,
     device_of_string,
@@ -33,6 +34,7 @@ from .values import (
 )
 
 Env = dict[str, Value]
+Reader = Callable[..., Value]
 Loops = (ast.For, ast.AsyncFor)
 
 
@@ -430,7 +432,7 @@ class _Evaluator:
     # Expressions
 
     def expr(self, node: ast.expr) -> Value:
-        method = _METHODS.get(node.__class__)
+        method: Reader | None = _METHODS.get(node.__class__)
         value = method(self, node) if method is not None else self.other(node)
         self.values[node] = value
         return value
@@ -1195,7 +1197,7 @@ def _narrows(test: ast.expr) -> bool:
     return not isinstance(test, ast.Name | ast.Attribute | ast.Compare | ast.Constant)
 
 
-def _with_grad(value: Value, device: str) -> Value:
+def _with_grad(value: Value, device: Device) -> Value:
     items = value.items and tuple(replace(i, grad=True, device=device or i.device) if i.kind == "tensor" else i for i in value.items)
     return replace(value, items=items)
 
@@ -1265,7 +1267,7 @@ def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
 # What makes an object of a dataclass from the command line.
 _OPTION_PARSERS = frozenset(("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse"))
 
-_METHODS = {
+_METHODS: dict[type[ast.expr], Reader] = {
     ast.Constant: _Evaluator.constant,
     ast.JoinedStr: _Evaluator.joined,
     ast.Name: _Evaluator.name,

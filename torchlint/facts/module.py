@@ -22,7 +22,7 @@ BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
 def key_of(node: ast.expr) -> str | None:
     """The name that stands for an assignable expression: `x`, `self.x`."""
     if node.__class__ is ast.Name:
-        return node.id  # type: ignore[attr-defined,no-any-return]
+        return node.id
     if isinstance(node, ast.Attribute):
         base = key_of(node.value)
         return f"{base}.{node.attr}" if base is not None else None

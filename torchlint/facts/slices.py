@@ -173,5 +173,5 @@ class Slices:
         current: ast.AST | None = node
         while current is not None and not isinstance(current, ast.stmt):
             current = flow.parents.get(current)
-        number = self.index.get(current) if current is not None else None  # type: ignore[arg-type]
+        number = self.index.get(current) if current is not None else None
         return 0 if number is None else 1 << number

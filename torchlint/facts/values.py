@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -121,13 +122,13 @@ SIZE = Value("size", 2, elem=INTEGER)
 CONTEXT = Value("context", 2)
 
 
-def constant(value: object) -> Value:
+def constant(value: Hashable) -> Value:
     """The value of a literal."""
     return _constant(value.__class__, value)
 
 
 @functools.lru_cache(maxsize=4096)
-def _constant(kind: type, value: object) -> Value:
+def _constant(kind: type, value: Hashable) -> Value:
     # The class is part of the key, since 1 == 1.0 == True.
     if value is None:
         return NONE
