@@ -84,7 +84,7 @@ KEYWORD_CALLS: dict[tuple[str, str], Callable[[], object]] = {
     ("torch.profiler.profile", "use_cuda"): lambda: torch.profiler.profile(use_cuda=False),
     ("torch.autograd.profiler.profile", "use_cuda"): lambda: torch.autograd.profiler.profile(use_cuda=True),
     ("torch.optim.lr_scheduler.StepLR", "verbose"): lambda: torch.optim.lr_scheduler.StepLR(
-        torch.optim.SGD([torch.nn.Parameter(ONES)], 0.1), 1, **{"verbose": True}
+        torch.optim.SGD([torch.nn.Parameter(ONES)], 0.1), 1, verbose=True
     ),
 }
 MISSING = object()

@@ -60,10 +60,11 @@ class Context:
                 return not mode
         if function.name in _FRAMEWORK_EVAL:
             return True
-        if function.parent is not None and function.parent is not function.module.body and function.cls is None:
-            # A nested function runs where it is called from; mostly that is where it is defined.
-            if function.parent.decorators and self.function_off(function.parent):
-                return True
+        parent = function.parent
+        nested = parent is not None and parent is not function.module.body and function.cls is None
+        # A nested function runs where it is called from; mostly that is where it is defined.
+        if parent is not None and nested and parent.decorators and self.function_off(parent):
+            return True
         sites = self.project.call_sites(function)
         return bool(sites) and all(self.grad_off(site.function, site.call) for site in sites or ())
 
@@ -87,8 +88,9 @@ class Context:
             definition = self.project.definition(name, function.module)
             if isinstance(definition, Function) and _mentions_off(definition):
                 return False
-        elif isinstance(target, ast.Name) and target.id in function.module.top_functions:
-            if _mentions_off(function.module.top_functions[target.id]):
+        elif isinstance(target, ast.Name):
+            own = function.module.top_functions.get(target.id)
+            if own is not None and _mentions_off(own):
                 return False
         if isinstance(target, ast.Attribute) and target.attr in ("no_grad", "inference_mode"):
             return False

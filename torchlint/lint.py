@@ -206,7 +206,7 @@ class _Run:
                 yield self._with_fix(site, finding)
         except RecursionError:
             raise
-        except Exception as error:  # a rule's fault costs its finding, never the run
+        except Exception as error:  # noqa: BLE001 - a rule's fault costs its finding, never the run
             line = getattr(site.target, "lineno", 0)
             self.errors.append(FileError(site.module.path, f"{rule.code} failed at line {line}: {type(error).__name__}: {error}"))
 

@@ -348,7 +348,7 @@ class Project:
         return self._ask(("returns", function), lambda: self._return_value(function), UNKNOWN)
 
     def _return_value(self, function: Function) -> Value:
-        if isinstance(function.node, ast.AsyncFunctionDef) or isinstance(function.node, ast.Module):
+        if isinstance(function.node, ast.AsyncFunctionDef | ast.Module):
             return UNKNOWN
         evaluation = self._read(function, function.slices.returns)
         if evaluation is None:

@@ -42,9 +42,9 @@ MODEL_NAME = re.compile(
     r"|net[GD]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
     re.IGNORECASE,
 )
-LOADER_NAME = re.compile(r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$", re.I)
-OPTIMIZER_NAME = re.compile(r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$", re.I)
-DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.I)
+LOADER_NAME = re.compile(r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$", re.IGNORECASE)
+OPTIMIZER_NAME = re.compile(r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$", re.IGNORECASE)
+DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -545,7 +545,11 @@ class _Evaluator:
         node = self.function.node
         assert not isinstance(node, ast.Module)
         positional = [*node.args.posonlyargs, *node.args.args]
-        pairs = [*zip(reversed(positional), reversed(node.args.defaults)), *zip(node.args.kwonlyargs, node.args.kw_defaults)]
+        pairs: list[tuple[ast.arg, ast.expr | None]] = [
+            # The last parameters are those with defaults.
+            *zip(reversed(positional), reversed(node.args.defaults), strict=False),
+            *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+        ]
         for parameter, default in pairs:
             if parameter.arg == name and default is not None:
                 return self.values.get(default) or self.expr(default)
@@ -586,7 +590,7 @@ class _Evaluator:
             return Value("optimizer", 2)
         if name.endswith(("ndarray", "DataFrame")):
             return NDARRAY
-        if name.endswith(".Accelerator") or name.endswith(".Fabric"):
+        if name.endswith((".Accelerator", ".Fabric")):
             return Value("accelerator", 2, cls=name)
         if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
             return Value("module", 2, cls=name)
@@ -986,7 +990,7 @@ class _Evaluator:
         if name == "enumerate":
             return sequence(Value("tuple", 2, items=(INTEGER, self.element(first, node.args[0] if node.args else None))))
         if name == "zip":
-            items = tuple(self.element(v, n) for v, n in zip(args.positional, node.args))
+            items = tuple(self.element(v, n) for v, n in zip(args.positional, node.args, strict=False))
             return sequence(Value("tuple", 2, items=items))
         if name in ("set", "frozenset"):
             return sequence(self.element(first, None))

@@ -92,7 +92,7 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return ""
     left, op, right = test.left, test.ops[0], test.comparators[0]
     equal = isinstance(op, ast.Eq) if true else isinstance(op, ast.NotEq)
-    for a, b in ((left, right), (right, left)):
+    for a in (left, right):
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mod) and value_of(a.left).kind != "str":
             if equal and not _small(a.right, value_of):
                 return "throttled"
@@ -104,10 +104,8 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"
     if equal and (_is_counter(left, right, value_of) or _is_counter(right, left, value_of)):
         return "throttled"
-    if true and isinstance(op, ast.Lt | ast.LtE) and isinstance(right, ast.Constant) and _is_counter(left, right, value_of):
-        # `if step < 3`: the first steps only.
-        if isinstance(right.value, int) and right.value <= FIRST:
-            return "throttled"
+    if true and isinstance(op, ast.Lt | ast.LtE) and _is_few(right) and _is_counter(left, right, value_of):
+        return "throttled"  # `if step < 3`: the first steps only
     if isinstance(op, ast.In) and true and isinstance(right, ast.Tuple | ast.List | ast.Set) and _is_index(left, value_of):
         return "throttled"
     if isinstance(op, ast.In) and true and _throttle_word(right):
@@ -123,6 +121,10 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
     return ""
 
 
+def _is_few(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value <= FIRST
+
+
 def _is_clock(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and any(
         isinstance(part, ast.Call) and ".".join(names.chain(part.func) or ["?"]) in _CLOCKS | {"time", "perf_counter", "timer"}
@@ -130,7 +132,7 @@ def _is_clock(node: ast.expr) -> bool:
     )
 
 
-_COUNTER = re.compile(r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$", re.I)
+_COUNTER = re.compile(r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$", re.IGNORECASE)
 
 
 def _is_index(node: ast.expr, value_of: ValueOf) -> bool:

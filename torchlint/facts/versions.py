@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
-_NAMED = re.compile(r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:(?:GE|VERSION_AT_LEAST)_)?(\d+)_(\d+)$", re.I)
+_NAMED = re.compile(r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:(?:GE|VERSION_AT_LEAST)_)?(\d+)_(\d+)$", re.IGNORECASE)
 
 _ASKING = re.compile(rb"version|_at_least|_gt?e|_greater_or_equal")
 """What a file that asks for the version of torch holds in any case."""
@@ -109,7 +109,7 @@ def _is_torch_version(node: ast.expr) -> bool:
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute) and part.attr == "__version__" and (names.chain(part) or [""])[0] == "torch":
             return True
-        if isinstance(part, ast.Name) and re.search(r"(?:^|_)(?:py)?torch_version", part.id, re.I):
+        if isinstance(part, ast.Name) and re.search(r"(?:^|_)(?:py)?torch_version", part.id, re.IGNORECASE):
             return True
     return False
 
