@@ -313,6 +313,12 @@ def test_positions_outside_the_text_are_taken_to_its_end(train: Any) -> None:
     assert "" == page(train, "train.py", 500, 7)
 
 
+def test_a_position_behind_the_last_line_s_end_is_its_end(train: Any) -> None:
+    train.change("train.py", 2, {"text": TRAIN.rstrip()})
+    train.change("train.py", 3, {"range": {"start": {"line": 10, "character": 8}, "end": {"line": 10, "character": 99}}, "text": "pass"})
+    assert [] == train.published("train.py", 3)
+
+
 def test_a_range_that_ends_before_it_starts_is_turned_round(train: Any) -> None:
     train.change("train.py", 2, {"range": {"start": {"line": 10, "character": 26}, "end": {"line": 10, "character": 8}}, "text": "pass"})
     assert [] == train.published("train.py", 2)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from torchlint import config
@@ -25,7 +26,7 @@ from torchlint.rule import load
 from torchlint.session import Interrupted, Session
 from torchlint.source import Source
 
-from .looked import Client, Looked, looked
+from .looked import Cells, Client, Looked, looked
 
 IDLE = 0.4
 """Seconds without an edit after which facts of other files are worked out anew."""
@@ -59,6 +60,7 @@ class Listener(Protocol):
 class _Text:
     version: int
     data: bytes
+    cells: Cells
 
 
 class Engine:
@@ -115,9 +117,9 @@ class Engine:
         self._queue(run)
         return future
 
-    def edit(self, uri: str, version: int, data: bytes) -> None:
-        """A document was opened or changed."""
-        self._queue(lambda: self._edit(uri, _Text(version, data)))
+    def edit(self, uri: str, version: int, data: bytes, cells: Cells = MappingProxyType({})) -> None:
+        """A document was opened or changed; `cells` are those of a notebook."""
+        self._queue(lambda: self._edit(uri, _Text(version, data, cells)))
 
     def close(self, uri: str) -> None:
         self._queue(lambda: self._close(uri))
@@ -256,7 +258,9 @@ class Engine:
 
     def _found(self, uri: str, text: _Text, session: Session, path: str, result: Result | None, *, settled: bool) -> None:
         findings = result.findings if result is not None else ()
-        self._results[uri] = looked(uri, text.version, session.source(path), findings, self.client, session.source)
+        self._results[uri] = looked(
+            uri, text.version, session.source(path), findings, self.client, session.source, text.cells
+        )
         for error in result.errors if result is not None else ():
             self._log(f"{error.path}: {error.message}")
         self._listener.found(self._results[uri], settled=settled)

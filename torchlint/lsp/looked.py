@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,12 @@ class Client:
     """Asks for the edits of a code action when it is chosen."""
 
 
+Version = tuple[str, int]
+"""A document and its version."""
+Cells = Mapping[int, Version]
+"""The cells of a notebook by their number, from 1; nothing for a file."""
+
+
 @dataclass(frozen=True)
 class Looked:
     """One version of a document, and what was found in it."""
@@ -50,6 +56,21 @@ class Looked:
     findings: tuple[Finding, ...]
     diagnostics: tuple[types.Diagnostic, ...]
     client: Client
+    cells: Cells
+
+    def home(self, line: int) -> Version:
+        """The document that a line is in: of a notebook, the cell's."""
+        number = self.source.cell(line) if self.source is not None else None
+        return self.cells.get(number or 0, (self.uri, self.version))
+
+    def of(self, uri: str) -> tuple[types.Diagnostic, ...]:
+        """The diagnostics of one document: the file, or a cell."""
+        return tuple(diagnostic for _, diagnostic in self._of(uri))
+
+    def _of(self, uri: str) -> Iterator[tuple[Finding, types.Diagnostic]]:
+        for finding, diagnostic in zip(self.findings, self.diagnostics, strict=True):
+            if self.home(finding.line)[0] == uri:
+                yield finding, diagnostic
 
     @property
     def place(self) -> Place:
@@ -57,11 +78,11 @@ class Looked:
 
     # Code actions
 
-    def actions(self, wanted: types.Range, only: Iterable[str] | None) -> Iterator[types.CodeAction]:
+    def actions(self, uri: str, wanted: types.Range, only: Iterable[str] | None) -> Iterator[types.CodeAction]:
         """The quick fixes of the findings that the range touches."""
         if not _asked_for(types.CodeActionKind.QuickFix, only) or self.source is None:
             return
-        for finding, diagnostic in zip(self.findings, self.diagnostics, strict=True):
+        for finding, diagnostic in self._of(uri):
             if _touch(diagnostic.range, wanted):
                 if finding.fix is not None:
                     yield self._fix(finding, finding.fix, diagnostic)
@@ -83,14 +104,19 @@ class Looked:
     def edit(self, edits: Iterable[Edit]) -> types.WorkspaceEdit:
         """Edits of this version of the document."""
         assert self.source is not None
-        changes = []
+        changes: dict[Version, list[types.TextEdit]] = {}
         for edit in sorted(edits):
-            start, end = (self.place(*self.source.position(offset)) for offset in (edit.start, edit.end))
-            changes.append(types.TextEdit(types.Range(start, end), edit.text.decode()))
+            start, end = (self.source.position(offset) for offset in (edit.start, edit.end))
+            change = types.TextEdit(types.Range(self.place(*start), self.place(*end)), edit.text.decode())
+            changes.setdefault(self.home(start[0]), []).append(change)
         if not self.client.versions:
-            return types.WorkspaceEdit(changes={self.uri: changes})
-        document = types.OptionalVersionedTextDocumentIdentifier(self.uri, self.version)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(changes))])
+            return types.WorkspaceEdit(changes={uri: listed for (uri, _), listed in changes.items()})
+        return types.WorkspaceEdit(
+            document_changes=[
+                types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri, version), list(listed))
+                for (uri, version), listed in changes.items()
+            ]
+        )
 
     def whole(self, data: bytes) -> types.WorkspaceEdit:
         """The document with other text, as the shortest edit of whole lines that makes it."""
@@ -104,14 +130,14 @@ class Looked:
 
     # Hover
 
-    def hover(self, position: types.Position) -> types.Hover | None:
+    def hover(self, uri: str, position: types.Position) -> types.Hover | None:
         """The page of the rule that found something here, or that a suppression names."""
         pages: dict[str, types.Range] = {}
-        for code, span in self._codes(position):
+        for code, span in self._codes(uri, position):
             rule = next((rule for rule in load().values() if code.covers(rule.code, rule.name)), None)
             if rule is not None:
                 pages[rule.code] = span
-        for finding, diagnostic in zip(self.findings, self.diagnostics, strict=True):
+        for finding, diagnostic in self._of(uri):
             if _touch(diagnostic.range, types.Range(position, position)):
                 pages.setdefault(finding.code, diagnostic.range)
         if not pages:
@@ -121,29 +147,44 @@ class Looked:
         text = "\n\n---\n\n".join(page(load()[code]) for code in pages)
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), next(iter(pages.values())))
 
-    def _codes(self, position: types.Position) -> Iterator[tuple[Code, types.Range]]:
+    def _codes(self, uri: str, position: types.Position) -> Iterator[tuple[Code, types.Range]]:
         """The code in a suppression that stands at the position."""
-        if self.source is None or position.line >= len(self.source.lines):
+        if self.source is None:
             return
-        line = self.source.line_text(position.line + 1)
+        source, row = self.source, position.line + 1
+        number = next((n for n in range(row, len(source.lines) + 1) if source.row(n) == row and self.home(n)[0] == uri), None)
+        if number is None:
+            return
+        line = source.line_text(number)
         before = line[: index(line, position.character, self.client.encoding)]
-        offset = self.source.lines[position.line] + len(before.encode())
+        offset = source.lines[number - 1] + len(before.encode())
         for directive in Suppressions.of(self.source).directives:
             for code in directive.codes or ():
                 if code.start <= offset <= code.end:
-                    start, end = (self.place(*self.source.position(at)) for at in (code.start, code.end))
+                    start, end = (self.place(*source.position(at)) for at in (code.start, code.end))
                     yield code, types.Range(start, end)
 
 
 def looked(
-    uri: str, version: int, source: Source | None, findings: Iterable[Finding], client: Client, other: Callable[[str], Source | None]
+    uri: str,
+    version: int,
+    source: Source | None,
+    findings: Iterable[Finding],
+    client: Client,
+    other: Callable[[str], Source | None],
+    cells: Cells,
 ) -> Looked:
     """The findings of one version of a document; `other` gives the files that related places are in."""
     kept = tuple(findings)
     position = _place(source, client.encoding)
     rules = load()
     diagnostics = tuple(_diagnostic(finding, rules[finding.code], position, client, other) for finding in kept)
-    return Looked(uri, version, source, kept, diagnostics, client)
+    found = Looked(uri, version, source, kept, diagnostics, client, cells)
+    for finding, diagnostic in zip(kept, diagnostics, strict=True):
+        for related, shown in zip(finding.related, diagnostic.related_information or (), strict=False):
+            if cells and related.path == finding.path:
+                shown.location.uri = found.home(related.line)[0]
+    return found
 
 
 def _diagnostic(
@@ -177,7 +218,9 @@ def _related(related: Related, client: Client, other: Callable[[str], Source | N
 
 
 def _place(source: Source | None, encoding: str) -> Place:
-    return place(lambda line: source.line_text(line) if source is not None and 1 <= line <= len(source.lines) else "", encoding)
+    if source is None:
+        return place(lambda line: "", int, encoding)
+    return place(lambda line: source.line_text(line) if 1 <= line <= len(source.lines) else "", source.row, encoding)
 
 
 def _touch(one: types.Range, other: types.Range) -> bool:

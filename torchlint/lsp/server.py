@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,9 +19,11 @@ from torchlint.source import NOTEBOOK
 
 from .engine import Engine
 from .looked import FIX_ALL, SOURCE, Client, Looked, wants_fix_all
+from .notebook import OpenNotebook
 from .text import Document
 
 T = TypeVar("T")
+_EDITS = (types.DidChangeTextDocumentNotification, types.DidChangeNotebookDocumentNotification)
 _WATCHED = ("**/*.py", "**/*.pyi", f"**/*{NOTEBOOK}", "**/*.toml", "**/.gitignore")
 
 
@@ -28,13 +31,18 @@ class Server:
     """One editor's connection."""
 
     def __init__(self, version: str) -> None:
-        self.lsp = LanguageServer(SOURCE, version)
+        cells = [types.NotebookCellLanguage("python")]
+        notebooks = types.NotebookDocumentFilterWithNotebook(types.NotebookDocumentFilterNotebookType("jupyter-notebook"), cells)
+        self.lsp = LanguageServer(SOURCE, version, notebook_document_sync=types.NotebookDocumentSyncOptions([notebooks]))
         self.engine = Engine(Client("utf-16"), self)
         self._documents: dict[str, Document] = {}
+        self._notebooks: dict[str, OpenNotebook] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pulls = False
         self._reports: dict[Path, str] = {}
         self._sent: dict[str, tuple[int, tuple[types.Diagnostic, ...]]] = {}
+        self._edit: Any = None
+        """The change of a document or notebook that is being taken in."""
         self._register()
         self._structure = self.lsp.protocol.structure_message
         self.lsp.protocol.structure_message = self._structured  # type: ignore[method-assign]
@@ -61,6 +69,9 @@ class Server:
             types.WORKSPACE_DID_CHANGE_WATCHED_FILES: self._watched,
             types.WORKSPACE_DID_CHANGE_CONFIGURATION: self._configured,
             types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._folders_changed,
+            types.NOTEBOOK_DOCUMENT_DID_OPEN: self._notebook_opened,
+            types.NOTEBOOK_DOCUMENT_DID_CHANGE: self._notebook_changed,
+            types.NOTEBOOK_DOCUMENT_DID_CLOSE: self._notebook_closed,
             types.TEXT_DOCUMENT_HOVER: self._hover,
             types.TEXT_DOCUMENT_DIAGNOSTIC: self._pull,
             types.TEXT_DOCUMENT_CODE_ACTION: self._actions,
@@ -74,7 +85,10 @@ class Server:
     def _structured(self, data: dict[str, Any]) -> object:
         """What pygls makes of a message; a request that it can't read is answered, not left waiting."""
         try:
-            return self._structure(data)
+            message = self._structure(data)
+            if isinstance(message, _EDITS):
+                self._edit = deepcopy(message.params)  # pygls moves positions that lie outside the text
+            return message
         except JsonRpcException as error:
             if "method" in data and isinstance(data.get("id"), int | str):
                 self.lsp.protocol._send_response(data["id"], error=error.to_response_error())
@@ -127,7 +141,7 @@ class Server:
     def _changed(self, params: types.DidChangeTextDocumentParams) -> None:
         document = self._documents.get(params.text_document.uri)
         if document is not None:
-            for change in params.content_changes:
+            for change in self._edit.content_changes:
                 document.apply(change)
             document.version = params.text_document.version
             self.engine.edit(document.uri, document.version, document.data)
@@ -139,6 +153,34 @@ class Server:
             self._sent.pop(uri, None)
             if not self._pulls:
                 self.lsp.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+    def _notebook_opened(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        opened = params.notebook_document
+        if opened.uri.startswith("file:") and opened.uri.endswith(NOTEBOOK):
+            notebook = OpenNotebook(opened.uri, opened.version, self.engine.client.encoding, list(opened.cells))
+            notebook.open(list(params.cell_text_documents))
+            self._notebooks[opened.uri] = notebook
+            self.engine.edit(notebook.uri, notebook.version, notebook.data, notebook.versions)
+
+    def _notebook_changed(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        notebook = self._notebooks.get(params.notebook_document.uri)
+        if notebook is not None:
+            gone = set(notebook.texts)
+            notebook.apply(self._edit.change)
+            notebook.version = params.notebook_document.version
+            self._clear(gone - set(notebook.texts))
+            self.engine.edit(notebook.uri, notebook.version, notebook.data, notebook.versions)
+
+    def _notebook_closed(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        notebook = self._notebooks.pop(params.notebook_document.uri, None)
+        if notebook is not None:
+            self.engine.close(notebook.uri)
+            self._clear(notebook.texts)
+
+    def _clear(self, uris: Iterable[str]) -> None:
+        for uri in uris:
+            self._sent.pop(uri, None)
+            self.lsp.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def _saved(self, params: types.DidSaveTextDocumentParams) -> None:
         self.engine.touch()
@@ -161,10 +203,12 @@ class Server:
         return await asyncio.wrap_future(self.engine.submit(job))
 
     async def _looked(self, uri: str) -> Looked | None:
-        return await self._ask(lambda: self.engine.result(uri))
+        whole = next((notebook.uri for notebook in self._notebooks.values() if uri in notebook.texts), uri)
+        return await self._ask(lambda: self.engine.result(whole))
 
     async def _pull(self, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
-        looked = await self._looked(params.text_document.uri)
+        uri = params.text_document.uri
+        looked = await self._looked(uri) if uri in self._documents else None  # the cells of notebooks are pushed
         items = looked.diagnostics if looked is not None else ()
         mark = format(hash(repr(items)) & (1 << 64) - 1, "x")
         if mark == params.previous_result_id:
@@ -172,16 +216,17 @@ class Server:
         return types.RelatedFullDocumentDiagnosticReport(list(items), result_id=mark)
 
     async def _hover(self, params: types.HoverParams) -> types.Hover | None:
-        looked = await self._looked(params.text_document.uri)
-        return looked.hover(params.position) if looked is not None else None
+        uri = params.text_document.uri
+        looked = await self._looked(uri)
+        return looked.hover(uri, params.position) if looked is not None else None
 
     async def _actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri, only = params.text_document.uri, params.context.only
         looked = await self._looked(uri)
         if looked is None:
             return []
-        actions = list(looked.actions(params.range, only))
-        if wants_fix_all(only) and (only is not None or self.engine.client.resolves):
+        actions = list(looked.actions(uri, params.range, only))
+        if wants_fix_all(only) and uri in self._documents and (only is not None or self.engine.client.resolves):
             everything = types.CodeAction("torchlint: fix all that is safe", FIX_ALL, data=uri)
             if self.engine.client.resolves:
                 actions.append(everything)
@@ -218,17 +263,24 @@ class Server:
             self._loop.call_soon_threadsafe(say)
 
     def _publish(self, looked: Looked, *, settled: bool) -> None:
+        if looked.uri in self._notebooks:
+            for uri, version in looked.cells.values():
+                self._push(uri, version, looked.of(uri))
         if looked.uri not in self._documents:
+            return
+        if not self._pulls:
+            self._push(looked.uri, looked.version, looked.diagnostics)
             return
         before = self._sent.get(looked.uri)
         self._sent[looked.uri] = (looked.version, looked.diagnostics)
-        if not self._pulls:
-            if before != self._sent[looked.uri]:
-                self.lsp.text_document_publish_diagnostics(
-                    types.PublishDiagnosticsParams(looked.uri, list(looked.diagnostics), looked.version)
-                )
-        elif settled and (before is None or before[1] != looked.diagnostics):
+        if settled and (before is None or before[1] != looked.diagnostics):
             self._refresh()
+
+    def _push(self, uri: str, version: int, diagnostics: tuple[types.Diagnostic, ...]) -> None:
+        """Send the diagnostics of a document unless the editor has them."""
+        if self._sent.get(uri) != (version, diagnostics):
+            self._sent[uri] = (version, diagnostics)
+            self.lsp.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, list(diagnostics), version))
 
     def _refresh(self) -> None:
         """Ask an editor that pulls to pull again."""

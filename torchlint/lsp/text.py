@@ -80,10 +80,10 @@ Place = Callable[[int, int], types.Position]
 """The editor's position of a line and a column that count from 1, the column in characters."""
 
 
-def place(line_text: Callable[[int], str], encoding: str) -> Place:
-    """Positions in a file whose lines `line_text` gives, from 1."""
+def place(line_text: Callable[[int], str], row: Callable[[int], int], encoding: str) -> Place:
+    """Positions in a file whose lines `line_text` gives, from 1; `row` is the number that the editor has for a line."""
 
     def position(line: int, column: int) -> types.Position:
-        return types.Position(line - 1, units(line_text(line)[: column - 1], encoding))
+        return types.Position(row(line) - 1, units(line_text(line)[: column - 1], encoding))
 
     return position
