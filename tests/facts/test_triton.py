@@ -102,8 +102,8 @@ def test_grids(grid: str, launch: str, expected: list[str], meta: set[str]) -> N
     found = kernel(GRIDS.format(grid=grid, launch=launch)).launches
 
     assert len(found) == 1
-    _, sizes, names = found[0].grid()
-    assert (expected, meta) == ([ast.unparse(size) for size in sizes], names)
+    _, sizes, names_ = found[0].grid()
+    assert (expected, meta) == ([ast.unparse(size) for size in sizes], set(names_))
 
 
 def test_arguments_of_a_launch_by_keyword_and_position() -> None:

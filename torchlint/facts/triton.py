@@ -235,7 +235,7 @@ def size_of_direct(node: ast.expr | None) -> tuple[ast.expr, int | None] | None:
 
 def _unpacked(function: Function, name: str) -> tuple[ast.expr, int | None] | None:
     """`B, T = x.shape`, `B, T, V = *x.shape, v.shape[-1]`."""
-    stores = function.flow.stores.get(name, ())
+    stores = function.flow.stores.get(name) or []
     parent = function.flow.parents.get(stores[0]) if len(stores) == 1 else None
     owner = function.flow.parents.get(parent) if isinstance(parent, ast.Tuple) else None
     if not (isinstance(parent, ast.Tuple) and isinstance(owner, ast.Assign)) or any(isinstance(e, ast.Starred) for e in parent.elts):
