@@ -147,6 +147,12 @@ def test_a_path_behind_the_option_is_no_baseline(check: Check, paths: list[str])
     assert 0 == check(*paths)[0]
 
 
+def test_sarif_says_that_findings_are_new(check: Check) -> None:
+    Path("copy.py").write_text(TRAIN)
+    code, out, _ = check("--output-format=sarif")
+    assert (1, ["new"]) == (code, [one["baselineState"] for one in json.loads(out)["runs"][0]["results"]])
+
+
 # What is gone is told
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from . import fix as fixes
 from .finding import Edit, Finding, Fix, Related
 from .lint import Result
-from .notebook import Notebook
-from .source import Source, SourceError
+from .source import Notebook, Source, SourceError
 
 
 def in_cells(result: Result) -> Result:

@@ -42,26 +42,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def build_parser() -> tuple[argparse.ArgumentParser, list[str]]:
-    """The parser of the command line, and the names of its subcommands."""
+def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="torchlint",
         description="Finds what makes PyTorch code slow, proves it with a traced run, and fixes it.",
         epilog="`torchlint COMMAND --help` tells more of a command.",
         allow_abbrev=False,
     )
+    parser.set_defaults(parser=parser)
     parser.add_argument("-V", "--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name in COMMANDS:
         importlib.import_module(f".commands.{name}", __package__).add(commands)
-    return parser, list(commands.choices)
-
-
-def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser, commands = build_parser()
     word = next((argument for argument in arguments if not argument.startswith("-")), None)
-    if word is not None and word not in commands:
-        print(_unknown(word, commands), file=sys.stderr)
+    if word is not None and word not in commands.choices:
+        print(_unknown(word, list(commands.choices)), file=sys.stderr)
         raise SystemExit(2)
     if word is None and {"-V", "--version"}.intersection(arguments):
         return parser.parse_args(["version"])

@@ -92,11 +92,14 @@ class Repository:
         except Failure:
             raise Failure(f"`{base}` and `{head}` have no commit in common{self._shallow()}") from None
 
-    def changes(self, base: str, head: str | None = None) -> dict[str, Change]:
-        """The changed files by their new paths, from one commit to another, or to the work tree; deleted ones are left out."""
+    def changes(self, base: str, head: str | None = None, suffixes: Iterable[str] = ("",)) -> dict[str, Change]:
+        """The changed files by their new paths, from one commit to another, or to the work tree; deleted ones are left out.
+
+        Only those whose names end in one of the suffixes.
+        """
         flags = "--no-color --no-ext-diff --no-textconv --find-renames --ignore-submodules --unified=3"
         prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
-        text = self._git("diff", *flags.split(), *prefixes, *filter(None, (base, head)), "--")
+        text = self._git("diff", *flags.split(), *prefixes, *filter(None, (base, head)), "--", *(f"*{end}" for end in suffixes))
         return {change.path: change for change in _changes(text.split(b"\n"))}
 
     def untracked(self) -> frozenset[str]:

@@ -87,7 +87,13 @@ class GitHub:
             texts = [one.body or "" for one in (*pull.get_review_comments(), *pull.get_reviews())]
             left = review.without(marks(texts))
             if left.remarks:
-                hub.requester.requestJsonAndCheck("POST", f"{url}/reviews", input=for_github(left))
+                try:
+                    hub.requester.requestJsonAndCheck("POST", f"{url}/reviews", input=for_github(left))
+                except GithubException as error:
+                    if error.status != 422:
+                        raise
+                    # One line that GitHub doesn't show costs the whole review: a diff too large, a newer push.
+                    hub.requester.requestJsonAndCheck("POST", f"{url}/reviews", input=for_github(left.summed_up()))
         except GithubException as error:
             raise Failure(f"GitHub: {_github_reason(error.status, error.data)}") from None
         except OSError as error:  # what requests raises is one
@@ -146,11 +152,12 @@ class GitLab:
         lab = Gitlab(server, private_token=token, timeout=60)
         try:
             refs: Any = lab.http_get(url)
-            notes = [*lab.http_list(f"{url}/notes", get_all=True), *lab.http_list(f"{url}/draft_notes", get_all=True)]
-            left = review.without(marks([one.get("body") or one.get("note") or "" for one in notes]))
+            notes = [one.get("body") or "" for one in lab.http_list(f"{url}/notes", get_all=True)]
+            drafts = [one.get("note") or "" for one in lab.http_list(f"{url}/draft_notes", get_all=True)]
+            left = review.without(marks([*notes, *drafts]))
             for payload in for_gitlab(left, start=(refs.get("diff_refs") or {}).get("start_sha")):
                 lab.http_post(f"{url}/draft_notes", post_data=payload)
-            if left.remarks:
+            if left.remarks or marks(drafts):  # a run that was cut off left some
                 lab.http_post(f"{url}/draft_notes/bulk_publish")
         except GitlabError as error:
             hint = "; the token needs the scope `api`" if error.response_code in (401, 403, 404) else ""

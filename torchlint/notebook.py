@@ -6,7 +6,6 @@ edited `data` goes back, and all bytes outside of changed cells stay as they wer
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from bisect import bisect_right
@@ -15,9 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from json import JSONDecodeError
 
-from .source import BOM, Source, SourceError
-
-_DETECTED = re.compile(r" \((?:detected at|on) line \d+\)| on line \d+")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PYTHON_MAGICS = frozenset(("capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"))
 """Cell magics whose cell is Python."""
@@ -53,22 +49,26 @@ class _Cell:
     """A cell magic, which must stay in the first line."""
 
 
-@dataclass(frozen=True, eq=False)
-class Notebook(Source):
-    """A notebook; `data` holds its code cells."""
+class NotebookError(Exception):
+    """What is no notebook, or an edit that can't go into one. Line and column of the file, from 1."""
 
-    text_of_file: str
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """The text of a notebook's file, and its code cells."""
+
+    text: str
     cells: tuple[_Cell, ...]
     key: str
 
     @classmethod
-    def read(cls, path: str, raw: bytes) -> Notebook:
-        """Raises SourceError for what is no notebook of a known version, with its place in the file."""
-        bom = raw.startswith(BOM)
-        try:
-            text = raw[len(BOM) if bom else 0 :].decode()
-        except UnicodeDecodeError as error:
-            raise SourceError(f"not a notebook: not UTF-8 ({error.reason})", 1, 1) from error
+    def read(cls, text: str) -> Book:
+        """Raises NotebookError for what is no notebook of a known version, with its place in the file."""
         found = [*_code_cells(text)]
         sources = [code for _, _, _, code in found]
         key = next(f"#%%{n}" for n in range(len(sources) + 1) if not any(f"#%%{n}" in code for code in sources))
@@ -77,15 +77,20 @@ class Notebook(Source):
             masked, masks, start = _masked(code, f"{key}:{number}")
             if masked is not None:
                 cells.append(_Cell(number, span, literals, code, masked, tuple(masks), start))
-        data = "".join(f"{_border(key, cell.number) if at else ''}{_ended(cell.masked)}" for at, cell in enumerate(cells))
+        return cls(text, tuple(cells), key)
+
+    @cached_property
+    def code(self) -> bytes:
+        """The code cells as one program. Raises NotebookError where they are no text."""
+        parts = (f"{_border(self.key, cell.number) if at else ''}{_ended(cell.masked)}" for at, cell in enumerate(self.cells))
         try:
-            return cls(path, raw, data.encode(), "utf-8", bom, text, tuple(cells), key)
+            return "".join(parts).encode()
         except UnicodeEncodeError as error:
-            raise SourceError("not a notebook: half of a surrogate pair in a code cell", 1, 1) from error
+            raise NotebookError("not a notebook: half of a surrogate pair in a code cell") from error
 
     @cached_property
     def _first_lines(self) -> list[int]:
-        """The first line of each cell in `data`."""
+        """The first line of each cell in `code`."""
         lines, at = [], 1
         for cell in self.cells:
             lines.append(at)
@@ -95,19 +100,23 @@ class Notebook(Source):
     def _index(self, line: int) -> int:
         return max(bisect_right(self._first_lines, line) - 1, 0)
 
-    def cell(self, line: int) -> int | None:
-        return self.cells[self._index(line)].number if self.cells else None
+    def cell(self, line: int) -> int:
+        """The number of the cell that a line of `code` is in; 1 where there is none."""
+        return self.cells[self._index(line)].number if self.cells else 1
 
     def row(self, line: int) -> int:
+        """The number of a line in its cell."""
         return line - self._first_lines[self._index(line)] + 1 if self.cells else line
 
     def around(self, line: int) -> Span:
+        """The first and the last line of the cell that a line is in."""
         if not self.cells:
-            return super().around(line)
+            return 1, 1
         first = self._first_lines[self._index(line)]
         return first, first + max(len(_lines(self.cells[self._index(line)].masked)), 1) - 1
 
     def plain(self, text: str) -> str:
+        """A part of `code` without masks and borders."""
         if self.key not in text:
             return text
         for cell in self.cells:
@@ -116,56 +125,46 @@ class Notebook(Source):
                 text = text.replace(mask, original)
         return text
 
-    def line_text(self, line: int) -> str:
-        text = super().line_text(line)
-        return self.plain(f"{text}\n").rstrip("\n") if self.key in text else text
-
-    def parse(self) -> ast.Module:
-        try:
-            return super().parse()
-        except SourceError as error:  # Python counts through all cells
-            raise SourceError(_DETECTED.sub("", error.message), error.line, error.column) from error
-
     def place(self, line: int) -> Span:
-        """Where the JSON string of a line stands in `raw`, without quotes: start and end."""
+        """Where the JSON string of a line stands in the file, without quotes: start and end, in bytes."""
         cell = self.cells[self._index(line)]
         row, seen = self.row(line), 0
         span = cell.literals[-1] if cell.literals else cell.span
         for literal in cell.literals:
-            seen += len(_lines(_string(self.text_of_file, literal)))
+            seen += len(_lines(_string(self.text, literal)))
             if seen >= row:
                 span = literal
                 break
-        start = len(self.text_of_file[: span[0]].encode()) + (len(BOM) if self.bom else 0)
-        return start + 1, start + len(self.text_of_file[span[0] : span[1]].encode()) - 1
+        start = len(self.text[: span[0]].encode())
+        return start + 1, start + len(self.text[span[0] : span[1]].encode()) - 1
 
-    def encode(self, data: bytes) -> bytes:
-        """Raises SourceError for an edit that is not within cells, or in front of a cell magic."""
-        rest = data.decode()
+    def written(self, code: str) -> str:
+        """The text of the file with that as its code. Raises NotebookError for an edit that is not within cells, or
+        in front of a cell magic."""
+        rest = code
         pieces: list[str] = []
         for cell in self.cells[1:]:
             piece, border, rest = rest.partition(_border(self.key, cell.number))
             if not border:
-                raise SourceError("an edit goes over the border of two cells", 1, 1)
+                raise NotebookError("an edit goes over the border of two cells")
             pieces.append(piece)
         text, at = [], 0
         for cell, piece in zip(self.cells, [*pieces, rest], strict=False):
             if piece != _ended(cell.masked):
-                text += [self.text_of_file[at : cell.span[0]], self._literal(cell, piece)]
+                text += [self.text[at : cell.span[0]], self._literal(cell, piece)]
                 at = cell.span[1]
-        changed = "".join((*text, self.text_of_file[at:])).encode()
-        return BOM + changed if self.bom else changed
+        return "".join((*text, self.text[at:]))
 
     def _literal(self, cell: _Cell, piece: str) -> str:
         """The JSON of a changed cell, as the notebook writes it: unchanged lines as they are, new ones alike."""
         code = piece if cell.masked.endswith("\n") else piece.removesuffix("\n")
         for mask, original in cell.masks:
             if code.count(mask) != 1:
-                raise SourceError("an edit changes a magic", 1, 1)
+                raise NotebookError("an edit changes a magic")
             code = code.replace(mask, original)
         if not code.startswith(cell.fixed_start):
-            raise SourceError("an edit stands in front of a cell magic", 1, 1)
-        file, (start, end) = self.text_of_file, cell.span
+            raise NotebookError("an edit stands in front of a cell magic")
+        file, (start, end) = self.text, cell.span
         if file[start] != "[":
             return _dumped(code, file[start:end])
         known = {_string(file, one): file[slice(*one)] for one in cell.literals}
@@ -220,9 +219,9 @@ def _code_cells(text: str) -> Iterator[tuple[int, Span, tuple[Span, ...], str]]:
                 literals = tuple(_elements(text, span[0])) if text[span[0]] == "[" else (span,)
                 yield number, span, literals, "".join(_string(text, one) for one in literals)
     except JSONDecodeError as error:
-        raise SourceError(f"not a notebook: {error.msg}", error.lineno, error.colno) from error
+        raise NotebookError(f"not a notebook: {error.msg}", error.lineno, error.colno) from error
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SourceError("not a notebook: its cells are not as nbformat 4 has them", 1, 1) from error
+        raise NotebookError("not a notebook: its cells are not as nbformat 4 has them") from error
 
 
 def _check(version: object, *, has_cells: bool) -> None:
@@ -230,8 +229,8 @@ def _check(version: object, *, has_cells: bool) -> None:
         return
     if isinstance(version, int) and version != 4:
         hint = "; `jupyter nbconvert --to notebook --nbformat 4` converts it" if version < 4 else ""
-        raise SourceError(f"a notebook of format {version}; only format 4 is known{hint}", 1, 1)
-    raise SourceError("not a notebook: it has no `nbformat`" if version is None else "not a notebook: it has no `cells`", 1, 1)
+        raise NotebookError(f"a notebook of format {version}; only format 4 is known{hint}")
+    raise NotebookError("not a notebook: it has no `nbformat`" if version is None else "not a notebook: it has no `cells`")
 
 
 def _is_python(metadata: dict[str, dict[str, str]]) -> bool:

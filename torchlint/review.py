@@ -72,6 +72,10 @@ class Review:
         known = frozenset(marks)
         return replace(self, remarks=tuple(one for one in self.remarks if one.mark not in known))
 
+    def summed_up(self) -> Review:
+        """The review with nothing on lines, all in the summary."""
+        return replace(self, remarks=tuple(replace(one, hunk=None, suggestion=None) for one in self.remarks))
+
     @property
     def inline(self) -> list[Remark]:
         """The remarks that go on their lines."""
@@ -91,8 +95,8 @@ def review(settings: Settings, base: str, head: str = "HEAD", directory: Path | 
     """
     repository = Repository.around(directory or Path.cwd())
     start, end = repository.merge_base(base, head), repository.commit(head)
-    changes = repository.changes(start, end)
-    if not any(path.endswith(discover.SUFFIXES) for path in changes):
+    changes = repository.changes(start, end, discover.SUFFIXES)
+    if not changes:
         return Review(start, end, (), Result())
     after = lint(_files(repository, end, settings), settings)
     before = lint(_files(repository, start, settings), settings)

@@ -10,9 +10,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .notebook import Book
 
 BOM = b"\xef\xbb\xbf"
 NOTEBOOK = ".ipynb"
+_COUNTED = re.compile(r" \((?:detected at|on) line \d+\)| on line \d+")
 _COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
 _PYTHON_2 = {
@@ -56,8 +61,6 @@ class Source:
         Raises SourceError for bytes that are no text in that encoding, and for what is no notebook.
         """
         if path.endswith(NOTEBOOK):
-            from .notebook import Notebook
-
             return Notebook.read(path, raw)
         bom = raw.startswith(BOM)
         body = raw[len(BOM) :] if bom else raw
@@ -183,6 +186,64 @@ class Source:
         except (ValueError, RecursionError, MemoryError):
             pass
         self.parse()
+
+
+@dataclass(frozen=True, eq=False)
+class Notebook(Source):
+    """A notebook; `data` holds its code cells, and comments at their borders."""
+
+    book: Book
+
+    @classmethod
+    def read(cls, path: str, raw: bytes) -> Notebook:
+        """Raises SourceError for what is no notebook of a known version, with its place in the file."""
+        from .notebook import Book, NotebookError
+
+        bom = raw.startswith(BOM)
+        try:
+            book = Book.read(raw[len(BOM) if bom else 0 :].decode())
+            return cls(path, raw, book.code, "utf-8", bom, book)
+        except UnicodeDecodeError as error:
+            raise SourceError(f"not a notebook: not UTF-8 ({error.reason})", 1, 1) from error
+        except NotebookError as error:
+            raise SourceError(str(error), error.line, error.column) from error
+
+    def cell(self, line: int) -> int | None:
+        return self.book.cell(line)
+
+    def row(self, line: int) -> int:
+        return self.book.row(line)
+
+    def around(self, line: int) -> tuple[int, int]:
+        return self.book.around(line)
+
+    def plain(self, text: str) -> str:
+        return self.book.plain(text)
+
+    def line_text(self, line: int) -> str:
+        text = super().line_text(line)
+        return self.plain(f"{text}\n").rstrip("\n") if self.book.key in text else text
+
+    def place(self, line: int) -> tuple[int, int]:
+        """Where the JSON string of a line stands in `raw`, without quotes: start and end."""
+        start, end = self.book.place(line)
+        shift = len(BOM) if self.bom else 0
+        return start + shift, end + shift
+
+    def encode(self, data: bytes) -> bytes:
+        from .notebook import NotebookError
+
+        try:
+            changed = self.book.written(data.decode()).encode()
+        except NotebookError as error:
+            raise SourceError(str(error), 1, 1) from error
+        return BOM + changed if self.bom else changed
+
+    def parse(self) -> ast.Module:
+        try:
+            return super().parse()
+        except SourceError as error:  # Python counts through all cells
+            raise SourceError(_COUNTED.sub("", error.message), error.line, error.column) from error
 
 
 def _declared(body: bytes, bom: bool) -> str:

@@ -154,7 +154,8 @@ def shown(base: str, head: str, site: Site) -> None:
         patch = git("diff", "--no-prefix", "-U3", base, head, "--", path).splitlines()
         lines, unchanged = site.lines.setdefault(path, set()), site.unchanged.setdefault(path, {})
         old = new = 0
-        for line in patch[patch.index(next(one for one in patch if one.startswith("@@"))) :]:
+        start = next((at for at, line in enumerate(patch) if line.startswith("@@")), len(patch))
+        for line in patch[start:]:
             if line.startswith("@@"):
                 old, new = (abs(int(part.split(",")[0])) for part in line.split(" ")[1:3])
                 continue

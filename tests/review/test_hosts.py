@@ -142,11 +142,17 @@ class TestGitHub:
         hint = "the token needs `pull-requests: write`, which it never has in a pull request from a fork"
         assert (2, "", f"torchlint failed\n  Cause: GitHub: 401 Bad credentials; {hint}\n") == (code, out, err)
 
-    def test_refused(self, run: Post, on_github: Any, changed: str) -> None:
+    def test_lines_that_are_refused_go_into_the_summary(self, run: Post, on_github: Any, changed: str) -> None:
         on_github.push()
         on_github.lines.clear()
-        code, _, err = run("--post=github")
-        assert (2, True) == (code, "GitHub: 422 Unprocessable Entity" in err)
+        assert (1, "", "2 findings, 2 of them posted now.\n") == run("--post=github")
+        (review,) = on_github.reviews
+        assert ([], 2) == (review["comments"], review["body"].count("\n- "))
+
+    def test_refused(self, run: Post, on_github: Any, changed: str) -> None:
+        on_github.push()
+        on_github.limited = [(200, {}, []), (200, {}, []), (422, {}, {"message": "No"}), (422, {}, {"message": "Never"})]
+        assert (2, "", "torchlint failed\n  Cause: GitHub: 422 Never\n") == run("--post=github")
 
     @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "GITHUB_REPOSITORY"])
     def test_a_variable_is_missing(self, run: Post, on_github: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -181,6 +187,14 @@ class TestGitLab:
         run("--post=gitlab")
         assert (1, "", "2 findings, 0 of them posted now.\n") == run("--post=gitlab")
         assert 1 == len(on_gitlab.reviews)
+
+    def test_drafts_of_a_run_that_was_cut_off_are_published(self, run: Post, on_gitlab: Any, changed: str) -> None:
+        on_gitlab.push()
+        run("--post=gitlab")
+        on_gitlab.drafts = on_gitlab.reviews.pop()["notes"]
+        on_gitlab.notes.clear()
+        assert (1, "", "2 findings, 0 of them posted now.\n") == run("--post=gitlab")
+        assert (1, []) == (len(on_gitlab.reviews), on_gitlab.drafts)
 
     def test_tried_again(self, run: Post, on_gitlab: Any, changed: str) -> None:
         on_gitlab.push()

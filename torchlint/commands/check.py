@@ -434,6 +434,7 @@ def _look(args: argparse.Namespace, settings: Settings) -> Look:
         root=_repository(settings),
         unsafe=settings.unsafe_fixes,
         fixable=settings.fixable,
+        only_new="baseline" in args,
         color=color,
         links=color and terminal.linked(sys.stdout),
     )

@@ -24,15 +24,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from torchlint import cli
-
     try:
         import shtab
     except ImportError:
         raise Failure("shtab is not installed; it comes with: pip install 'torchlint[completion]'") from None
-    parser, _ = cli.build_parser()
-    _complete_files(parser, shtab.FILE)
-    terminal.out(shtab.complete(parser, args.shell) + "\n")
+    _complete_files(args.parser, shtab.FILE)
+    terminal.out(shtab.complete(args.parser, args.shell) + "\n")
     return 0
 
 

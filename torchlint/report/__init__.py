@@ -31,7 +31,8 @@ class Look:
     """How a report is drawn.
 
     People read paths relative to `cwd`, machines relative to `root`, the top of the repository. `fixable` are the codes
-    whose fixes may be applied (None: all), `unsafe` whether unsafe ones count, `fixed` how many findings were fixed just now.
+    whose fixes may be applied (None: all), `unsafe` whether unsafe ones count, `fixed` how many findings were fixed just now,
+    `only_new` whether a baseline hides all others.
     """
 
     cwd: Path = field(default_factory=Path.cwd)
@@ -39,6 +40,7 @@ class Look:
     unsafe: bool = False
     fixable: frozenset[str] | None = None
     fixed: int = 0
+    only_new: bool = False
     color: bool = False
     links: bool = False
 

@@ -96,6 +96,8 @@ def _result(
             {"physicalLocation": {"artifactLocation": _artifact(finding.path, look), "region": _at(finding)}}
         ],
     }
+    if look.only_new:
+        item["baselineState"] = "new"
     if finding.line <= len(lines):
         item["partialFingerprints"] = {"primaryLocationLineHash": lines[finding.line - 1]}
     if finding.related:
