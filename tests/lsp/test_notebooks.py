@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("pygls")
+
 SETUP = "import torch\n%matplotlib inline\ndevice = torch.device('cuda')"
 LOOP = "for x, y in loader:\n    loss = model(x).sum()\n    loss.backward()\n    optimizer.step()\n    print('é', loss.item())"
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("pygls")
+
 NVIM = shutil.which("nvim")
 SCRIPT = Path(__file__).with_name("nvim.lua")
 

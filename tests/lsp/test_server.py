@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("pygls")
+
 TRAIN = """\
 import torch
 device = torch.device("cuda")

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("pygls")
+
 TEXT = '''\
 import torch
 from helper import log

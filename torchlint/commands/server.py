@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         from torchlint.lsp.server import Server
     except ModuleNotFoundError as error:
-        if error.name not in ("pygls", "lsprotocol"):
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise Failure("the language server needs pygls: pip install 'torchlint[lsp]'") from None
     Server(metadata.version("torchlint")).run()

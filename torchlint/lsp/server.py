@@ -45,7 +45,7 @@ class Server:
         """The change of a document or notebook that is being taken in."""
         self._register()
         self._structure = self.lsp.protocol.structure_message
-        self.lsp.protocol.structure_message = self._structured  # type: ignore[method-assign]
+        vars(self.lsp.protocol)["structure_message"] = self._structured
 
     def run(self) -> None:
         """Serve standard input and output until the editor says so, or is gone."""
