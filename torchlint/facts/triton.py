@@ -426,6 +426,8 @@ def changing_constants(launch: Launch) -> list[tuple[str, ast.expr]]:
     return found
 
 
+_WEIGHT = re.compile(r"weight|embed|table|^[wW]\d?$|alpha|gamma|beta|bias")
+"""Tensors of the model, whose sizes never change."""
 _LENGTH = re.compile(r"n_?elements|numel|seq_?len\w*|n_?tokens|max_len\w*|[TL]")
 
 
@@ -434,7 +436,9 @@ def _varies(function: Function, given: ast.expr) -> bool:
     size = size_of(function, given)
     if size is None:
         return False
-    _, dimension = size
+    tensor, dimension = size
+    if _WEIGHT.search((names.chain(tensor) or [""])[-1]):
+        return False
     return dimension in (None, 0) or (isinstance(given, ast.Name) and _LENGTH.fullmatch(given.id) is not None and dimension != -1)
 
 
