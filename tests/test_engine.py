@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,3 +219,26 @@ def test_a_file_that_does_not_parse_costs_only_its_own_findings() -> None:
     result = run({"a.py": "import torch\ntorch.nn.DataParallel(\n", "b.py": PARALLEL}, "TL001 TL801")
 
     assert ["a.py:2 TL001", "b.py:2 TL801"] == told(result)
+
+
+def test_what_a_graph_break_says_already_is_not_said_twice(linted: Callable[..., list[Finding]]) -> None:
+    program = """\
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        if x.isnan().any():
+            return x.zero_()
+        return x
+
+net = torch.compile(Net().cuda())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in batches:
+    loss = net(batch.cuda()).sum()
+    loss.backward()
+    optimizer.step()
+"""
+    findings = linted(program, codes="TL")
+
+    assert [("TL202", 5)] == [(f.code, f.line) for f in findings if f.code in ("TL102", "TL202")]
+    assert [("TL102", 5)] == [(f.code, f.line) for f in linted(program, codes="TL102")]

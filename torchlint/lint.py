@@ -234,9 +234,9 @@ class _Run:
         enabled = self.settings.enabled(path)
         suppressions = Suppressions.of(source) if source is not None and not self.settings.ignore_noqa else None
         known = {code: rule.name for code, rule in load().items()}
-        for finding in sorted(set(findings), key=lambda f: f.sort_key):
-            if finding.code in enabled:
-                yield from self._unless_silenced(finding, suppressions)
+        told = {finding for finding in findings if finding.code in enabled}
+        for finding in sorted(told - _told_better(told), key=lambda f: f.sort_key):
+            yield from self._unless_silenced(finding, suppressions)
         for rule in self.file_rules:
             if rule.code in enabled:
                 site = FileSite(path, rule, source=source, error=error, suppressions=suppressions, known=known, enabled=enabled)
@@ -260,6 +260,15 @@ def _syntax_error(source: Source) -> SourceError | None:
 
 def _has_loop(function: Function) -> bool:
     return any(isinstance(node, ast.For | ast.AsyncFor | ast.While) for node in function.flow.nodes)
+
+
+def _told_better(findings: Collection[Finding]) -> set[Finding]:
+    """The findings whose statement another rule reports that silences theirs: a graph break is more than the read it makes."""
+    by_statement: dict[tuple[int, int], set[str]] = {}
+    for finding in findings:
+        by_statement.setdefault(finding.statement, set()).add(finding.code)
+    rules = load()
+    return {f for f in findings if not by_statement[f.statement].isdisjoint(rules[f.code].silenced_by)}
 
 
 @contextmanager
