@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import time
@@ -231,6 +232,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 def run(args: argparse.Namespace) -> int:
     if not args.watch:
+        gc.disable()  # the process ends before collecting would pay
         return _once(args)
     from torchlint.watch import watch
 
