@@ -136,6 +136,48 @@ def test_hidden_after_black(check: Check) -> None:
     assert (0, "1 finding of .torchlint-baseline.json hidden.\n") == check(train=formatted)[::2]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            TRAIN.replace("        total +=", "        match x:\n            case 1:\n                total +="),
+            "# moved\n" + TRAIN.replace("        total +=", "        match  (x) :\n            case (1):\n                total  +="),
+            id="in a case",
+        ),
+        pytest.param(
+            TRAIN.replace("        total +=", "        try:\n            total +=").replace("    return", "        except E:\n            pass\n    return"),
+            TRAIN.replace("        total +=", "        try :\n            total +=").replace("    return", "        except (E):\n            pass\n    return"),
+            id="in a try block",
+        ),
+        pytest.param(
+            TRAIN.replace("total += loss.item()", 'total += f"{loss.item()}"'),
+            TRAIN.replace("total += loss.item()", "total += (f'{loss.item()}')"),
+            id="in an f-string",
+        ),
+        pytest.param(
+            TRAIN.replace("def train", '@jit\n@wrap("a")\ndef train'),
+            TRAIN.replace("def train", "@jit\n@wrap('a',)\ndef train"),
+            id="in a decorated function",
+        ),
+    ],
+)  # fmt: skip
+def test_hidden_in(check: Check, capsys: pytest.CaptureFixture[str], before: str, after: str) -> None:
+    Path("train.py").write_text(before)
+    cli.main(["baseline", SELECT])
+    assert "Wrote 1 finding to" in capsys.readouterr().out
+    assert (0, "1 finding of .torchlint-baseline.json hidden.\n") == check(train=after)[::2]
+
+
+def test_findings_on_comments(check: Check, capsys: pytest.CaptureFixture[str]) -> None:
+    """TL002 is about a comment, of which no syntax tree knows."""
+    Path("train.py").write_text("x = 1\n# torchlint: ignore[TL101]\n")
+    options = ["--select=TL002"]
+    cli.main(["baseline", SELECT, *options])
+    assert "Wrote 1 finding to" in capsys.readouterr().out
+    moved = "x = 1\n\ny = 2\n# torchlint: ignore[TL101]\n"
+    assert (0, "1 finding of .torchlint-baseline.json hidden.\n") == check(*options, train=moved)[::2]
+
+
 def test_found_from_a_folder_below(check: Check, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
