@@ -77,10 +77,12 @@ def artifact_rebuilt_per_call(site: Site) -> Iterator[Finding]:
     - <https://fastapi.tiangolo.com/advanced/events/>
     - <https://docs.pytorch.org/docs/stable/generated/torch.load.html>
     """
-    where = _where(site)
-    if not where or site.rare or site.role == "test" or _cached(site) or _differs(site):
+    at_start = site.function is site.module.body and site.loop() is None
+    if at_start or site.role == "test" or _cached(site) or _differs(site):
         return
-    yield site.finding(f"`{site.short()}` loads the same thing {where}", related=site.why_hot())
+    where = "" if site.rare else _where(site)
+    if where:
+        yield site.finding(f"`{site.short()}` loads the same thing {where}", related=site.why_hot())
 
 
 def _where(site: Site) -> str:
