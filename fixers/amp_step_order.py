@@ -41,13 +41,19 @@ def _scaler_step(site: Site) -> tuple[ast.expr, ast.expr] | None:
     found = [
         (receiver, call.args[0])
         for call, receiver in syntax.method_calls(site.flow, "step")
-        if len(call.args) == 1 and "scaler" in site.text(receiver).lower() and not syntax.exclusive(site.flow, call, site.call)
+        if len(call.args) == 1
+        and "scaler" in site.text(receiver).lower()
+        and not syntax.exclusive(site.flow, call, site.call)
     ]
     return found[0] if len(found) == 1 else None
 
 
 def _scaler_of_backward(site: Site) -> str | None:
     for _, receiver in syntax.method_calls(site.flow, "backward"):
-        if isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and receiver.func.attr == "scale":
+        if (
+            isinstance(receiver, ast.Call)
+            and isinstance(receiver.func, ast.Attribute)
+            and receiver.func.attr == "scale"
+        ):
             return site.text(receiver.func.value)
     return None

@@ -8,7 +8,12 @@ from torchlint.rule import Finding, Fix, Site
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     loop, statement = site.loop(), site.statement
-    if loop is None or not isinstance(statement, ast.Assign) or statement not in loop.body or statement.lineno != statement.end_lineno:
+    if (
+        loop is None
+        or not isinstance(statement, ast.Assign)
+        or statement not in loop.body
+        or statement.lineno != statement.end_lineno
+    ):
         return None
     target = statement.targets[0]
     if len(statement.targets) != 1 or not isinstance(target, ast.Name) or len(site.flow.stores[target.id]) != 1:

@@ -22,7 +22,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     deeper = b"\t" if indent.endswith(b"\t") else b"    "
     guard = b"if not torch.compiler.is_compiling():" + newline + indent + deeper
     edits = (Edit(start, start, guard), *site.tree.add_import("import torch"))
-    return Fix("Leave it out of the compiled program", edits, "unsafe", "the compiled program does not write this any more")
+    return Fix(
+        "Leave it out of the compiled program", edits, "unsafe", "the compiled program does not write this any more"
+    )
 
 
 def _writes(site: Site) -> bool:

@@ -13,7 +13,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if isinstance(node, ast.IfExp) and site.value(node.body).is_tensor and site.value(node.orelse).is_tensor:
         code = f"torch.where({site.text(node.test)}, {site.text(node.body)}, {site.text(node.orelse)})"
         edit = site.tree.replace(site.node, code)
-        return Fix("Choose with torch.where", (edit,), "suggestion", "both sides are computed, and shapes are broadcast")
+        return Fix(
+            "Choose with torch.where", (edit,), "suggestion", "both sides are computed, and shapes are broadcast"
+        )
     return None
 
 

@@ -10,4 +10,6 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if not isinstance(site.statement, ast.Assign) or len(site.statement.targets) != 1:
         return None
     edit = site.tree.delete_statement(site.statement)
-    return Fix("Take it out", (edit,), "suggestion", "failures and recompiles of the compiler are seen") if edit else None
+    return (
+        Fix("Take it out", (edit,), "suggestion", "failures and recompiles of the compiler are seen") if edit else None
+    )

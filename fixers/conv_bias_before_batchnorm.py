@@ -16,7 +16,12 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         if added is None:
             return None
         edit = added
-    return Fix("Leave the bias out", (edit,), "unsafe", "the state_dict loses a key, and later layers draw other random numbers")
+    return Fix(
+        "Leave the bias out",
+        (edit,),
+        "unsafe",
+        "the state_dict loses a key, and later layers draw other random numbers",
+    )
 
 
 def _bias_is_read(site: Site) -> bool:
@@ -25,5 +30,7 @@ def _bias_is_read(site: Site) -> bool:
     name = syntax.own_attribute(site.function, syntax.target(site.flow, site.call))
     if klass is None or name is None:
         return False
-    text = site.source.data[site.source.lines[klass.node.lineno - 1] : site.source.lines[(klass.node.end_lineno or 1) - 1]]
+    text = site.source.data[
+        site.source.lines[klass.node.lineno - 1] : site.source.lines[(klass.node.end_lineno or 1) - 1]
+    ]
     return f".{name}.bias".encode() in text

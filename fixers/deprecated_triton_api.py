@@ -23,4 +23,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _at(site: Site, keyword: ast.keyword, finding: Finding) -> bool:
     if keyword.arg != "allow_tf32" or keyword.lineno != finding.line:
         return False
-    return site.source.position(site.source.offset(keyword.lineno, keyword.col_offset)) == (finding.line, finding.column)
+    return site.source.position(site.source.offset(keyword.lineno, keyword.col_offset)) == (
+        finding.line,
+        finding.column,
+    )

@@ -26,7 +26,12 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         whole, other = call, call.args[0]
     code = f"{spelling[0]}({site.text(matrix)}, {site.text(other)}{', left=False' if right else ''})"
     edit = site.tree.replace(site.cst(whole), code)
-    return Fix("Solve instead", (edit, *spelling[1]), "unsafe", "the last digits differ, and a batch of vectors is taken for a matrix")
+    return Fix(
+        "Solve instead",
+        (edit, *spelling[1]),
+        "unsafe",
+        "the last digits differ, and a batch of vectors is taken for a matrix",
+    )
 
 
 def _matrix(site: Site) -> ast.expr | None:

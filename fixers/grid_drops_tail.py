@@ -15,4 +15,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     edit = place.tree.replace(place.node, f"{code}({place.text(place.target.left)}, {place.text(place.target.right)})")
     if finding.severity == "error":
         return Fix("Round up", (edit, *imports), "unsafe", "the last block, left out so far, is processed too")
-    return Fix("Round up", (edit, *imports), "suggestion", "the kernel masks nothing: its last block would reach beyond the data")
+    return Fix(
+        "Round up",
+        (edit, *imports),
+        "suggestion",
+        "the kernel masks nothing: its last block would reach beyond the data",
+    )

@@ -21,7 +21,10 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if len(inside) != 2:
         return None
     source = site.source
-    start, end = (source.offset(n, c) for n, c in ((loop.lineno, loop.col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0)))
+    start, end = (
+        source.offset(n, c)
+        for n, c in ((loop.lineno, loop.col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0))
+    )
     indent = source.data[source.lines[loop.lineno - 1] : start].decode()
     if indent.strip():
         return None

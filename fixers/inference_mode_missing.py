@@ -9,4 +9,8 @@ from torchlint.rule import Finding, Fix, Site
 def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(site.call.func, ast.Attribute)
     edit = line_after(site, f"{site.text(site.call.func.value)}.eval()")
-    return Fix("Switch to evaluation mode", (edit,), "unsafe", "the outputs of dropout and batch norm change") if edit is not None else None
+    return (
+        Fix("Switch to evaluation mode", (edit,), "unsafe", "the outputs of dropout and batch norm change")
+        if edit is not None
+        else None
+    )

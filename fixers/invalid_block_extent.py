@@ -21,7 +21,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     code, imports = spelling
     edit = place.tree.replace(place.node, f"{code}({place.text()})")
-    return Fix("Round up to a power of two", (edit, *imports), "suggestion", "the kernel must mask what is beyond the size")
+    return Fix(
+        "Round up to a power of two", (edit, *imports), "suggestion", "the kernel must mask what is beyond the size"
+    )
 
 
 def _annotated(place: Site, kernel: triton.Kernel) -> Fix | None:

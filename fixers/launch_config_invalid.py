@@ -14,4 +14,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     nearest = 32 if value > 32 else 1 << (value - 1).bit_length()
     assert triton.power_of_two(nearest)
-    return Fix(f"Use {nearest} warps", (place.tree.replace(place.node, str(nearest)),), "suggestion", "measure which number is best")
+    return Fix(
+        f"Use {nearest} warps",
+        (place.tree.replace(place.node, str(nearest)),),
+        "suggestion",
+        "measure which number is best",
+    )

@@ -16,4 +16,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if dtype is None or spelling is None:
         return None
     code, imports = spelling
-    return Fix("Add up in float32", (place.tree.replace(place.cst(dtype), code), *imports), "suggestion", "and cast where it is stored")
+    return Fix(
+        "Add up in float32",
+        (place.tree.replace(place.cst(dtype), code), *imports),
+        "suggestion",
+        "and cast where it is stored",
+    )

@@ -7,7 +7,13 @@ from torchlint.facts.triton_masks import unfilled
 from torchlint.rewrite import call_node, shown
 from torchlint.rule import Finding, Fix, Site
 
-_NEUTRAL = {"max": '-float("inf")', "argmax": '-float("inf")', "softmax": '-float("inf")', "min": 'float("inf")', "argmin": 'float("inf")'}
+_NEUTRAL = {
+    "max": '-float("inf")',
+    "argmax": '-float("inf")',
+    "softmax": '-float("inf")',
+    "min": 'float("inf")',
+    "argmin": 'float("inf")',
+}
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -21,7 +21,11 @@ def _without_keyword(site: Site) -> Fix | None:
     gone = KEYWORDS[site.name.removesuffix("()")]
     for index, given in enumerate(site.call.keywords):
         entry = gone.get(given.arg or "")
-        if entry is not None and entry.removed is not None and isinstance(given.value, ast.Constant | ast.Name | ast.Attribute):
+        if (
+            entry is not None
+            and entry.removed is not None
+            and isinstance(given.value, ast.Constant | ast.Name | ast.Attribute)
+        ):
             call = call_node(site)
             edit = site.tree.remove_argument(call, call.args[len(site.call.args) + index])
             return Fix(f"Leave `{given.arg}` out", (edit,), "unsafe", _NOTE)

@@ -10,7 +10,11 @@ from torchlint.rule import Edit, Finding, Fix, Site
 def fix(site: Site, finding: Finding) -> Fix | None:
     kernel = triton.decorated(site.function, site.target)
     place = shown(site, finding)
-    launch = next((one for one in kernel.launches if place.target in ast.walk(one.call)), None) if kernel is not None else None
+    launch = (
+        next((one for one in kernel.launches if place.target in ast.walk(one.call)), None)
+        if kernel is not None
+        else None
+    )
     if kernel is None or launch is None:
         return None
     sizes = {name for name, _ in triton.changing_constants(launch)}
@@ -20,4 +24,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
             start = site.source.offset(parameter.lineno, parameter.col_offset) + len(parameter.arg.encode())
             end = site.source.offset(parameter.annotation.end_lineno or 0, parameter.annotation.end_col_offset or 0)
             edits.append(Edit(start, end, b""))
-    return Fix("Make the sizes arguments", tuple(edits), "suggestion", "what the kernel decides by them is then decided at run time")
+    return Fix(
+        "Make the sizes arguments",
+        tuple(edits),
+        "suggestion",
+        "what the kernel decides by them is then decided at run time",
+    )

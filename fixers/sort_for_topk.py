@@ -13,7 +13,12 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     rank = len(taken.slice.elts) if isinstance(taken.slice, ast.Tuple) else 1
     dim = site.argument("dim", int(site.name.startswith("torch.")))
     receiver = _receiver(site)
-    if receiver is None or not isinstance(index, ast.Slice) or index.upper is None or not _is_last(site, taken, dim, rank):
+    if (
+        receiver is None
+        or not isinstance(index, ast.Slice)
+        or index.upper is None
+        or not _is_last(site, taken, dim, rank)
+    ):
         return None
     where = f", dim={site.text(dim)}" if dim is not None else ""
     code = f"{receiver}.topk({site.text(index.upper)}{where}).{_part(site, taken)}"
@@ -26,7 +31,9 @@ def _receiver(site: Site) -> str | None:
     function = site.name.startswith("torch.")
     if not int(function) <= len(site.call.args) <= int(function) + 1:
         return None
-    given = site.call.args[0] if function else site.call.func.value if isinstance(site.call.func, ast.Attribute) else None
+    given = (
+        site.call.args[0] if function else site.call.func.value if isinstance(site.call.func, ast.Attribute) else None
+    )
     if given is None:
         return None
     text = site.text(given)

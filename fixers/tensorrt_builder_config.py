@@ -8,11 +8,20 @@ from torchlint.rule import Finding, Fix, Site
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     statement = site.statement
-    if site.name != ".max_workspace_size" or not isinstance(statement, ast.Assign) or statement.targets != [site.target]:
+    if (
+        site.name != ".max_workspace_size"
+        or not isinstance(statement, ast.Assign)
+        or statement.targets != [site.target]
+    ):
         return None
     spelling = spelled(site, "tensorrt.MemoryPoolType.WORKSPACE")
     if spelling is None or not isinstance(site.target, ast.Attribute):
         return None
     pool, imports = spelling
     code = f"{site.text(site.target.value)}.set_memory_pool_limit({pool}, {site.text(statement.value)})"
-    return Fix("Set the pool's limit", (site.tree.replace(site.cst(statement), code), *imports), "suggestion", "it needs TensorRT 8.4")
+    return Fix(
+        "Set the pool's limit",
+        (site.tree.replace(site.cst(statement), code), *imports),
+        "suggestion",
+        "it needs TensorRT 8.4",
+    )

@@ -11,4 +11,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if span is None or call is None or call.lineno != call.end_lineno:
         return None
     edit = line_before(site, site.text(call), span.start)
-    return Fix("Call it once before", (edit,), "suggestion", "three calls and a synchronization are better") if edit is not None else None
+    return (
+        Fix("Call it once before", (edit,), "suggestion", "three calls and a synchronization are better")
+        if edit is not None
+        else None
+    )

@@ -12,4 +12,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     code, imports = spelling
     edit = line_before(site, f"{code}()")
-    return Fix("Wait for the device first", (edit, *imports), "suggestion", "and before the first read of the clock") if edit is not None else None
+    return (
+        Fix("Wait for the device first", (edit, *imports), "suggestion", "and before the first read of the clock")
+        if edit is not None
+        else None
+    )

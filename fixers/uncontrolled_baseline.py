@@ -13,4 +13,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     code, imports = spelling
     edit = line_before(site, f"{code}()", node.body[0])
-    return Fix("Reset the peak", (edit, *imports), "suggestion", "where the measurement begins") if edit is not None else None
+    return (
+        Fix("Reset the peak", (edit, *imports), "suggestion", "where the measurement begins")
+        if edit is not None
+        else None
+    )

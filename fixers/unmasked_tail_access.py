@@ -14,4 +14,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     mask = triton.mask_of_same_offsets(kernel, place.target)
     edit = place.tree.add_argument(call_node(place), f"mask={place.text(mask)}") if mask is not None else None
-    return Fix("Mask it like the other access", (edit,), "suggestion", "check that the mask means the same data") if edit is not None else None
+    return (
+        Fix("Mask it like the other access", (edit,), "suggestion", "check that the mask means the same data")
+        if edit is not None
+        else None
+    )

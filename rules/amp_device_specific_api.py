@@ -74,5 +74,6 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
         return
     old = amp.split(site.name)
     yield site.finding(
-        f"`{site.text()}` is deprecated since torch 2.4 and warns on every use; `{amp.form(old)}` takes its place", at=use
+        f"`{site.text()}` is deprecated since torch 2.4 and warns on every use; `{amp.form(old)}` takes its place",
+        at=use,
     )

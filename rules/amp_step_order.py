@@ -112,7 +112,9 @@ def _scaled_backward(site: Site) -> tuple[ast.Call, ast.expr] | None:
 def _is_scaler(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
     if value.kind == "scaler":
-        enabled = [k.value for k in value.origin.keywords if k.arg == "enabled"] if isinstance(value.origin, ast.Call) else []
+        enabled = (
+            [k.value for k in value.origin.keywords if k.arg == "enabled"] if isinstance(value.origin, ast.Call) else []
+        )
         return not (enabled and isinstance(enabled[0], ast.Constant) and enabled[0].value is False)
     return not value and "scaler" in (chain(node) or [""])[-1].lower()
 
@@ -134,7 +136,8 @@ def _step(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterato
     if syntax.same(receiver, scaler):
         if not _has_call(site, "update"):
             yield site.finding(
-                f"`{site.short()}` is never followed by `{written}.update()`, so the scale never adapts", related=related
+                f"`{site.short()}` is never followed by `{written}.update()`, so the scale never adapts",
+                related=related,
             )
     elif not site.call.args and _is_optimizer(site, receiver) and not _has_call(site, "step", scaler):
         yield site.finding(
@@ -171,4 +174,6 @@ def _backward(site: Site) -> Iterator[Finding]:
 
 
 def _disabled(context: ast.Call) -> bool:
-    return any(k.arg == "enabled" and isinstance(k.value, ast.Constant) and k.value.value is False for k in context.keywords)
+    return any(
+        k.arg == "enabled" and isinstance(k.value, ast.Constant) and k.value.value is False for k in context.keywords
+    )

@@ -117,5 +117,10 @@ def _differs(site: Site) -> bool:
         return True
     changing = {p.arg for p in site.function.parameters} | set(site.flow.stores)
     names = {node.id for value in given for node in ast.walk(value) if isinstance(node, ast.Name)}
-    own = any(syntax.own_attribute(site.function, node) for value in given for node in ast.walk(value) if isinstance(node, ast.expr))
+    own = any(
+        syntax.own_attribute(site.function, node)
+        for value in given
+        for node in ast.walk(value)
+        if isinstance(node, ast.expr)
+    )
     return bool(names & changing - ({"self"} if own else set()))

@@ -6,8 +6,19 @@ from collections.abc import Iterator
 from torchlint.rule import Finding, Site, rule
 
 _COLLECTIVES = (
-    "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_single", "all_to_all", "all_to_all_single", "broadcast",
-    "gather", "reduce", "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter",
+    "all_reduce",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_single",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
 )
 _POINT_TO_POINT = ("isend", "irecv", "batch_isend_irecv")
 
@@ -66,7 +77,9 @@ def async_collective_not_waited(site: Site) -> Iterator[Finding]:
     elif isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
         name = parent.targets[0].id
         if not _is_read(site, name):
-            yield site.finding(f"`{name}` is never waited for, so the tensor of `{site.short()}` may be read before it is there")
+            yield site.finding(
+                f"`{name}` is never waited for, so the tensor of `{site.short()}` may be read before it is there"
+            )
 
 
 def _is_read(site: Site, name: str) -> bool:

@@ -81,11 +81,17 @@ def autotune_misconfigured(site: Site) -> Iterator[Finding]:
         pointer, how = changed
         remedy = "reset_to_zero" if how.startswith("atomic") else "restore_value"
         what = f"`tl.{how}`" if how.startswith("atomic") else "a load and a store"
-        yield site.finding(f"tuning runs `{kernel.function.name}` many times, and {what} changes `{pointer}` each time: give `{remedy}`")
+        yield site.finding(
+            f"tuning runs `{kernel.function.name}` many times, and {what} changes `{pointer}` each time: give `{remedy}`"
+        )
 
 
 def _single(configs: ast.expr | None) -> bool:
-    return isinstance(configs, ast.List | ast.Tuple) and len(configs.elts) < 2 and not any(isinstance(c, ast.Starred) for c in configs.elts)
+    return (
+        isinstance(configs, ast.List | ast.Tuple)
+        and len(configs.elts) < 2
+        and not any(isinstance(c, ast.Starred) for c in configs.elts)
+    )
 
 
 def _resets(site: Site) -> bool:

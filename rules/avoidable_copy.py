@@ -74,7 +74,13 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     if not isinstance(before, ast.Call) or not isinstance(before.func, ast.Attribute) or not site.receiver.is_tensor:
         return
     if site.name == ".contiguous()":
-        if before.func.attr == "contiguous" and not before.args and not before.keywords and not site.call.args and not site.call.keywords:
+        if (
+            before.func.attr == "contiguous"
+            and not before.args
+            and not before.keywords
+            and not site.call.args
+            and not site.call.keywords
+        ):
             yield site.finding(f"`{site.short()}` asks twice for the same")
     elif before.func.attr == "to" and _one_each(site, before, site.call):
         yield site.finding(f"`{site.short()}` writes the tensor twice; one `.to(device, dtype)` writes it once")
@@ -100,7 +106,21 @@ def _gives(site: Site, call: ast.Call) -> str:
 _DTYPES = frozenset(
     f"torch.{name}"
     for name in (
-        "float", "float16", "float32", "float64", "half", "double", "bfloat16", "long", "int", "int8", "int16", "int32", "int64",
-        "uint8", "bool", "short",
+        "float",
+        "float16",
+        "float32",
+        "float64",
+        "half",
+        "double",
+        "bfloat16",
+        "long",
+        "int",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "bool",
+        "short",
     )
 )

@@ -57,4 +57,6 @@ def barrier_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if site.name == ".barrier()" and "fabric" not in site.text(site.call.func) and site.receiver.kind != "accelerator":
         return
-    yield site.finding(f"`{site.short()}` makes all processes wait for the slowest one on every step", related=site.why_hot())
+    yield site.finding(
+        f"`{site.short()}` makes all processes wait for the slowest one on every step", related=site.why_hot()
+    )

@@ -113,7 +113,9 @@ def _in_place(site: Site) -> Iterator[Finding]:
     name = func.value.id
     uses = _uses(site, name)
     if uses is not None and "forward" in uses and {"forward", *_NEUTRAL}.issuperset(uses):
-        yield site.finding(f"`{site.short()}` compiles the call of `{name}`, but only `{name}.forward()` is called, which goes around it.")
+        yield site.finding(
+            f"`{site.short()}` compiles the call of `{name}`, but only `{name}.forward()` is called, which goes around it."
+        )
 
 
 def _bound(site: Site) -> str | None:

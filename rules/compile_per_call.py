@@ -61,7 +61,9 @@ def compile_per_call(site: Site) -> Iterator[Finding]:
     if site.function.decorator_names & _CACHES:
         return
     if site.hot is not None and not site.hot.weak:
-        yield site.finding("`torch.compile` makes a new wrapper on every training step.", at=use, related=site.why_hot())
+        yield site.finding(
+            "`torch.compile` makes a new wrapper on every training step.", at=use, related=site.why_hot()
+        )
     elif site.in_forward:
         yield site.finding(f"`torch.compile` makes a new wrapper in each call of `{site.function.qualname}`.", at=use)
 

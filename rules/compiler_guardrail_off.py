@@ -6,14 +6,27 @@ from collections.abc import Iterator
 from torchlint.rule import Finding, Severity, Site, rule
 
 _CONFIG = "torch._dynamo.config."
-_LIMITS = frozenset(("cache_size_limit", "recompile_limit", "accumulated_cache_size_limit", "accumulated_recompile_limit"))
-_FAR_ABOVE = {"cache_size_limit": 64, "recompile_limit": 64, "accumulated_cache_size_limit": 2048, "accumulated_recompile_limit": 2048}
+_LIMITS = frozenset(
+    ("cache_size_limit", "recompile_limit", "accumulated_cache_size_limit", "accumulated_recompile_limit")
+)
+_FAR_ABOVE = {
+    "cache_size_limit": 64,
+    "recompile_limit": 64,
+    "accumulated_cache_size_limit": 2048,
+    "accumulated_recompile_limit": 2048,
+}
 _VARIABLES = frozenset(("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "TORCHDYNAMO_SUPPRESS_ERRORS"))
 
 
 @rule(
     "TL212",
-    on={".suppress_errors", ".disable", *(f".{limit}" for limit in _LIMITS), "torch._dynamo.config.patch()", ".environ"},
+    on={
+        ".suppress_errors",
+        ".disable",
+        *(f".{limit}" for limit in _LIMITS),
+        "torch._dynamo.config.patch()",
+        ".environ",
+    },
     fix="suggestion",
     impact="medium",
     category="compile",
@@ -65,7 +78,9 @@ def compiler_guardrail_off(site: Site) -> Iterator[Finding]:
     for option, value in settings:
         found = _meaning(site, option, site.value(value).const)
         if found is not None:
-            yield site.finding(found[0], at=site.target if isinstance(site.target, ast.Call) else site.statement, severity=found[1])
+            yield site.finding(
+                found[0], at=site.target if isinstance(site.target, ast.Call) else site.statement, severity=found[1]
+            )
 
 
 def _assigned(site: Site) -> list[tuple[str, ast.expr]]:
@@ -95,9 +110,17 @@ def _variable(site: Site) -> Iterator[Finding]:
     assert isinstance(site.target, ast.Attribute)
     subscript = site.flow.parents.get(site.target)
     statement = site.flow.parents.get(subscript) if subscript is not None else None
-    if not isinstance(subscript, ast.Subscript) or not isinstance(statement, ast.Assign) or subscript not in statement.targets:
+    if (
+        not isinstance(subscript, ast.Subscript)
+        or not isinstance(statement, ast.Assign)
+        or subscript not in statement.targets
+    ):
         return
     name, value = site.value(subscript.slice).const, site.value(statement.value).const
     if site.resolve(site.target) == "os.environ" and name in _VARIABLES and str(value).lower() in ("1", "true"):
-        effect = "runs eagerly what the compiler fails on" if name == "TORCHDYNAMO_SUPPRESS_ERRORS" else "turns every torch.compile of the program off"
+        effect = (
+            "runs eagerly what the compiler fails on"
+            if name == "TORCHDYNAMO_SUPPRESS_ERRORS"
+            else "turns every torch.compile of the program off"
+        )
         yield site.finding(f"`{name}` {effect}.", at=statement)

@@ -207,7 +207,11 @@ def _norm_of(site: Site, function: Function, func: ast.Attribute) -> ast.expr | 
         return None
     behind = syntax.following(function.flow, parent)
     for norm in _calls_of(behind, parent.targets[0].id):
-        if isinstance(behind, ast.Assign) and len(behind.targets) == 1 and _is_named(behind.targets[0], parent.targets[0]):
+        if (
+            isinstance(behind, ast.Assign)
+            and len(behind.targets) == 1
+            and _is_named(behind.targets[0], parent.targets[0])
+        ):
             return norm.func if _applies_norm(site, function, norm.func) else None
     return None
 

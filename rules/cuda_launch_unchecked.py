@@ -9,7 +9,10 @@ from torchlint.rule import Finding, Site, rule
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LAUNCH = re.compile(r"(\w+)\s*(?:<[^<>;]*>)?\s*<<<([^;]*?)>>>", re.DOTALL)
-_CHECKED = re.compile(r"KERNEL_LAUNCH_CHECK|cudaGetLastError|cudaPeekAtLastError|CUDA_CHECK|checkCuda|gpuErr|hipGetLastError|CUDA_POST_KERNEL_CHECK", re.IGNORECASE)
+_CHECKED = re.compile(
+    r"KERNEL_LAUNCH_CHECK|cudaGetLastError|cudaPeekAtLastError|CUDA_CHECK|checkCuda|gpuErr|hipGetLastError|CUDA_POST_KERNEL_CHECK",
+    re.IGNORECASE,
+)
 
 
 @rule(

@@ -9,7 +9,15 @@ from torchlint.rule import Finding, Severity, Site, rule
 _READS = frozenset(("item", "tolist", "cpu", "numpy", "nonzero", "argwhere", "masked_select", "unique"))
 _CASTS = frozenset(("float", "int", "bool"))
 _WAITS = frozenset(
-    ("torch.cuda.synchronize", "torch.nonzero", "torch.argwhere", "torch.masked_select", "torch.unique", "torch.equal", "torch.allclose")
+    (
+        "torch.cuda.synchronize",
+        "torch.nonzero",
+        "torch.argwhere",
+        "torch.masked_select",
+        "torch.unique",
+        "torch.equal",
+        "torch.allclose",
+    )
 )
 _HOST = ("random.", "numpy.random.", "time.", "logging.")
 
@@ -118,13 +126,20 @@ def _replayed(site: Site) -> Iterator[Finding]:
             target = node.targets[0]
             if isinstance(target, ast.Name) and target.id in inputs:
                 yield site.finding(
-                    f"`{target.id}` is bound to another tensor, but the CUDA graph reads the one that it was captured with: copy into it.", at=node
+                    f"`{target.id}` is bound to another tensor, but the CUDA graph reads the one that it was captured with: copy into it.",
+                    at=node,
                 )
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append" and len(node.args) == 1:
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "append"
+            and len(node.args) == 1
+        ):
             output = node.args[0]
             if isinstance(output, ast.Name) and output.id in outputs and site.value(output).kind == "tensor":
                 yield site.finding(
-                    f"`{output.id}` is collected without a copy, but each replay of the CUDA graph writes to the same memory.", at=node
+                    f"`{output.id}` is collected without a copy, but each replay of the CUDA graph writes to the same memory.",
+                    at=node,
                 )
 
 

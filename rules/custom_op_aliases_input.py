@@ -7,7 +7,31 @@ from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, rule
 
 _VIEWS = frozenset(
-    ["view", "view_as", "reshape", "transpose", "permute", "t", "detach", "squeeze", "unsqueeze", "expand", "expand_as", "narrow", "contiguous", "movedim", "swapaxes", "swapdims", "flatten", "unflatten", "select", "diagonal", "unfold", "real", "imag"]
+    [
+        "view",
+        "view_as",
+        "reshape",
+        "transpose",
+        "permute",
+        "t",
+        "detach",
+        "squeeze",
+        "unsqueeze",
+        "expand",
+        "expand_as",
+        "narrow",
+        "contiguous",
+        "movedim",
+        "swapaxes",
+        "swapdims",
+        "flatten",
+        "unflatten",
+        "select",
+        "diagonal",
+        "unfold",
+        "real",
+        "imag",
+    ]
 )
 _ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 
@@ -63,7 +87,11 @@ def custom_op_aliases_input(site: Site) -> Iterator[Finding]:
     """
     parent = site.flow.parents.get(site.target)
     function = next((f for f in site.module.functions if f.node is parent), None)
-    if function is None or not isinstance(function.node, ast.FunctionDef) or site.target not in function.node.decorator_list:
+    if (
+        function is None
+        or not isinstance(function.node, ast.FunctionDef)
+        or site.target not in function.node.decorator_list
+    ):
         return
     for node in function.flow.nodes:
         if isinstance(node, ast.Return) and node.value is not None:
@@ -95,7 +123,9 @@ def _root(node: ast.expr) -> ast.Name | None:
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
             node = node.func.value
-        elif (isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES) or (isinstance(node, ast.Subscript) and _is_basic(node.slice)):
+        elif (isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES) or (
+            isinstance(node, ast.Subscript) and _is_basic(node.slice)
+        ):
             node = node.value
         else:
             return None
@@ -105,7 +135,9 @@ def _root(node: ast.expr) -> ast.Name | None:
 def _is_basic(index: ast.expr) -> bool:
     """Whether an index gives a view: numbers, slices, None, an ellipsis."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and not isinstance(p.value, bool | str)) for p in parts)
+    return all(
+        isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and not isinstance(p.value, bool | str)) for p in parts
+    )
 
 
 def _is_input(function: Function, name: ast.Name) -> bool:

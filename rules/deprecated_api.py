@@ -78,7 +78,11 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     entry = DEPRECATED[site.name]
     assert isinstance(site.target, ast.expr)
     call = syntax.called(site.flow, site.target)
-    if (call is None and not entry.attribute) or syntax.from_shim(site.function, site.target) or not _reached(site, entry.since):
+    if (
+        (call is None and not entry.attribute)
+        or syntax.from_shim(site.function, site.target)
+        or not _reached(site, entry.since)
+    ):
         return
     yield site.finding(
         f"`{site.text()}` is deprecated since torch {_version(entry.since)} and warns; use {entry.instead}",

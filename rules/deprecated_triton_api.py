@@ -88,7 +88,9 @@ def deprecated_triton_api(site: Site) -> Iterator[Finding]:
         yield site.finding("`triton.testing.allclose` is gone: `torch.testing.assert_close` compares")
     elif site.name == "triton.set_allocator()":
         if site.region is not None:
-            yield site.finding("`triton.set_allocator` breaks the graph here: call it before", related=site.why_compiled())
+            yield site.finding(
+                "`triton.set_allocator` breaks the graph here: call it before", related=site.why_compiled()
+            )
     elif (kernel := triton.decorated(site.function, site.target)) is not None:
         for name, call in kernel.calls():
             yield from _of_language(site.at(kernel.function, call), name, call)
@@ -96,13 +98,19 @@ def deprecated_triton_api(site: Site) -> Iterator[Finding]:
 
 def _of_language(place: Site, name: str, call: ast.Call) -> Iterator[Finding]:
     last = name.rpartition(".")[2]
-    if syntax.from_shim(place.function, call.func) or (b"__version__" in place.source.data and any(place.flow.guards(call))):
+    if syntax.from_shim(place.function, call.func) or (
+        b"__version__" in place.source.data and any(place.flow.guards(call))
+    ):
         return
     if name in ("dot", "dot_scaled"):
         given = next((k for k in call.keywords if k.arg == "allow_tf32"), None)
         if given is not None and not (isinstance(given.value, ast.Constant) and given.value.value is None):
             yield place.finding("`allow_tf32` is deprecated for `input_precision`", at=given)
-    elif (name.startswith("libdevice.") or (name.startswith("math.") and last in triton.LIBDEVICE)) and not _FORK.search(place.source.data):
-        yield place.finding(f"`{place.short(call.func)}` is gone: it is `libdevice.{last}` of `triton.language.extra`", at=call.func)
+    elif (
+        name.startswith("libdevice.") or (name.startswith("math.") and last in triton.LIBDEVICE)
+    ) and not _FORK.search(place.source.data):
+        yield place.finding(
+            f"`{place.short(call.func)}` is gone: it is `libdevice.{last}` of `triton.language.extra`", at=call.func
+        )
     elif name in _EXPERIMENTAL:
         yield place.finding(f"`{place.short(call.func)}` is gone: use `{_EXPERIMENTAL[name]}`", at=call.func)

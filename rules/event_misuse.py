@@ -74,7 +74,9 @@ def event_misuse(site: Site) -> Iterator[Finding]:
     elif site.name == ".elapsed_time()":
         yield from _unfinished(site)
     elif not site.spread and _untimed(site) and _read(site):
-        yield site.finding(f"`elapsed_time` raises for `{site.short()}`, which takes no times without `enable_timing=True`")
+        yield site.finding(
+            f"`elapsed_time` raises for `{site.short()}`, which takes no times without `enable_timing=True`"
+        )
 
 
 def _coarse(site: Site) -> Iterator[Finding]:
@@ -93,7 +95,11 @@ def _read(site: Site) -> bool:
     """Whether the event that is made here is asked for its time."""
     name = _bound(site)
     if name is not None:
-        return any(_of(node, name) for call, receiver in syntax.method_calls(site.flow, "elapsed_time") for node in (receiver, *call.args))
+        return any(
+            _of(node, name)
+            for call, receiver in syntax.method_calls(site.flow, "elapsed_time")
+            for node in (receiver, *call.args)
+        )
     attribute = syntax.own_attribute(site.function, syntax.target(site.flow, site.call))
     if attribute is None or site.function.cls is None:
         return False
@@ -112,7 +118,11 @@ def _bound(site: Site) -> str | None:
         return target.id
     values = site.flow.parents.get(site.call)
     statement = site.flow.parents.get(values) if isinstance(values, ast.Tuple) else None
-    if isinstance(values, ast.Tuple) and isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+    if (
+        isinstance(values, ast.Tuple)
+        and isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Tuple)
+    ):
         names = statement.targets[0].elts
         at = values.elts.index(site.call)
         if len(names) == len(values.elts) and isinstance(name := names[at], ast.Name):
@@ -128,7 +138,11 @@ def _unfinished(site: Site) -> Iterator[Finding]:
     end = site.call.args[0] if len(site.call.args) == 1 else None
     if not isinstance(end, ast.Name):
         return
-    records = [call for call, receiver in syntax.method_calls(site.flow, "record") if _of(receiver, end.id) and call.lineno < site.call.lineno]
+    records = [
+        call
+        for call, receiver in syntax.method_calls(site.flow, "record")
+        if _of(receiver, end.id) and call.lineno < site.call.lineno
+    ]
     if not records or site.flow.loops(records[-1]) != site.flow.loops(site.call):
         return
     for call in site.flow.calls:

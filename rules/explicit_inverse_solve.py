@@ -59,7 +59,10 @@ def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
         return
     product = _product(site)
     if product is not None:
-        yield site.finding(f"`{site.short(product)}` inverts a matrix only to multiply by it; `torch.linalg.solve` does less", at=product)
+        yield site.finding(
+            f"`{site.short(product)}` inverts a matrix only to multiply by it; `torch.linalg.solve` does less",
+            at=product,
+        )
 
 
 def _product(site: Site) -> ast.expr | None:

@@ -64,7 +64,12 @@ def float64_on_device(site: Site) -> Iterator[Finding]:
     moved = site.value(call)
     method = site.resolve(call.func) is None
     on_device = site.value(call.func.value).device == "accelerator" if method else moved.device == "accelerator"
-    if on_device and moved.is_tensor and not site.consumers(call) & {"cpu", "numpy", "item", "tolist"} and not _to_host(site, call):
+    if (
+        on_device
+        and moved.is_tensor
+        and not site.consumers(call) & {"cpu", "numpy", "item", "tolist"}
+        and not _to_host(site, call)
+    ):
         yield site.finding(f"`{site.short(call)}` computes in float64 on the device on every step", at=call)
 
 

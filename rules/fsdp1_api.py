@@ -67,4 +67,6 @@ def fsdp1_api(site: Site) -> Iterator[Finding]:
         return
     call = syntax.called(site.flow, target)
     if call is not None:
-        yield site.finding(f"`{site.short(call)}` is the first FSDP; `fully_shard` shards each parameter by itself", at=call)
+        yield site.finding(
+            f"`{site.short(call)}` is the first FSDP; `fully_shard` shards each parameter by itself", at=call
+        )

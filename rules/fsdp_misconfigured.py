@@ -65,13 +65,22 @@ def fsdp_misconfigured(site: Site) -> Iterator[Finding]:
         return
     if site.name == f"{_CLASS}()":
         yield from _first(site)
-    elif site.call.args and isinstance(site.call.args[0], ast.Name | ast.Attribute) and site.loop() is None and _alone(site, _SHARD):
-        yield site.finding(f"`{site.short()}` shards the model as one unit, which is gathered whole; shard its blocks first")
+    elif (
+        site.call.args
+        and isinstance(site.call.args[0], ast.Name | ast.Attribute)
+        and site.loop() is None
+        and _alone(site, _SHARD)
+    ):
+        yield site.finding(
+            f"`{site.short()}` shards the model as one unit, which is gathered whole; shard its blocks first"
+        )
 
 
 def _first(site: Site) -> Iterator[Finding]:
     if site.argument("auto_wrap_policy", 3) is None and site.loop() is None and _alone(site, _CLASS):
-        yield site.finding(f"`{site.short()}` makes one unit of the model, which is gathered whole; give an `auto_wrap_policy`")
+        yield site.finding(
+            f"`{site.short()}` makes one unit of the model, which is gathered whole; give an `auto_wrap_policy`"
+        )
     if _is_false(site.argument("limit_all_gathers")):
         yield site.finding("`limit_all_gathers=False` lets the host run ahead until memory is freed and allocated anew")
     if _is_false(site.argument("use_orig_params")) and b"torch.compile" in site.source.data:

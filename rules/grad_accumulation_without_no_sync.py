@@ -133,7 +133,9 @@ def _thinned(site: Site, step: ast.Call, loop: Loop) -> bool:
     if loop not in loops:
         # for micro_step in range(k): loss.backward()  -- and the step behind that loop, in a loop around both
         around = site.flow.loops(loop)
-        return bool(around) and bool(loops) and loops[0] is around[0] and _counts(site, loop) and step.lineno > loop.lineno
+        return (
+            bool(around) and bool(loops) and loops[0] is around[0] and _counts(site, loop) and step.lineno > loop.lineno
+        )
     return any(guard.true and _gates(site, guard.test) for guard in site.flow.guards(step, loop))
 
 

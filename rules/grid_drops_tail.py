@@ -87,11 +87,15 @@ def grid_drops_tail(site: Site) -> Iterator[Finding]:
             continue
         for size in sizes:
             for division in _divisions(size):
-                if _sizes_block(launch, division.right, meta) and not _rounded(function, division.left, launch.function):
+                if _sizes_block(launch, division.right, meta) and not _rounded(
+                    function, division.left, launch.function
+                ):
                     place = site.at(function, division)
                     name = kernel.function.name
                     if kernel.masked:
-                        yield place.finding(f"`{place.short()}` rounds down: the last block is left out, though `{name}` masks for it")
+                        yield place.finding(
+                            f"`{place.short()}` rounds down: the last block is left out, though `{name}` masks for it"
+                        )
                     else:
                         message = f"`{place.short()}` rounds down: what is left of a block is left out"
                         yield place.finding(message, severity="warning")
@@ -114,7 +118,10 @@ def _sizes_block(launch: triton.Launch, divisor: ast.expr, meta: frozenset[str])
         return isinstance(divisor.slice, ast.Constant) and divisor.slice.value in extents
     if not isinstance(divisor, ast.Name):
         return isinstance(divisor, ast.Constant) and any(
-            isinstance(given := launch.bound(name), ast.Constant) and given.value == divisor.value and name.isupper() and "BLOCK" in name
+            isinstance(given := launch.bound(name), ast.Constant)
+            and given.value == divisor.value
+            and name.isupper()
+            and "BLOCK" in name
             for name in extents
         )
     return any(isinstance(given := launch.bound(name), ast.Name) and given.id == divisor.id for name in extents)
@@ -129,7 +136,9 @@ def _rounded(function: Function, numerator: ast.expr, outer: Function) -> bool:
         for node in ast.walk(pending.pop()):
             if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.FloorDiv) and not _product(node):
                 return True
-            if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size")):
+            if isinstance(node, ast.Call) and not (
+                isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size")
+            ):
                 return True
             if isinstance(node, ast.Name) and node.id not in seen:
                 seen.add(node.id)
@@ -141,4 +150,7 @@ def _rounded(function: Function, numerator: ast.expr, outer: Function) -> bool:
 def _product(node: ast.BinOp) -> bool:
     """A product of sizes: `rows * cols`; one with a literal or a name in capitals may be a multiple of the block."""
     parts = [node.left, node.right]
-    return isinstance(node.op, ast.Mult) and all(not isinstance(p, ast.Constant) and not (isinstance(p, ast.Name) and len(p.id) > 1 and p.id.isupper()) for p in parts)
+    return isinstance(node.op, ast.Mult) and all(
+        not isinstance(p, ast.Constant) and not (isinstance(p, ast.Name) and len(p.id) > 1 and p.id.isupper())
+        for p in parts
+    )

@@ -59,12 +59,21 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     """
     statement = site.statement
     loop = site.loop()
-    if loop is None or not isinstance(statement, ast.Assign) or statement.value is not site.call or len(statement.targets) != 1:
+    if (
+        loop is None
+        or not isinstance(statement, ast.Assign)
+        or statement.value is not site.call
+        or len(statement.targets) != 1
+    ):
         return
     name = chain(statement.targets[0])
     if name is None or not any(chain(part) == name for part in _parts(site)):
         return
-    if any(site.value(part).on_cpu for part in _parts(site)) or site.flow.comprehension(site.call) is not None or _short(site, loop):
+    if (
+        any(site.value(part).on_cpu for part in _parts(site))
+        or site.flow.comprehension(site.call) is not None
+        or _short(site, loop)
+    ):
         return
     if not _carried(site, loop, name) or site.rare:
         return

@@ -77,7 +77,9 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
     else:
         whole, instead = _rms(site, inner), "rms_norm"
     if whole is not None:
-        yield site.finding(f"`{site.short(whole)}` takes several kernels; `torch.nn.functional.{instead}` is one", at=whole)
+        yield site.finding(
+            f"`{site.short(whole)}` takes several kernels; `torch.nn.functional.{instead}` is one", at=whole
+        )
 
 
 def _input(site: Site) -> ast.expr | None:
@@ -129,4 +131,6 @@ def _is_square(node: ast.AST, x: ast.expr) -> bool:
         return False
     if node.func.attr == "pow" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
         return node.args[0].value == 2 and syntax.same(node.func.value, x)
-    return node.func.attr == "square" and (syntax.same(node.func.value, x) or (len(node.args) == 1 and syntax.same(node.args[0], x)))
+    return node.func.attr == "square" and (
+        syntax.same(node.func.value, x) or (len(node.args) == 1 and syntax.same(node.args[0], x))
+    )

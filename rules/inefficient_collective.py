@@ -7,7 +7,13 @@ from torchlint.rule import Finding, Site, rule
 
 _OBJECTS = {
     f"torch.distributed.{name}()"
-    for name in ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list")
+    for name in (
+        "all_gather_object",
+        "gather_object",
+        "broadcast_object_list",
+        "scatter_object_list",
+        "send_object_list",
+    )
 }
 _SMALL = {f"torch.distributed.{name}()" for name in ("all_reduce", "reduce")}
 
@@ -67,7 +73,9 @@ def inefficient_collective(site: Site) -> Iterator[Finding]:
     if site.hot is None:
         return
     if site.name in _OBJECTS:
-        yield site.finding(f"`{site.short()}` pickles objects and waits for the device on every step", related=site.why_hot())
+        yield site.finding(
+            f"`{site.short()}` pickles objects and waits for the device on every step", related=site.why_hot()
+        )
     elif _is_scalar(site) and _has_earlier(site):
         yield site.finding(
             f"`{site.short()}` is one of several small collectives on every step; stack the values and exchange them once",

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
-_TRAINS = re.compile(rb"\.backward\(|optim\b|[Oo]ptimizer|Trainer\b|\.train\(|\.eval\(|training_step|fabric|set_training_mode|bn_update|update_bn")
+_TRAINS = re.compile(
+    rb"\.backward\(|optim\b|[Oo]ptimizer|Trainer\b|\.train\(|\.eval\(|training_step|fabric|set_training_mode|bn_update|update_bn"
+)
 _MODAL = re.compile(rb"Dropout|BatchNorm|dropout|batch_norm|DropPath|InstanceNorm")
 
 
@@ -70,14 +72,22 @@ def inference_mode_missing(site: Site) -> Iterator[Finding]:
     if site.role == "test" or _TRAINS.search(site.source.data):
         return
     receiver = site.call.func.value if isinstance(site.call.func, ast.Attribute) else None
-    if not isinstance(receiver, ast.Name) or site.receiver.kind != "module" or not isinstance(site.statement, ast.Expr | ast.Assign):
+    if (
+        not isinstance(receiver, ast.Name)
+        or site.receiver.kind != "module"
+        or not isinstance(site.statement, ast.Expr | ast.Assign)
+    ):
         return
     klass = site.receiver.klass
     if klass is not None and not _MODAL.search(klass.module.source.data):
         return
-    used = [load for load in site.flow.loads.get(receiver.id, ()) if load.lineno > site.call.lineno and _runs(site, load)]
+    used = [
+        load for load in site.flow.loads.get(receiver.id, ()) if load.lineno > site.call.lineno and _runs(site, load)
+    ]
     if used:
-        yield site.finding(f"`{receiver.id}` is run in training mode: dropout and batch norm do what they do in training")
+        yield site.finding(
+            f"`{receiver.id}` is run in training mode: dropout and batch norm do what they do in training"
+        )
 
 
 def _runs(site: Site, load: ast.Name) -> bool:

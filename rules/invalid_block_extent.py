@@ -90,9 +90,20 @@ def invalid_block_extent(site: Site) -> Iterator[Finding]:
         for parameter in kernel.extents.keys() & kernel.constants:
             given = launch.bound(parameter)
             place = site.at(launch.function, launch.call)
-            if isinstance(given, ast.Constant) and isinstance(given.value, int) and _must_be_power(kernel, parameter, given.value):
-                yield place.finding(f"`{parameter}={given.value}` sizes a block, which must be a power of two: the launch raises", at=given)
-            elif given is not None and triton.size_of(launch.function, given) is not None and _rounded_elsewhere(launch, parameter, given):
+            if (
+                isinstance(given, ast.Constant)
+                and isinstance(given.value, int)
+                and _must_be_power(kernel, parameter, given.value)
+            ):
+                yield place.finding(
+                    f"`{parameter}={given.value}` sizes a block, which must be a power of two: the launch raises",
+                    at=given,
+                )
+            elif (
+                given is not None
+                and triton.size_of(launch.function, given) is not None
+                and _rounded_elsewhere(launch, parameter, given)
+            ):
                 yield place.finding(
                     f"`{site.at(launch.function, given).short()}` sizes a block of `{kernel.function.name}` as it is: the launch raises unless it is a power of two",
                     at=given,
@@ -107,9 +118,15 @@ def _fault(kernel: triton.Kernel, name: str, call: ast.Call, extent: ast.expr) -
     if name == "static_range" or not isinstance(extent, ast.Constant) or not isinstance(extent.value, int):
         return ""
     if name == "arange":
-        bounds = [bound.value for bound in triton.extents(name, call) if isinstance(bound, ast.Constant) and isinstance(bound.value, int)]
+        bounds = [
+            bound.value
+            for bound in triton.extents(name, call)
+            if isinstance(bound, ast.Constant) and isinstance(bound.value, int)
+        ]
         if len(bounds) == 2 and extent.value == bounds[1] and not triton.power_of_two(bounds[1] - bounds[0]):
-            return f"a range of {bounds[1] - bounds[0]} is no power of two: `tl.arange` raises when the kernel is compiled"
+            return (
+                f"a range of {bounds[1] - bounds[0]} is no power of two: `tl.arange` raises when the kernel is compiled"
+            )
         return ""
     if not triton.power_of_two(extent.value):
         return f"a block of {extent.value} is no power of two: `tl.{name}` raises when the kernel is compiled"
@@ -142,7 +159,9 @@ def _rounded_elsewhere(launch: triton.Launch, parameter: str, given: ast.expr) -
         statement = kernel.function.flow.parents.get(call)
         indices = {t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)}
         for node in kernel.function.flow.nodes:
-            if isinstance(node, ast.Compare) and indices & {part.id for part in ast.walk(node.left) if isinstance(part, ast.Name)}:
+            if isinstance(node, ast.Compare) and indices & {
+                part.id for part in ast.walk(node.left) if isinstance(part, ast.Name)
+            }:
                 bound = node.comparators[0]
                 if isinstance(bound, ast.Name) and bound.id != parameter and _same(launch, bound.id, given):
                     return True

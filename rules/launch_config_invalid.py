@@ -8,7 +8,9 @@ from torchlint.facts import triton
 from torchlint.rule import Finding, Site, rule
 
 _MOST_WARPS = 32
-_GATE = re.compile(rb"get_device_capability|capability|is_(?:hopper|blackwell|sm)|\bsm_?(?:90|100|120)|is_tma|arch\b", re.IGNORECASE)
+_GATE = re.compile(
+    rb"get_device_capability|capability|is_(?:hopper|blackwell|sm)|\bsm_?(?:90|100|120)|is_tma|arch\b", re.IGNORECASE
+)
 
 
 @rule(
@@ -86,11 +88,17 @@ def _faults(site: Site, place: Site, call: ast.Call, first: int | None) -> Itera
             yield place.finding(f"`num_stages={value}` is no number of stages", at=given)
         elif ((name == "num_ctas" and value > 1) or name == "occupancy") and not _GATE.search(site.source.data):
             needs = "compute capability 9.0" if name == "num_ctas" else "the TileIR backend"
-            yield place.finding(f"`{name}={value}` needs {needs}, and nothing here asks for it", at=given, severity="warning")
+            yield place.finding(
+                f"`{name}={value}` needs {needs}, and nothing here asks for it", at=given, severity="warning"
+            )
 
 
 def _literal(node: ast.expr | None) -> int | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = _literal(node.operand)
         return -value if value is not None else None
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool) else None
+    return (
+        node.value
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
+        else None
+    )

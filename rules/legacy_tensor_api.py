@@ -9,7 +9,12 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL910",
-    on={*(f"{name}()" for name in CONSTRUCTORS), "torch.autograd.Variable()", "torch.set_default_tensor_type()", ".data"},
+    on={
+        *(f"{name}()" for name in CONSTRUCTORS),
+        "torch.autograd.Variable()",
+        "torch.set_default_tensor_type()",
+        ".data",
+    },
     severity="info",
     fix="safe",
     impact="low",
@@ -104,5 +109,6 @@ def _data(site: Site) -> Iterator[Finding]:
     writes = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.startswith("_")
     if writes:
         yield site.finding(
-            f"`{site.short()}` hides a write from autograd on every step; write under `torch.no_grad()`", related=site.why_hot()
+            f"`{site.short()}` hides a write from autograd on every step; write under `torch.no_grad()`",
+            related=site.why_hot(),
         )

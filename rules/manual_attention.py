@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, chain, rule
 
-_PRODUCTS = frozenset(("torch.matmul", "torch.bmm", "torch.baddbmm", "torch.einsum", "einsum", "torch.functional.einsum"))
+_PRODUCTS = frozenset(
+    ("torch.matmul", "torch.bmm", "torch.baddbmm", "torch.einsum", "einsum", "torch.functional.einsum")
+)
 _METHODS = frozenset(("matmul", "bmm"))
 _FUSED = re.compile(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
 _STEPS = 8
@@ -104,7 +106,14 @@ def _is_product(site: Site, node: ast.expr, steps: int) -> bool:
         return False
     if _multiplies(site, node):
         return True
-    if isinstance(node.func, ast.Attribute) and node.func.attr in ("masked_fill", "float", "to", "type_as", "masked_fill_", "contiguous"):
+    if isinstance(node.func, ast.Attribute) and node.func.attr in (
+        "masked_fill",
+        "float",
+        "to",
+        "type_as",
+        "masked_fill_",
+        "contiguous",
+    ):
         return _is_product(site, node.func.value, steps - 1)
     return False
 
@@ -112,14 +121,24 @@ def _is_product(site: Site, node: ast.expr, steps: int) -> bool:
 def _multiplies(site: Site, call: ast.Call) -> bool:
     if site.resolve(call.func) in _PRODUCTS or (chain(call.func) or [""])[-1] == "einsum":
         return len(call.args) >= 2
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS and len(call.args) == 1 and site.resolve(call.func) is None
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in _METHODS
+        and len(call.args) == 1
+        and site.resolve(call.func) is None
+    )
 
 
 def _assigned(site: Site, name: ast.Name) -> Iterator[ast.expr]:
     """What is assigned to a name before the place, in the function."""
     for store in site.flow.stores.get(name.id, ()):
         parent = site.flow.parents.get(store)
-        if isinstance(parent, ast.Assign) and parent.targets == [store] and parent.lineno <= site.call.lineno and parent is not site.statement:
+        if (
+            isinstance(parent, ast.Assign)
+            and parent.targets == [store]
+            and parent.lineno <= site.call.lineno
+            and parent is not site.statement
+        ):
             yield parent.value
 
 
@@ -137,7 +156,15 @@ def _only_multiplied(site: Site) -> bool:
             if "drop" not in last and last != "rearrange":
                 return False
             node = parent
-        elif isinstance(parent, ast.Attribute) and parent.attr in ("to", "type_as", "half", "float", "permute", "transpose", *_METHODS):
+        elif isinstance(parent, ast.Attribute) and parent.attr in (
+            "to",
+            "type_as",
+            "half",
+            "float",
+            "permute",
+            "transpose",
+            *_METHODS,
+        ):
             call = site.flow.parents.get(parent)
             if parent.attr in _METHODS:
                 return True
@@ -156,5 +183,7 @@ def _only_multiplied(site: Site) -> bool:
 def _same_use(site: Site, loads: list[ast.Name], store: ast.Assign) -> bool:
     """Whether the name is read once, or again only after it was assigned anew."""
     first = site.flow.statement(loads[0])
-    rebinds = isinstance(first, ast.Assign) and [t.id for t in first.targets if isinstance(t, ast.Name)] == [loads[0].id]
+    rebinds = isinstance(first, ast.Assign) and [t.id for t in first.targets if isinstance(t, ast.Name)] == [
+        loads[0].id
+    ]
     return len(loads) == 1 or rebinds

@@ -57,7 +57,12 @@ def muon_non_matrix_params(site: Site) -> Iterator[Finding]:
 
 
 def _unfiltered(node: ast.expr) -> bool:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple") and len(node.args) == 1:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("list", "tuple")
+        and len(node.args) == 1
+    ):
         return _unfiltered(node.args[0])
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr in ("parameters", "named_parameters")

@@ -67,4 +67,4 @@ def never_compiled(site: Site) -> Iterator[Finding]:
         return
     if closure.mentions(site.project, site.module, _DONE) or not closure.is_first_backward(site.module, site.call):
         return
-    yield site.finding('this program never compiles its model; `torch.compile(model)` fuses its kernels')
+    yield site.finding("this program never compiles its model; `torch.compile(model)` fuses its kernels")

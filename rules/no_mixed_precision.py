@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from torchlint.facts import closure
 from torchlint.rule import Finding, Site, rule
 
-_DONE = re.compile(rb"autocast|b?float16|\.half\(|mixed_precision|precision=|float64|\.double\(|deepspeed|GradScaler|\bapex\b")
+_DONE = re.compile(
+    rb"autocast|b?float16|\.half\(|mixed_precision|precision=|float64|\.double\(|deepspeed|GradScaler|\bapex\b"
+)
 
 
 @rule(
@@ -66,4 +68,6 @@ def no_mixed_precision(site: Site) -> Iterator[Finding]:
         return
     if closure.mentions(site.project, site.module, _DONE) or not closure.is_first_backward(site.module, site.call):
         return
-    yield site.finding('this program trains in float32; `torch.autocast("cuda", dtype=torch.bfloat16)` around forward and loss lets the tensor cores work in 16 bits')
+    yield site.finding(
+        'this program trains in float32; `torch.autocast("cuda", dtype=torch.bfloat16)` around forward and loss lets the tensor cores work in 16 bits'
+    )

@@ -82,4 +82,7 @@ def _training(site: Site) -> bool:
     if model is None or site.value(model).kind != "module" or site.argument("training") is not None:
         return False
     origin = site.value(model).origin
-    return not re.search(rb"\.eval\(|\.train\(|from_pretrained|load_model|export\.export", site.source.data) and origin is not None
+    return (
+        not re.search(rb"\.eval\(|\.train\(|from_pretrained|load_model|export\.export", site.source.data)
+        and origin is not None
+    )

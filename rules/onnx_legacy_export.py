@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
-_IGNORED = ("training", "operator_export_type", "do_constant_folding", "custom_opsets", "export_modules_as_functions", "autograd_inlining")
+_IGNORED = (
+    "training",
+    "operator_export_type",
+    "do_constant_folding",
+    "custom_opsets",
+    "export_modules_as_functions",
+    "autograd_inlining",
+)
 
 
 @rule(
@@ -64,4 +71,6 @@ def onnx_legacy_export(site: Site) -> Iterator[Finding]:
         yield site.finding("`dynamic_axes` belongs to the old exporter; give `dynamic_shapes` to this one", at=axes)
     for name in _IGNORED:
         if name in given:
-            yield site.finding(f"`{name}` has no effect since torch 2.9, whose exporter does not know it", at=given[name])
+            yield site.finding(
+                f"`{name}` has no effect since torch 2.9, whose exporter does not know it", at=given[name]
+            )

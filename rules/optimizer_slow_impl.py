@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from torchlint.rule import Finding, Site, rule
 
 _OPTIMIZERS = (
-    "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD",
+    "ASGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
 )
 
 
@@ -62,7 +72,11 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
     """
     foreach = site.argument("foreach")
     fused = site.argument("fused")
-    if not (isinstance(foreach, ast.Constant) and foreach.value is False) or not site.accelerator or site.role == "test":
+    if (
+        not (isinstance(foreach, ast.Constant) and foreach.value is False)
+        or not site.accelerator
+        or site.role == "test"
+    ):
         return
     if fused is None or (isinstance(fused, ast.Constant) and not fused.value):
         yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")

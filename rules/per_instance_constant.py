@@ -75,9 +75,12 @@ def per_instance_constant(site: Site) -> Iterator[Finding]:
     for attribute, parameter in _given(klass).items():
         use = _used(forward, attribute)
         if use is not None and _varies(site, klass, parameter):
-            related: tuple[Related, ...] = (site.related(forward, use, f"`self.{attribute}` is a constant of the compiled code"),)
+            related: tuple[Related, ...] = (
+                site.related(forward, use, f"`self.{attribute}` is a constant of the compiled code"),
+            )
             yield site.finding(
-                f"Each `{klass.name}` is compiled for its own `{attribute}`: the layers share no compilation.", related=related
+                f"Each `{klass.name}` is compiled for its own `{attribute}`: the layers share no compilation.",
+                related=related,
             )
             return
 
@@ -100,7 +103,11 @@ def _given(klass: Class) -> dict[str, str]:
     for node in init.flow.nodes if init is not None else ():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
             for target in node.targets:
-                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+                if (
+                    isinstance(target, ast.Attribute)
+                    and isinstance(target.value, ast.Name)
+                    and target.value.id == "self"
+                ):
                     found[target.attr] = node.value.id
     return found
 
@@ -109,9 +116,16 @@ def _used(forward: Function, attribute: str) -> ast.AST | None:
     """Where `forward` calculates, compares or indexes with the attribute."""
     flow = forward.flow
     for node in flow.nodes:
-        if isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.value, ast.Name) and node.value.id == "self":
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == attribute
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+        ):
             parent = flow.parents.get(node)
-            if isinstance(parent, ast.BinOp | ast.Compare) or (isinstance(parent, ast.Subscript) and parent.slice is node):
+            if isinstance(parent, ast.BinOp | ast.Compare) or (
+                isinstance(parent, ast.Subscript) and parent.slice is node
+            ):
                 return node
     return None
 

@@ -65,12 +65,18 @@ def profiler_left_on(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/profiler_recipe.html>
     - <https://docs.pytorch.org/docs/stable/torch_cuda_memory.html>
     """
-    if site.role in ("test", "benchmark") or _ON_PURPOSE.search(f"{site.function.name} {site.module.path.rpartition('/')[2]}"):
+    if site.role in ("test", "benchmark") or _ON_PURPOSE.search(
+        f"{site.function.name} {site.module.path.rpartition('/')[2]}"
+    ):
         return
     if any("__name__" not in ast.unparse(guard.test) for guard in site.flow.guards(site.target)):
         return
     if site.name.endswith("_record_memory_history()"):
-        if not site.call.args and not site.call.keywords and len(re.findall(rb"_record_memory_history|_dump_snapshot|memory_snapshot", site.source.data)) == 1:
+        if (
+            not site.call.args
+            and not site.call.keywords
+            and len(re.findall(rb"_record_memory_history|_dump_snapshot|memory_snapshot", site.source.data)) == 1
+        ):
             yield site.finding("each allocation is recorded with its stack until the program ends")
         return
     if not isinstance(site.flow.parents.get(site.target), ast.withitem) or not _on(site.argument("enabled")):
@@ -80,9 +86,13 @@ def profiler_left_on(site: Site) -> Iterator[Finding]:
         return
     where = (site.related(site.function, loop, "this loop steps the optimizer"),)
     if site.argument("schedule") is None:
-        yield site.finding("the profiler records all of this training: `torch.profiler.profile` takes a `schedule`", related=where)
+        yield site.finding(
+            "the profiler records all of this training: `torch.profiler.profile` takes a `schedule`", related=where
+        )
     elif not _stepped(site):
-        yield site.finding("the profiler has a `schedule` and no `step()`: it never leaves the first phase", related=where)
+        yield site.finding(
+            "the profiler has a `schedule` and no `step()`: it never leaves the first phase", related=where
+        )
 
 
 def _on(enabled: ast.expr | None) -> bool:

@@ -78,7 +78,10 @@ def _for_evaluation(site: Site) -> bool:
     """Whether the sampler goes by its name, or by the name of its dataset, to an evaluation."""
     parent = site.flow.parents.get(site.target)
     named = parent.targets[0] if isinstance(parent, ast.Assign) else None
-    words = [*(chain(named) or [] if named is not None else []), *(chain(site.call.args[0]) or [] if site.call.args else [])]
+    words = [
+        *(chain(named) or [] if named is not None else []),
+        *(chain(site.call.args[0]) or [] if site.call.args else []),
+    ]
     text = " ".join(words).lower()
     return any(word in text for word in ("val", "test", "eval", "pred"))
 

@@ -10,7 +10,9 @@ from torchlint.rule import Finding, Site, rule
 
 _SCALERS = {"torch.amp.GradScaler()", "torch.cuda.amp.GradScaler()"}
 _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"))
-_SCALES = re.compile(rb"[Ss]caler|scale_loss|[Aa]ccelerat(?:e|or)\b|\bfabric\b|[Ll]ightning|deepspeed|set_autocast|loss_scale")
+_SCALES = re.compile(
+    rb"[Ss]caler|scale_loss|[Aa]ccelerat(?:e|or)\b|\bfabric\b|[Ll]ightning|deepspeed|set_autocast|loss_scale"
+)
 _HALF = frozenset(("torch.float16", "torch.half"))
 _OTHER_SCALES = re.compile(rb"float16|\bhalf\b")
 
@@ -97,7 +99,11 @@ def _autocasts(site: Site) -> Iterator[tuple[Function, ast.Call]]:
 
 def _only_bfloat16(site: Site) -> bool:
     types = [_dtype(Site(site.analysis, function, call, site.rule)) for function, call in _autocasts(site)]
-    return bool(types) and set(types) == {"torch.bfloat16"} and not _OTHER_SCALES.search(site.source.data.replace(b"bfloat16", b""))
+    return (
+        bool(types)
+        and set(types) == {"torch.bfloat16"}
+        and not _OTHER_SCALES.search(site.source.data.replace(b"bfloat16", b""))
+    )
 
 
 def _dtype(site: Site) -> str:

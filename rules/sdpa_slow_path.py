@@ -64,7 +64,11 @@ def sdpa_slow_path(site: Site) -> Iterator[Finding]:
         yield from _attention(site)
     elif site.name in _OFF:
         given = site.argument("enabled", 0)
-        if isinstance(given, ast.Constant) and given.value is False and not any(True for _ in site.flow.guards(site.target)):
+        if (
+            isinstance(given, ast.Constant)
+            and given.value is False
+            and not any(True for _ in site.flow.guards(site.target))
+        ):
             yield site.finding(f"`{site.short()}` keeps every attention of the program off that kernel")
     else:
         backends = site.argument("backends", 0)
@@ -75,10 +79,15 @@ def sdpa_slow_path(site: Site) -> Iterator[Finding]:
 def _attention(site: Site) -> Iterator[Finding]:
     mask = site.argument("attn_mask", 3)
     if mask is not None and _is_causal(site, mask):
-        yield site.finding(f"`{site.short(mask)}` is a causal mask in memory; `is_causal=True` lets flash attention skip it", at=mask)
+        yield site.finding(
+            f"`{site.short(mask)}` is a causal mask in memory; `is_causal=True` lets flash attention skip it", at=mask
+        )
     dropout = site.argument("dropout_p", 4)
     if isinstance(dropout, ast.Constant) and isinstance(dropout.value, float) and dropout.value > 0 and site.in_forward:
-        yield site.finding(f"`dropout_p={dropout.value}` also drops in evaluation; write `dropout_p if self.training else 0.0`", at=dropout)
+        yield site.finding(
+            f"`dropout_p={dropout.value}` also drops in evaluation; write `dropout_p if self.training else 0.0`",
+            at=dropout,
+        )
 
 
 def _is_causal(site: Site, node: ast.expr) -> bool:

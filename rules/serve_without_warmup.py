@@ -72,14 +72,22 @@ def serve_without_warmup(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html>
     """
     module = site.module
-    if site.role == "test" or not serving.serves(module) or _WARM.search(site.source.data) or serving.is_handler(site.function):
+    if (
+        site.role == "test"
+        or not serving.serves(module)
+        or _WARM.search(site.source.data)
+        or serving.is_handler(site.function)
+    ):
         return
     target = syntax.target(site.flow, site.call) if isinstance(site.target, ast.expr) else None
     name = target.id if isinstance(target, ast.Name) else syntax.own_attribute(site.function, target)
     if name is None:
         return
     called = {function for function in module.functions for call in function.flow.calls if _named(call.func, name)}
-    if called and all(serving.is_handler(function) or function.name in ("__call__", "predict", "generate", "infer") for function in called):
+    if called and all(
+        serving.is_handler(function) or function.name in ("__call__", "predict", "generate", "infer")
+        for function in called
+    ):
         yield site.finding(f"`{name}` is compiled by the first request: call it once before the server starts")
 
 

@@ -77,4 +77,6 @@ def size_as_constexpr(site: Site) -> Iterator[Finding]:
             place = site.at(launch.function, given)
             others = f", and {len(sizes) - 1} more" if len(sizes) > 1 else ""
             name = launch.kernel.function.name
-            yield place.finding(f"`{place.short()}`{others} is a constant of `{name}`: each new `{parameter}` compiles the kernel again")
+            yield place.finding(
+                f"`{place.short()}`{others} is a constant of `{name}`: each new `{parameter}` compiles the kernel again"
+            )

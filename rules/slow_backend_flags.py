@@ -56,12 +56,18 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/randomness.html
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
-    if site.role == "test" or any(True for _ in site.flow.guards(site.target)) or _ON_PURPOSE.search(site.function.name):
+    if (
+        site.role == "test"
+        or any(True for _ in site.flow.guards(site.target))
+        or _ON_PURPOSE.search(site.function.name)
+    ):
         return
     if site.name == "torch.use_deterministic_algorithms()":
         given = site.argument("mode", 0)
         if isinstance(given, ast.Constant) and given.value is True:
-            yield site.finding(f"`{site.short()}` keeps all operations to their deterministic kernels, which are slower")
+            yield site.finding(
+                f"`{site.short()}` keeps all operations to their deterministic kernels, which are slower"
+            )
         return
     wanted, why = _SLOW[site.name]
     parent = site.flow.parents.get(site.target)

@@ -59,7 +59,9 @@ def sort_for_topk(site: Site) -> Iterator[Finding]:
         return
     taken = _first(site)
     if taken is not None:
-        yield site.finding(f"`{site.short(taken)}` sorts everything to take the first few; `topk` selects them", at=taken)
+        yield site.finding(
+            f"`{site.short(taken)}` sorts everything to take the first few; `topk` selects them", at=taken
+        )
 
 
 def _first(site: Site) -> ast.Subscript | None:
@@ -68,7 +70,11 @@ def _first(site: Site) -> ast.Subscript | None:
     parent = site.flow.parents.get(node)
     if site.name.endswith("sort()") and not site.name.endswith("argsort()"):
         # .sort() gives a pair: [0], [1], .values, .indices
-        picked = isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant) and parent.slice.value in (0, 1)
+        picked = (
+            isinstance(parent, ast.Subscript)
+            and isinstance(parent.slice, ast.Constant)
+            and parent.slice.value in (0, 1)
+        )
         if not picked and not (isinstance(parent, ast.Attribute) and parent.attr in ("values", "indices")):
             return None
         assert parent is not None

@@ -14,7 +14,9 @@ _REMOVED = {
 }
 _ASKS = re.compile(rb"__version__|hasattr\(|tensorrt_rtx|is_trt\d|TRT_VERSION|torch_tensorrt")
 _LOW = re.compile(rb"FP16|BF16|FP8|INT8|FP4|STRONGLY_TYPED|fp16|float16")
-_INT8 = re.compile(rb"int8_calibrator|set_dynamic_range|QuantizeLinear|add_quantize|modelopt|pytorch_quantization|\bQ/?DQ\b|qdq")
+_INT8 = re.compile(
+    rb"int8_calibrator|set_dynamic_range|QuantizeLinear|add_quantize|modelopt|pytorch_quantization|\bQ/?DQ\b|qdq"
+)
 
 
 @rule(
@@ -103,5 +105,6 @@ def _imported(site: Site) -> set[str]:
 
 def _unknown_sizes(shape: ast.expr | None) -> bool:
     return isinstance(shape, ast.Tuple | ast.List) and any(
-        isinstance(size, ast.UnaryOp) and isinstance(size.op, ast.USub) and isinstance(size.operand, ast.Constant) for size in shape.elts
+        isinstance(size, ast.UnaryOp) and isinstance(size.op, ast.USub) and isinstance(size.operand, ast.Constant)
+        for size in shape.elts
     )

@@ -73,10 +73,18 @@ def _new_setting(site: Site) -> ast.expr | None:
     known = site.analysis.torch(site.module)
     for function in site.module.functions:
         for node in function.flow.nodes:
-            if not isinstance(node, ast.Attribute) or node.attr != "fp32_precision" or not isinstance(node.ctx, ast.Store):
+            if (
+                not isinstance(node, ast.Attribute)
+                or node.attr != "fp32_precision"
+                or not isinstance(node.ctx, ast.Store)
+            ):
                 continue
             open_to_all = versions.narrowed(known, function.flow, node) == known
-            if _same_backend(site, chain(node) or []) and open_to_all and not versions.behind_probe(function.flow, node):
+            if (
+                _same_backend(site, chain(node) or [])
+                and open_to_all
+                and not versions.behind_probe(function.flow, node)
+            ):
                 return node
     return None
 

@@ -69,4 +69,6 @@ def tf32_not_enabled(site: Site) -> Iterator[Finding]:
         return
     if closure.mentions(site.project, site.module, _DONE) or not closure.is_first_backward(site.module, site.call):
         return
-    yield site.finding('this program computes in float32 without TF32; `torch.set_float32_matmul_precision("high")` allows it for matrix products')
+    yield site.finding(
+        'this program computes in float32 without TF32; `torch.set_float32_matmul_precision("high")` allows it for matrix products'
+    )

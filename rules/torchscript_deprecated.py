@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from torchlint.facts import syntax
 from torchlint.rule import Finding, Site, rule
 
-_NAMES = ["script", "trace", "trace_module", "freeze", "optimize_for_inference", "save", "load", "fork", "wait", "interface"]
+_NAMES = [
+    "script",
+    "trace",
+    "trace_module",
+    "freeze",
+    "optimize_for_inference",
+    "save",
+    "load",
+    "fork",
+    "wait",
+    "interface",
+]
 
 
 @rule(

@@ -61,4 +61,6 @@ def unaligned_matmul_dims(site: Site) -> Iterator[Finding]:
             continue
         if number > _SMALL and number % _TILE and closure.mentions(site.project, site.module, _HALF):
             padded = number + _TILE - number % _TILE
-            yield site.finding(f"{number} is no multiple of 8, the width of the tensor cores' tiles; {padded} is the next", at=size)
+            yield site.finding(
+                f"{number} is no multiple of 8, the width of the tensor cores' tiles; {padded} is the next", at=size
+            )

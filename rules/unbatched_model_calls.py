@@ -60,7 +60,12 @@ def unbatched_model_calls(site: Site) -> Iterator[Finding]:
     """
     dim = site.argument("dim", 0)
     loop = site.loop((ast.For,))
-    if not isinstance(dim, ast.Constant) or dim.value != 0 or not isinstance(loop, ast.For) or not (site.hot or site.warm):
+    if (
+        not isinstance(dim, ast.Constant)
+        or dim.value != 0
+        or not isinstance(loop, ast.For)
+        or not (site.hot or site.warm)
+    ):
         return
     parent = site.flow.parents.get(site.target)
     while isinstance(parent, ast.Attribute):
@@ -76,5 +81,7 @@ def unbatched_model_calls(site: Site) -> Iterator[Finding]:
     names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     if isinstance(root, ast.Name) and root.id in names:
         yield site.finding(
-            f"`{site.short(parent)}` runs the model on one sample at a time; collect a batch", at=parent, related=site.why_hot()
+            f"`{site.short(parent)}` runs the model on one sample at a time; collect a batch",
+            at=parent,
+            related=site.why_hot(),
         )

@@ -70,7 +70,9 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
         return
     calls = list(span.calls())
     runs = [call for call in calls if site.value(call.func).kind == "module"]
-    if not runs or any(isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step") for call in calls):
+    if not runs or any(
+        isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step") for call in calls
+    ):
         return
     run = site.short(runs[0])
     if not site.at(site.function, runs[0]).grad_off:

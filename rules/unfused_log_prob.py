@@ -64,7 +64,9 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     found = _fused(site)
     if found is not None:
         place, instead = found
-        yield site.finding(f"`{site.short(place)}` takes several kernels and loses digits; `{instead}` is one", at=place)
+        yield site.finding(
+            f"`{site.short(place)}` takes several kernels and loses digits; `{instead}` is one", at=place
+        )
 
 
 def _fused(site: Site) -> tuple[ast.expr, str] | None:

@@ -77,7 +77,10 @@ def unmasked_tail_access(site: Site) -> Iterator[Finding]:
             message = f"`{place.short()}` has no mask, and other accesses at these offsets have one: it reaches beyond the end"
             yield place.finding(message, severity="warning")
         else:
-            yield place.finding(f"`{place.short()}` has no mask: it reaches beyond the end unless the size is a multiple of `{block}`", severity="info")
+            yield place.finding(
+                f"`{place.short()}` has no mask: it reaches beyond the end unless the size is a multiple of `{block}`",
+                severity="info",
+            )
 
 
 def _is_width(kernel: triton.Kernel, parameter: str) -> bool:

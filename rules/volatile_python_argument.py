@@ -74,7 +74,9 @@ def volatile_python_argument(site: Site) -> Iterator[Finding]:
 
 
 def _volatile(site: Site, node: ast.expr) -> str | None:
-    if isinstance(node, ast.JoinedStr) and any(_changes(site, v.value) for v in node.values if isinstance(v, ast.FormattedValue)):
+    if isinstance(node, ast.JoinedStr) and any(
+        _changes(site, v.value) for v in node.values if isinstance(v, ast.FormattedValue)
+    ):
         return "another string"
     if isinstance(node, ast.Call) and site.resolve(node.func) == "str" and node.args and _changes(site, node.args[0]):
         return "another string"

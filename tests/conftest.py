@@ -23,7 +23,9 @@ def linted(tmp_path: Path) -> Linter:
     def run(text: str = "", codes: str = "TL", sieve: bool = True, **files: str) -> list[Finding]:
         from torchlint.rule import load
 
-        sources = {"example.py": text} if text else {name.replace("__", "/") + ".py": body for name, body in files.items()}
+        sources = (
+            {"example.py": text} if text else {name.replace("__", "/") + ".py": body for name, body in files.items()}
+        )
         wanted = frozenset(code for code in load() if code.startswith(codes))
         settings = Settings(codes=wanted, fixable=wanted, root=tmp_path, sieve=sieve)
         result = lint({name: body.encode() for name, body in sources.items()}, settings)

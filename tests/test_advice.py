@@ -35,7 +35,9 @@ def test_what_happened_in_the_warm_up_is_no_bottleneck() -> None:
 
 
 def test_overlapped_copies_are_no_bottleneck() -> None:
-    assert Advice("", (), ()) == advise(run(*every_step(3, "h2d", "to", data={"pinned": True, "blocking": False}, size=2**20)))
+    assert Advice("", (), ()) == advise(
+        run(*every_step(3, "h2d", "to", data={"pinned": True, "blocking": False}, size=2**20))
+    )
 
 
 def test_waits_of_every_step_come_before_seldom_ones() -> None:
@@ -50,7 +52,13 @@ def test_waits_of_every_step_come_before_seldom_ones() -> None:
     ("kind", "name", "data", "size", "expected"),
     [
         ("h2d", "to", PINNED, 2**20, ("High", "Copy with non_blocking=True: the batch is pinned already.")),
-        ("h2d", "to", PAGEABLE, 2**20, ("High", "Let the DataLoader pin (pin_memory=True) and copy with non_blocking=True.")),
+        (
+            "h2d",
+            "to",
+            PAGEABLE,
+            2**20,
+            ("High", "Let the DataLoader pin (pin_memory=True) and copy with non_blocking=True."),
+        ),
         ("h2d", "tensor", PAGEABLE, 8, ("Medium", "Make this tensor on the device, or once before the loop.")),
         ("d2h", "cpu", PAGEABLE, 8, ("Medium", "Leave the result on the device, or copy it every few steps.")),
     ],

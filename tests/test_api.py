@@ -38,7 +38,9 @@ def places(result: Result) -> list[tuple[str, int, str]]:
 
 def test_importing_the_package_loads_nothing(tmp_path: Path) -> None:
     script = "import sys; before = set(sys.modules); import torchlint; print(sorted(m for m in sys.modules if m not in before))"
-    out = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
     assert "['torchlint']\n" == out
 
 
@@ -52,7 +54,9 @@ def test_a_file_among_its_project(paths: object) -> None:
 
 
 def test_texts() -> None:
-    assert [("b.py", 3, "TL101")] == places(check({"b.py": "import torch\n" + METRIC, "c.py": b"from b import metric\n" + TRAIN.encode()}))
+    assert [("b.py", 3, "TL101")] == places(
+        check({"b.py": "import torch\n" + METRIC, "c.py": b"from b import metric\n" + TRAIN.encode()})
+    )
 
 
 def test_a_finding_and_its_line() -> None:

@@ -169,7 +169,9 @@ def test_a_missing_baseline_is_named(tmp_path: Path) -> None:
 
 
 def test_the_table_has_the_lines_of_what_went_over() -> None:
-    over = Verdict(number("syncs", 2.0, Part("a.py", 4, "x.item()", 1.0), Part("a.py", 9, "y.item()", 1.0, new=True)), 1.0)
+    over = Verdict(
+        number("syncs", 2.0, Part("a.py", 4, "x.item()", 1.0), Part("a.py", 9, "y.item()", 1.0, new=True)), 1.0
+    )
     kept = Verdict(number("memory", 2048.0), 4096.0)
     unknown = Verdict(Measure("kernels", 0.0, (), "nothing was compiled"), 40.0)
 

@@ -172,7 +172,9 @@ class TestBadInput:
     def test_a_shallow_clone(self, repository: Path, tmp_path: Path) -> None:
         commit(more="")
         git("clone", "-q", "--depth=1", f"file://{repository}", "clone", cwd=tmp_path)
-        with pytest.raises(Failure, match="git knows no commit `HEAD~1`; this clone is shallow: fetch its history first"):
+        with pytest.raises(
+            Failure, match="git knows no commit `HEAD~1`; this clone is shallow: fetch its history first"
+        ):
             Repository.around(tmp_path / "clone").merge_base("HEAD~1", "HEAD")
 
     def test_no_common_commit(self) -> None:

@@ -189,6 +189,15 @@ def test_launches_are_counted_by_executions() -> None:
     assert launches(events) == (6.0, 3.0)
 
 
+def test_the_launches_of_a_compiled_function() -> None:
+    data = {"triton": 2, "extern": 1}
+    graphs = [at(3, "graph", name, step, data=data) for step in range(8) for name in ("0/0", "0/0 backward")]
+    (one,) = discover([*steps(8), *graphs])
+
+    assert (one.code, one.line, one.severity) == ("TLT04", 3, "info")
+    assert one.message == "`<module>` launches 4 Triton and 2 library kernels a step when compiled."
+
+
 @pytest.mark.parametrize(
     ("sizes", "slope"),
     [

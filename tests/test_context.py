@@ -127,7 +127,14 @@ def test_places_where_grad_is_off(code: str) -> None:
     ("files", "expected"),
     [
         ({"a.py": "def f():\n    here", "b.py": HEAD + "from a import f\nwith torch.no_grad():\n    f()"}, True),
-        ({"a.py": "def f():\n    here", "b.py": HEAD + "from a import f\nwith torch.no_grad():\n    f()", "c.py": "from a import f\nf()"}, False),
+        (
+            {
+                "a.py": "def f():\n    here",
+                "b.py": HEAD + "from a import f\nwith torch.no_grad():\n    f()",
+                "c.py": "from a import f\nf()",
+            },
+            False,
+        ),
         ({"a.py": "def f():\n    here", "b.py": HEAD + "from c import f\nwith torch.no_grad():\n    f()"}, False),
         (
             {
@@ -136,8 +143,17 @@ def test_places_where_grad_is_off(code: str) -> None:
             },
             True,
         ),
-        ({"a.py": "from utils import timed\n@timed\ndef f():\n    here", "utils.py": "def timed(fn):\n    return fn"}, False),
-        ({"a.py": "from utils import no_grad\nwith no_grad():\n    here", "utils.py": "from torch import no_grad"}, True),
+        (
+            {
+                "a.py": "from utils import timed\n@timed\ndef f():\n    here",
+                "utils.py": "def timed(fn):\n    return fn",
+            },
+            False,
+        ),
+        (
+            {"a.py": "from utils import no_grad\nwith no_grad():\n    here", "utils.py": "from torch import no_grad"},
+            True,
+        ),
         ({"a.py": "from utils import *\nwith torch.no_grad():\n    here", "utils.py": "import torch"}, True),
     ],
 )
@@ -206,4 +222,6 @@ def test_role_of_a_file(path: str, code: str, expected: str) -> None:
 def test_switches_of_a_project() -> None:
     context = context_of({"a.py": "torch.backends.cudnn.benchmark = True", "b.py": "", "c.py": "x ="})
 
-    assert [True, True, False] == [context.switched_on(word) for word in (rb"cudnn\.benchmark", rb"cudnn\.benchmark", rb"tf32")]
+    assert [True, True, False] == [
+        context.switched_on(word) for word in (rb"cudnn\.benchmark", rb"cudnn\.benchmark", rb"tf32")
+    ]

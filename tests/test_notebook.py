@@ -40,7 +40,11 @@ def raw(cells: Cells, **options: Any) -> bytes:
     found: list[dict[str, Any]] = []
     for cell in cells:
         source = cell if as_text else cell.splitlines(keepends=True)
-        kind: dict[str, Any] = {"cell_type": "markdown"} if cell.startswith("#:") else {"cell_type": "code", "execution_count": None, "outputs": []}
+        kind: dict[str, Any] = (
+            {"cell_type": "markdown"}
+            if cell.startswith("#:")
+            else {"cell_type": "code", "execution_count": None, "outputs": []}
+        )
         found.append({**kind, "metadata": {}, "source": source})
     book = {"cells": found, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
     return (json.dumps(book, **options) + "\n").encode()
@@ -102,7 +106,10 @@ def test_unchanged_lines_of_a_changed_cell_stay_as_they_are_written() -> None:
       "source" : [ "x = '\u00e9\/'\n" ,
                    "y = 1" ] } ], "metadata": {}, "nbformat": 4}"""
     book = Source.of("a.ipynb", text.encode())
-    assert text.replace('"y = 1"', '"y = \'\\u00fc\'"') == book.encode(book.data.replace(b"y = 1", "y = 'ü'".encode())).decode()
+    assert (
+        text.replace('"y = 1"', "\"y = '\\u00fc'\"")
+        == book.encode(book.data.replace(b"y = 1", "y = 'ü'".encode())).decode()
+    )
 
 
 # One program
@@ -144,7 +151,7 @@ def test_python_without_saying_so(metadata: object) -> None:
         "x = (a\n% b)",
         "x = a \\\n% b",
         "x = '''\n%magic\n!ls\n'''",
-        'x = """\n?x\n""" + \'\'\'\n!ls\'\'\'',
+        "x = \"\"\"\n?x\n\"\"\" + '''\n!ls'''",
         "x = '\\\n!ls'",
         "x = [\n  '(', # )\n%a\n]",
         "x != y",
@@ -266,7 +273,14 @@ def test_places_are_in_cells(check: Check) -> None:
 
 
 def test_frame_stays_in_its_cell_and_shows_magics(check: Check) -> None:
-    cells = [BOOK[0], BOOK[2], "%time\n" + LOOP.replace("loader = DataLoader(dataset, pin_memory=True)\n", "").replace("in loader", "in DataLoader(d, pin_memory=True)")]
+    cells = [
+        BOOK[0],
+        BOOK[2],
+        "%time\n"
+        + LOOP.replace("loader = DataLoader(dataset, pin_memory=True)\n", "").replace(
+            "in loader", "in DataLoader(d, pin_memory=True)"
+        ),
+    ]
     expected = f"""\
 TL402 [*] {COPY}
  --> a.ipynb:cell 3:3:9
@@ -327,7 +341,9 @@ def test_fix_changes_one_line(check: Check) -> None:
     assert 1 == check("--fix")[0]
     before = raw(BOOK).decode().splitlines()
     after = Path("a.ipynb").read_text().splitlines()
-    assert ['    "    x = x.to(\\"cuda\\", non_blocking=True)\\n",'] == [new for old, new in zip(before, after, strict=True) if old != new]
+    assert ['    "    x = x.to(\\"cuda\\", non_blocking=True)\\n",'] == [
+        new for old, new in zip(before, after, strict=True) if old != new
+    ]
 
 
 def test_diff_is_one_that_git_applies(check: Check) -> None:
@@ -343,7 +359,10 @@ def test_suppressions(check: Check) -> None:
 
 def test_suppressions_are_added(check: Check) -> None:
     assert (0, "") == check("--add-ignore")
-    assert "def metric(loss):\n    return loss.item()  # torchlint: ignore[TL101]" == sources(Path("a.ipynb").read_bytes())[2]
+    assert (
+        "def metric(loss):\n    return loss.item()  # torchlint: ignore[TL101]"
+        == sources(Path("a.ipynb").read_bytes())[2]
+    )
 
 
 def test_baseline(check: Check, capsys: pytest.CaptureFixture[str]) -> None:
@@ -372,7 +391,10 @@ def test_syntax_errors_are_in_their_cell(check: Check) -> None:
 
 def test_what_is_no_notebook(check: Check, capsys: pytest.CaptureFixture[str]) -> None:
     Path("b.ipynb").write_text("{")
-    assert "b.ipynb:1:2: TL001 not a notebook: Expecting property name enclosed in double quotes\n" in check("--select=TL001")[1]
+    assert (
+        "b.ipynb:1:2: TL001 not a notebook: Expecting property name enclosed in double quotes\n"
+        in check("--select=TL001")[1]
+    )
 
 
 def test_standard_input(check: Check, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -381,4 +403,6 @@ def test_standard_input(check: Check, monkeypatch: pytest.MonkeyPatch, capsys: p
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw(BOOK))))
     cli.main(["check", "--select=TL402", "-q", "--fix-only", "-", "--stdin-filename=x.ipynb"])
-    assert raw(BOOK).decode().replace('x.to(\\"cuda\\")', 'x.to(\\"cuda\\", non_blocking=True)') == capsys.readouterr().out
+    assert (
+        raw(BOOK).decode().replace('x.to(\\"cuda\\")', 'x.to(\\"cuda\\", non_blocking=True)') == capsys.readouterr().out
+    )

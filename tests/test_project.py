@@ -146,8 +146,14 @@ def test_name_of_a_module(path: str, others: list[str], expected: str) -> None:
         # Star imports
         ({"main.py": "from ops import *\nfast", "ops.py": "from torch import compile as fast"}, "torch.compile"),
         ({"main.py": "from ops import *\nnn.Linear", "ops.py": "from torch import nn"}, "torch.nn.Linear"),
-        ({"main.py": "from a import *\nnn.ReLU", "a.py": "from b import *", "b.py": "from torch import nn"}, "torch.nn.ReLU"),
-        ({"main.py": "import a\na.nn.ReLU", "a.py": "from b import *", "b.py": "from torch import nn"}, "torch.nn.ReLU"),
+        (
+            {"main.py": "from a import *\nnn.ReLU", "a.py": "from b import *", "b.py": "from torch import nn"},
+            "torch.nn.ReLU",
+        ),
+        (
+            {"main.py": "import a\na.nn.ReLU", "a.py": "from b import *", "b.py": "from torch import nn"},
+            "torch.nn.ReLU",
+        ),
         ({"main.py": "from ops import *\nmake", "ops.py": "def make(): pass"}, "ops.make"),
         # Circles end.
         ({"main.py": "from a import x\nx", "a.py": "from b import x", "b.py": "from a import x"}, "b.x"),
@@ -284,12 +290,22 @@ def test_calls_that_run_nothing_of_the_project(files: Files) -> None:
         ({"main.py": "class A:\n    def __call__(self): pass\na = A()\na()"}, ["main.py:A.__call__"]),
         ({"main.py": "class A:\n    def g(self): pass\n    def f(self):\n        self.g()"}, ["main.py:A.g"]),
         ({"main.py": "class A:\n    @staticmethod\n    def g(): pass\nA.g()"}, ["main.py:A.g"]),
-        ({"main.py": "class A:\n    @classmethod\n    def g(cls):\n        cls()\n    def __init__(self): pass"}, ["main.py:A.__init__"]),
+        (
+            {"main.py": "class A:\n    @classmethod\n    def g(cls):\n        cls()\n    def __init__(self): pass"},
+            ["main.py:A.__init__"],
+        ),
         ({"main.py": TORCH + "class N(nn.Module):\n    def forward(self, x): pass\nN()(x)"}, ["main.py:N.forward"]),
         ({"main.py": "def f(): pass\ng = f\ng()"}, ["main.py:f"]),
         ({"main.py": "import functools\ndef f(): pass\ng = functools.partial(f, 1)\ng()"}, ["main.py:f"]),
         ({"main.py": TORCH + "def f(): pass\ng = torch.compile(f)\ng()"}, ["main.py:f"]),
-        ({"main.py": "def f(): pass\ndef g(h):\n    h()\ng(f)".replace("h()\ng(f)", "h()").replace("def g", "g(f)\ndef g")}, ["main.py:f"]),
+        (
+            {
+                "main.py": "def f(): pass\ndef g(h):\n    h()\ng(f)".replace("h()\ng(f)", "h()").replace(
+                    "def g", "g(f)\ndef g"
+                )
+            },
+            ["main.py:f"],
+        ),
         (
             {
                 "main.py": "from m import A\nclass B(A):\n    def f(self):\n        self.g()",
@@ -358,7 +374,11 @@ def test_modules_in_modules(body: str, expected: list[str]) -> None:
         ({"a.py": "def f(): pass\nf()\nif x:\n    f()"}, "f", ["a.py:2", "a.py:4"]),
         ({"a.py": "def get(): pass\nget()\nx.get()"}, "get", ["a.py:2"]),
         ({"a.py": "class A:\n    def update(self): pass\nA().update()\n{}.update()"}, "A.update", ["a.py:3"]),
-        ({"a.py": "def f(): pass", "b.py": "from a import f\nf()", "c.py": "import a\na.f()"}, "f", ["b.py:2", "c.py:2"]),
+        (
+            {"a.py": "def f(): pass", "b.py": "from a import f\nf()", "c.py": "import a\na.f()"},
+            "f",
+            ["b.py:2", "c.py:2"],
+        ),
         ({"a.py": "def f(): pass", "b.py": "from a import f as g\ng()"}, "f", ["b.py:2"]),
         ({"a.py": "def f(): pass", "b.py": "from a import *\nf()"}, "f", ["b.py:2"]),
         ({"a.py": "def f(): pass", "b.py": "from a import (\n    g,\n    f,\n)\nf()"}, "f", ["b.py:5"]),
@@ -367,7 +387,10 @@ def test_modules_in_modules(body: str, expected: list[str]) -> None:
         ({"a.py": "class A:\n    def f(self): pass", "b.py": "from a import A\nA().f()"}, "A.f", ["b.py:2"]),
         ({"a.py": "class A:\n    def __init__(self): pass\nA()"}, "A.__init__", ["a.py:3"]),
         (
-            {"a.py": "class A:\n    def f(self): pass", "b.py": "from a import A\nclass B(A):\n    def g(self):\n        self.f()"},
+            {
+                "a.py": "class A:\n    def f(self): pass",
+                "b.py": "from a import A\nclass B(A):\n    def g(self):\n        self.f()",
+            },
             "A.f",
             ["b.py:4"],
         ),
@@ -432,7 +455,13 @@ def test_argument_of_a_method() -> None:
         ({"a.py": "def f(x):\n    x", "b.py": TORCH + "from a import f\nf(torch.zeros(3))"}, "tensor"),
         ({"a.py": "def f(x):\n    x", "b.py": TORCH + "from a import f\nf(x=torch.zeros(3))"}, "tensor"),
         ({"a.py": "def f(x=None):\n    x", "b.py": TORCH + "from a import f\nf(torch.zeros(3))"}, "tensor"),
-        ({"a.py": "class A:\n    def __init__(self, x):\n        x", "b.py": TORCH + "from a import A\nA(torch.zeros(3))"}, "tensor"),
+        (
+            {
+                "a.py": "class A:\n    def __init__(self, x):\n        x",
+                "b.py": TORCH + "from a import A\nA(torch.zeros(3))",
+            },
+            "tensor",
+        ),
         (
             {
                 "a.py": "class A:\n    def __init__(self, x):\n        self.x = x\n    def f(self):\n        self.x",
@@ -441,17 +470,62 @@ def test_argument_of_a_method() -> None:
             "tensor",
         ),
         # Processes and threads
-        ({"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, args=(2, torch.zeros(3)))\ndef f(rank, n, x):\n    x"}, "tensor"),
-        ({"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, args=(2,))\ndef f(rank, n):\n    rank"}, "number"),
-        ({"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, (torch.zeros(3),))\ndef f(rank, x):\n    x"}, "tensor"),
-        ({"a.py": TORCH + "from torch.multiprocessing import Process\nProcess(target=f, args=(torch.zeros(3),))\ndef f(x):\n    x"}, "tensor"),
-        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, args=[torch.zeros(3)])\ndef f(x):\n    x"}, "tensor"),
+        (
+            {
+                "a.py": TORCH
+                + "import torch.multiprocessing as mp\nmp.spawn(f, args=(2, torch.zeros(3)))\ndef f(rank, n, x):\n    x"
+            },
+            "tensor",
+        ),
+        (
+            {"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, args=(2,))\ndef f(rank, n):\n    rank"},
+            "number",
+        ),
+        (
+            {
+                "a.py": TORCH
+                + "import torch.multiprocessing as mp\nmp.spawn(f, (torch.zeros(3),))\ndef f(rank, x):\n    x"
+            },
+            "tensor",
+        ),
+        (
+            {
+                "a.py": TORCH
+                + "from torch.multiprocessing import Process\nProcess(target=f, args=(torch.zeros(3),))\ndef f(x):\n    x"
+            },
+            "tensor",
+        ),
+        (
+            {"a.py": TORCH + "from threading import Thread\nThread(target=f, args=[torch.zeros(3)])\ndef f(x):\n    x"},
+            "tensor",
+        ),
         ({"a.py": TORCH + "from threading import Thread\nThread(target=f, args=values)\ndef f(x):\n    x"}, "unknown"),
-        ({"a.py": TORCH + "from threading import Thread\nThread(target=other, args=(torch.zeros(3),))\ndef f(x):\n    x"}, "unknown"),
-        ({"a.py": TORCH + "import torch.multiprocessing as mp\nmp.spawn(f, args=(torch.zeros(3),))\ng(f)\ndef f(rank, x):\n    x"}, "tensor"),
-        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs=dict(x=3))\ndef f(x):\n    x"}, "number"),
-        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs={'x': 3})\ndef f(x):\n    x"}, "number"),
-        ({"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs=values)\ndef f(x):\n    x"}, "unknown"),
+        (
+            {
+                "a.py": TORCH
+                + "from threading import Thread\nThread(target=other, args=(torch.zeros(3),))\ndef f(x):\n    x"
+            },
+            "unknown",
+        ),
+        (
+            {
+                "a.py": TORCH
+                + "import torch.multiprocessing as mp\nmp.spawn(f, args=(torch.zeros(3),))\ng(f)\ndef f(rank, x):\n    x"
+            },
+            "tensor",
+        ),
+        (
+            {"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs=dict(x=3))\ndef f(x):\n    x"},
+            "number",
+        ),
+        (
+            {"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs={'x': 3})\ndef f(x):\n    x"},
+            "number",
+        ),
+        (
+            {"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs=values)\ndef f(x):\n    x"},
+            "unknown",
+        ),
     ],
 )
 def test_parameters(files: Files, expected: str) -> None:
@@ -503,10 +577,22 @@ def test_classes_that_are_modules_of_torch(files: Files, expected: bool) -> None
         ("def g(this):\n        this.x = 1\n    def f(self):\n        self.x", "number"),
         ("def g(self):\n        self.x: int = 1\n    def f(self):\n        self.x", "number"),
         ("def g(self):\n        y, self.x = 'a', 1\n    def f(self):\n        self.x", "number"),
-        ("def g(self):\n        for i in y:\n            with z:\n                self.x = 1\n    def f(self):\n        self.x", "number"),
-        ("def g(self):\n        try:\n            y()\n        except E:\n            self.x = 1\n    def f(self):\n        self.x", "number"),
-        ("def g(self):\n        self.x = None\n    def h(self):\n        self.x = 1\n    def f(self):\n        self.x", "number"),
-        ("def g(self):\n        self.x = 'a'\n    def h(self):\n        self.x = 1\n    def f(self):\n        self.x", "unknown"),
+        (
+            "def g(self):\n        for i in y:\n            with z:\n                self.x = 1\n    def f(self):\n        self.x",
+            "number",
+        ),
+        (
+            "def g(self):\n        try:\n            y()\n        except E:\n            self.x = 1\n    def f(self):\n        self.x",
+            "number",
+        ),
+        (
+            "def g(self):\n        self.x = None\n    def h(self):\n        self.x = 1\n    def f(self):\n        self.x",
+            "number",
+        ),
+        (
+            "def g(self):\n        self.x = 'a'\n    def h(self):\n        self.x = 1\n    def f(self):\n        self.x",
+            "unknown",
+        ),
         ("def g(self):\n        self.x = None\n    def f(self):\n        self.x", "none"),
         ("def __init__(self):\n        self.register_buffer('x', y)\n    def f(self):\n        self.x", "tensor"),
         ("def __init__(self):\n        self.register_buffer('y', x)\n    def f(self):\n        self.x", "unknown"),
@@ -527,7 +613,12 @@ def test_attributes(body: str, expected: str) -> None:
 
 
 def test_an_attribute_that_may_be_none_says_so() -> None:
-    found = value({"a.py": "class A:\n    def g(self):\n        self.x = None\n        self.x = 1\n    def f(self):\n        self.x"}, "a.py")
+    found = value(
+        {
+            "a.py": "class A:\n    def g(self):\n        self.x = None\n        self.x = 1\n    def f(self):\n        self.x"
+        },
+        "a.py",
+    )
 
     assert "number" == found.kind
     assert {"none"} == found.others
@@ -548,14 +639,38 @@ def test_an_attribute_that_may_be_none_says_so() -> None:
         ({"a.py": "from b import A\nA()", "b.py": "class A: pass"}, "instance"),
         ({"a.py": "from b import A\nA()", "b.py": TORCH + "class A(nn.Module): pass"}, "module"),
         ({"a.py": "from b import A\ndef f(a: A):\n    a", "b.py": "class A: pass"}, "instance"),
-        ({"a.py": "from b import Net as N\nN()", "b.py": "from c import Net", "c.py": TORCH + "class Net(nn.Module): pass"}, "module"),
+        (
+            {
+                "a.py": "from b import Net as N\nN()",
+                "b.py": "from c import Net",
+                "c.py": TORCH + "class Net(nn.Module): pass",
+            },
+            "module",
+        ),
         # Two functions that call each other
         ({"a.py": "def f():\n    return g()\ndef g():\n    return f()\nf()"}, "unknown"),
-        ({"a.py": "from b import g\ndef f():\n    return g()\nf()", "b.py": "from a import f\ndef g():\n    return f()"}, "unknown"),
-        ({"a.py": "class A:\n    def f(self):\n        self.x = self.g()\n    def g(self):\n        return self.x\nA().x"}, "unknown"),
+        (
+            {
+                "a.py": "from b import g\ndef f():\n    return g()\nf()",
+                "b.py": "from a import f\ndef g():\n    return f()",
+            },
+            "unknown",
+        ),
+        (
+            {
+                "a.py": "class A:\n    def f(self):\n        self.x = self.g()\n    def g(self):\n        return self.x\nA().x"
+            },
+            "unknown",
+        ),
         # A chain of calls is followed some way.
         ({"a.py": "def f():\n    return g()\ndef g():\n    return h()\ndef h():\n    return 1\nf()"}, "number"),
-        ({"a.py": "\n".join(f"def f{n}():\n    return f{n + 1}()" for n in range(9)) + "\ndef f9():\n    return 1\nf0()"}, "unknown"),
+        (
+            {
+                "a.py": "\n".join(f"def f{n}():\n    return f{n + 1}()" for n in range(9))
+                + "\ndef f9():\n    return 1\nf0()"
+            },
+            "unknown",
+        ),
     ],
 )
 def test_values_across_files(files: Files, expected: str) -> None:

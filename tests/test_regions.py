@@ -149,7 +149,9 @@ def test_blocks_that_a_model_of_diffusers_declares() -> None:
 
 
 def test_options() -> None:
-    region = only("def f(x):\n    return x\ng = (\n  torch.compile(f, fullgraph=True, dynamic=False, mode='max-autotune')\n)\n")
+    region = only(
+        "def f(x):\n    return x\ng = (\n  torch.compile(f, fullgraph=True, dynamic=False, mode='max-autotune')\n)\n"
+    )
     plain = only("@torch.compile\ndef f(x):\n    return x\n")
 
     assert (6, 2, True, False, "max-autotune", "f") == (
@@ -189,9 +191,12 @@ def test_functions_of_other_files() -> None:
 
 
 def test_modules_in_containers() -> None:
-    parts = "".join(f"class {name}(nn.Module):\n    def forward(self, x):\n        return x  # compiled\n" for name in "ABCD")
+    parts = "".join(
+        f"class {name}(nn.Module):\n    def forward(self, x):\n        return x  # compiled\n" for name in "ABCD"
+    )
     check_one(
-        parts + "class Unused(nn.Module):\n    def forward(self, x):\n        return x\nclass Net(nn.Module):\n    def __init__(self):\n"
+        parts
+        + "class Unused(nn.Module):\n    def forward(self, x):\n        return x\nclass Net(nn.Module):\n    def __init__(self):\n"
         "        super().__init__()\n        self.seq = nn.Sequential(A(), nn.ReLU())\n        self.dict = nn.ModuleDict({'b': B(), 'u': Unused()})\n"
         "        self.list = nn.ModuleList([C()])\n        self.head = D()\n    def forward(self, x):\n        x = self.seq(x)  # compiled\n"
         "        x = self.dict['b'](x)  # compiled\n        x = self.list[0](x)  # compiled\n        return self.head(x)  # compiled\n"
@@ -233,7 +238,9 @@ def test_functions_that_call_each_other() -> None:
     ],
 )
 def test_decorators_that_stop_tracing(stop: str) -> None:
-    check_one(f"@{stop}\ndef g(x):\n    return h(x)\ndef h(x):\n    return x\n@torch.compile\ndef f(x):\n    return g(x)  # compiled\n")
+    check_one(
+        f"@{stop}\ndef g(x):\n    return h(x)\ndef h(x):\n    return x\n@torch.compile\ndef f(x):\n    return g(x)  # compiled\n"
+    )
 
 
 def test_functions_of_autograd_are_not_traced() -> None:
@@ -263,7 +270,9 @@ def test_functions_of_autograd_are_not_traced() -> None:
     ],
 )
 def test_branches_that_depend_on_the_compiler(condition: str, then: str, otherwise: str) -> None:
-    check_one(f"@torch.compile\ndef f(x):\n    if {condition}:\n        x = 1  {then}\n    else:\n        x = 2  {otherwise}\n    return x  # compiled\n")
+    check_one(
+        f"@torch.compile\ndef f(x):\n    if {condition}:\n        x = 1  {then}\n    else:\n        x = 2  {otherwise}\n    return x  # compiled\n"
+    )
 
 
 def test_calls_behind_the_compiler_s_back() -> None:
@@ -304,10 +313,16 @@ def test_configured_patterns(patterns: list[str], net: str, helper: str) -> None
         ("import torch\nif config.capture_scalar_outputs == x: pass", set()),
         ("capture_scalar_outputs = True", set()),
         ("import torch\ntorch._dynamo.config.capture_scalar_outputs = True", {"capture_scalar_outputs"}),
-        ("import torch\nwith torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True): pass", {"capture_dynamic_output_shape_ops"}),
+        (
+            "import torch\nwith torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True): pass",
+            {"capture_dynamic_output_shape_ops"},
+        ),
         ("import torch\nconfig.patch({'allow_rnn': True})", {"allow_rnn"}),
         ("import os, torch\nos.environ['TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS'] = '1'", {"capture_scalar_outputs"}),
-        ("import torch\ntorch._dynamo.config.reorderable_logging_functions.add(print)", {"reorderable_logging_functions"}),
+        (
+            "import torch\ntorch._dynamo.config.reorderable_logging_functions.add(print)",
+            {"reorderable_logging_functions"},
+        ),
         ("import torch\ntorch._dynamo.config.ignore_logging_functions |= {print}", {"ignore_logging_functions"}),
     ],
 )

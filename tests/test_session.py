@@ -110,7 +110,9 @@ def places(findings: Iterator[Finding] | tuple[Finding, ...] | list[Finding]) ->
 
 def test_the_first_look_is_that_of_the_command_line(session: Session) -> None:
     found = session.look(["train.py", "model.py", "pkg/losses.py"])
-    assert as_told(session, {}) == {path: list(result.findings) for path, result in found.items()} | {"pkg/__init__.py": []}
+    assert as_told(session, {}) == {path: list(result.findings) for path, result in found.items()} | {
+        "pkg/__init__.py": []
+    }
     assert found["model.py"].findings, "a fact of train.py makes log() hot"
 
 
@@ -168,7 +170,9 @@ def test_a_look_that_is_not_wanted_any_more_ends(session: Session) -> None:
     session.edit("train.py", TRAIN.encode() + b"\n")
     with pytest.raises(Interrupted):
         session.look(["train.py"], lambda: True)
-    assert as_told(session, {"train.py": TRAIN + "\n"})["train.py"] == list(session.look(["train.py"])["train.py"].findings)
+    assert as_told(session, {"train.py": TRAIN + "\n"})["train.py"] == list(
+        session.look(["train.py"])["train.py"].findings
+    )
 
 
 def edited(text: str, dice: random.Random) -> str:
@@ -212,4 +216,6 @@ def test_after_random_edits_and_undo_it_says_what_the_command_line_says(session:
                     good[path] = text
             found = session.look(list(texts))
             told = as_told(session, texts)
-            assert {path: told[path] for path in texts} == {path: list(result.findings) for path, result in found.items()}
+            assert {path: told[path] for path in texts} == {
+                path: list(result.findings) for path, result in found.items()
+            }

@@ -96,7 +96,10 @@ def test_ways_to_import_and_to_write_a_name(code: str, line: int) -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {"a.py": "from layers import DataParallel\nDataParallel(model)", "layers.py": "from torch.nn import DataParallel"},
+        {
+            "a.py": "from layers import DataParallel\nDataParallel(model)",
+            "layers.py": "from torch.nn import DataParallel",
+        },
         {"a.py": "from layers import Wrap\nWrap(model)", "layers.py": "from torch.nn import DataParallel as Wrap"},
         {"a.py": "import layers\nlayers.Wrap(model)", "layers.py": "from torch.nn import DataParallel as Wrap"},
         {"a.py": "import layers\nlayers.nn.DataParallel(model)", "layers.py": "from torch import nn"},
@@ -152,7 +155,9 @@ def test_ways_to_write_a_method(code: str, line: int) -> None:
 )
 def test_members_of_a_module(code: str) -> None:
     lines = code.replace("(a, b)", "(a, b).sample()").splitlines()
-    program = "\n".join([lines[0], "def train(loader, model, optimizer, a, b):", "  for batch in loader:", LOOP + f"    {lines[1]}", ""])
+    program = "\n".join(
+        [lines[0], "def train(loader, model, optimizer, a, b):", "  for batch in loader:", LOOP + f"    {lines[1]}", ""]
+    )
 
     assert [("a.py", 7, "TL110")] == told({"a.py": program}, "TL110")
 

@@ -85,7 +85,9 @@ def test_unused_suppressions_are_not_silenced(silence: Silence) -> None:
     assert (1, text) == silence(text)
 
 
-def test_a_file_that_can_not_be_written(silence: Silence, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_can_not_be_written(
+    silence: Silence, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 

@@ -130,7 +130,9 @@ def test_what_is_no_step_loop(code: str) -> None:
     ],
 )
 def test_steps(step: str) -> None:
-    check_one(f"sgd = torch.optim.SGD(p)\nfor x in y:\n    before()  # hot\n    {step}  # hot\n    after()  # hot\nend()")
+    check_one(
+        f"sgd = torch.optim.SGD(p)\nfor x in y:\n    before()  # hot\n    {step}  # hot\n    after()  # hot\nend()"
+    )
 
 
 # The nearest loop
@@ -255,7 +257,11 @@ def test_the_shortest_way_counts() -> None:
         "def deep():\n    x = 1  # hot\ndef c():\n    deep()  # hot\ndef b():\n    c()  # hot\ndef a():\n    b()  # hot\n"
         "for batch in loader:\n    a()  # hot\n    deep()  # hot\n" + STEP
     )
-    steps = steps_of({"train.py": "def deep():\n    x = 1\ndef a():\n    deep()\nfor b in c:\n    a()\n    deep()\n    loss.backward()\n"})
+    steps = steps_of(
+        {
+            "train.py": "def deep():\n    x = 1\ndef a():\n    deep()\nfor b in c:\n    a()\n    deep()\n    loss.backward()\n"
+        }
+    )
     assert {"a": 1, "deep": 1} == {function.name: hot.depth for function, hot in steps.functions.items()}
 
 
@@ -300,7 +306,9 @@ def test_methods_that_frameworks_call() -> None:
 
 def test_throttles_in_the_loop() -> None:
     check_one(
-        "for i, batch in enumerate(loader):\n" + STEP + "    if i % 100 == 0:\n        log(loss)\n    if use_amp:\n        x = 1  # hot\n"
+        "for i, batch in enumerate(loader):\n"
+        + STEP
+        + "    if i % 100 == 0:\n        log(loss)\n    if use_amp:\n        x = 1  # hot\n"
         "    if i % log_every:\n        continue\n    report()\n"
     )
 
@@ -319,7 +327,8 @@ def test_places_on_the_way_out() -> None:
 def test_calls_behind_a_throttle() -> None:
     check_one(
         "def log(x):\n    print(x)\ndef both(x):\n    print(x)  # hot\n"
-        "for i, batch in enumerate(loader):\n    if i % 100 == 0:\n        log(batch)\n        both(batch)\n    both(batch)  # hot\n" + STEP
+        "for i, batch in enumerate(loader):\n    if i % 100 == 0:\n        log(batch)\n        both(batch)\n    both(batch)  # hot\n"
+        + STEP
     )
 
 
@@ -339,7 +348,9 @@ def test_weak_throttles() -> None:
 
 
 def test_a_nested_loop_keeps_its_throttle() -> None:
-    check_one("for i, batch in enumerate(loader):\n    if i % 100 == 0:\n        for p in ps:\n            log(p)\n" + STEP)
+    check_one(
+        "for i, batch in enumerate(loader):\n    if i % 100 == 0:\n        for p in ps:\n            log(p)\n" + STEP
+    )
 
 
 # Loops that run a model
@@ -369,7 +380,9 @@ def test_evaluation() -> None:
 
 
 def test_generation() -> None:
-    check_one("def generate(model):\n    while len(tokens) < 100:\n        logits = model(tokens)  # warm\n        tokens.append(1)  # warm\n    return tokens\n")
+    check_one(
+        "def generate(model):\n    while len(tokens) < 100:\n        logits = model(tokens)  # warm\n        tokens.append(1)  # warm\n    return tokens\n"
+    )
 
 
 def test_model_by_its_name_only() -> None:

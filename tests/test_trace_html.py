@@ -125,7 +125,13 @@ def test_a_run_without_events_is_a_page(tmp_path: Path) -> None:
 @pytest.mark.skipif(BROWSER is None, reason="needs Debian's chromium")
 def test_a_browser_shows_it_without_an_error(report: Report, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text(page(report, Look()), "utf-8")
-    command = [str(BROWSER), *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{tmp_path}/report.html"]
+    command = [
+        str(BROWSER),
+        *FLAGS,
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+        f"file://{tmp_path}/report.html",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
 
     assert [] == [line for line in done.stderr.splitlines() if "CONSOLE" in line]

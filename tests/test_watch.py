@@ -38,7 +38,9 @@ def watching(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[st
 
     def start(*options: str) -> tuple[subprocess.Popen[str], IO[str]]:
         command = [sys.executable, "-m", "torchlint", "check", "--watch", "--output-format=concise", *options]
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1)
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+        )
         timer = threading.Timer(60, process.kill)
         timer.start()
         started.append((process, timer))
@@ -52,7 +54,9 @@ def watching(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[st
         process.communicate()
 
 
-def test_lints_again_when_a_file_changes(watching: Callable[..., tuple[subprocess.Popen[str], IO[str]]], tmp_path: Path) -> None:
+def test_lints_again_when_a_file_changes(
+    watching: Callable[..., tuple[subprocess.Popen[str], IO[str]]], tmp_path: Path
+) -> None:
     process, out = watching()
     watched(process)
     assert "All checks passed!\n" == out.readline()
@@ -63,7 +67,9 @@ def test_lints_again_when_a_file_changes(watching: Callable[..., tuple[subproces
     assert 1 == process.wait()
 
 
-def test_a_broken_configuration_is_waited_for(watching: Callable[..., tuple[subprocess.Popen[str], IO[str]]], tmp_path: Path) -> None:
+def test_a_broken_configuration_is_waited_for(
+    watching: Callable[..., tuple[subprocess.Popen[str], IO[str]]], tmp_path: Path
+) -> None:
     (tmp_path / "torchlint.toml").write_text("select = 1\n")
     process, out = watching()
     assert watched(process).startswith("torchlint failed\n  Cause: ")
@@ -86,8 +92,16 @@ def test_what_can_not_be_watched(capsys: pytest.CaptureFixture[str], path: str, 
 @pytest.mark.parametrize(
     ("module", "arguments", "cause"),
     [
-        ("watchfiles", ["check", "--watch"], "watchfiles is not installed; it comes with: pip install 'torchlint[watch]'"),
-        ("shtab", ["generate-shell-completion", "bash"], "shtab is not installed; it comes with: pip install 'torchlint[completion]'"),
+        (
+            "watchfiles",
+            ["check", "--watch"],
+            "watchfiles is not installed; it comes with: pip install 'torchlint[watch]'",
+        ),
+        (
+            "shtab",
+            ["generate-shell-completion", "bash"],
+            "shtab is not installed; it comes with: pip install 'torchlint[completion]'",
+        ),
     ],
 )
 def test_without_the_extra(
@@ -98,11 +112,13 @@ def test_without_the_extra(
     assert f"torchlint failed\n  Cause: {cause}\n" == capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("words", "expected"), [("che", "check"), ("check --diff-b", "--diff-base"), ("rule --output-format js", "json")])
+@pytest.mark.parametrize(
+    ("words", "expected"), [("che", "check"), ("check --diff-b", "--diff-base"), ("rule --output-format js", "json")]
+)
 def test_completion_in_bash(capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str, expected: str) -> None:
     pytest.importorskip("shtab")
     assert 0 == cli.main(["generate-shell-completion", "bash"])
-    script = f"COMP_WORDS=(torchlint {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _shtab_torchlint; echo \"${{COMPREPLY[@]}}\""
+    script = f'COMP_WORDS=(torchlint {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _shtab_torchlint; echo "${{COMPREPLY[@]}}"'
     source = f"{capsys.readouterr().out}\n{script}"
     done = subprocess.run(["bash", "-c", source], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert f"{expected}\n" == done.stdout

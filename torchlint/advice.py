@@ -115,7 +115,9 @@ def _copying(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
     small = [row for row in copies if row.count and row.size / row.count < _SMALL]
     if (count := sum(row.count for row in small)) > _MANY_COPIES:
         evidence = f"{number(count)} copies {_rate(steady)} are smaller than 64 KiB."
-        todo = Recommendation("Medium", "Pack small copies into one, or create the values on the device.", _place(small[0].event))
+        todo = Recommendation(
+            "Medium", "Pack small copies into one, or create the values on the device.", _place(small[0].event)
+        )
         yield _Suspect(0.5 * count, "small copies", evidence, (todo,))
 
 
@@ -161,8 +163,12 @@ def _recompiling(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
     limits = _once(events, "recompile_limit")
     late = [event for event in _once(events, "recompile") if steady.reached(event)]
     if limits:
-        todo = Recommendation("High", "Mark what changes as dynamic, or keep it out of the compiled function.", _place(limits[0]))
-        yield _Suspect(200.0, "recompilation", f"torch.compile gave up after {limits[0].name.replace('_', ' ')}.", (todo,))
+        todo = Recommendation(
+            "High", "Mark what changes as dynamic, or keep it out of the compiled function.", _place(limits[0])
+        )
+        yield _Suspect(
+            200.0, "recompilation", f"torch.compile gave up after {limits[0].name.replace('_', ' ')}.", (todo,)
+        )
     elif late:
         todo = Recommendation("High", f"Keep this guard from failing: {late[0].name}", _place(late[0]))
         yield _Suspect(50.0, "recompilation", f"Compiled again {_times(len(late))} after the warm-up.", (todo,))
@@ -179,7 +185,9 @@ def _launching(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
 def _growing(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
     if slope := memory_slope(events, steady):
         evidence = f"Memory on the device grows by {bytes_text(slope)} every step."
-        todo = Recommendation("High", "Find what keeps tensors of earlier steps: a list, or a sum of losses with history.")
+        todo = Recommendation(
+            "High", "Find what keeps tensors of earlier steps: a list, or a sum of losses with history."
+        )
         yield _Suspect(20.0, "growing memory", evidence, (todo,))
 
 

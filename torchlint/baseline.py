@@ -181,7 +181,11 @@ def _end(node: Any) -> Point:
 def _at(statement: ast.AST, start: Point, end: Point) -> ast.AST | None:
     """The expression with just that range."""
     return next(
-        (node for node in ast.walk(statement) if hasattr(node, "col_offset") and (_start(node), _end(node)) == (start, end)),
+        (
+            node
+            for node in ast.walk(statement)
+            if hasattr(node, "col_offset") and (_start(node), _end(node)) == (start, end)
+        ),
         None,
     )
 
@@ -200,7 +204,11 @@ def _canonical(root: ast.AST | None) -> str:
         else:
             parts.append(type(node).__name__)
             fields = [(name, value) for name, value in ast.iter_fields(node) if not _skipped(name, value)]
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
                 fields = [("text", " ".join(node.value.value.split()))]  # a docstring, which formatters indent
             for name, value in reversed(fields):
                 stack += (value, f"{name}=")
@@ -242,7 +250,11 @@ class Baseline:
 def update(path: Path, result: Result, linted: Iterable[str | Path]) -> int:
     """Write the findings into a baseline, in place of what it had of the linted files and of deleted ones; how many there are."""
     asked = {relative(one, path.parent) for one in linted}
-    kept = [one for one in read(path) if one.path not in asked and (path.parent / one.path).exists()] if path.exists() else []
+    kept = (
+        [one for one in read(path) if one.path not in asked and (path.parent / one.path).exists()]
+        if path.exists()
+        else []
+    )
     found = [one for one in fingerprints(result, path.parent) if one.code not in UNREADABLE]
     write(path, [*kept, *found])
     return len(found)

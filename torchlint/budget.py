@@ -100,7 +100,10 @@ def limit(name: str, value: object) -> float:
         except ValueError:
             value = None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise Failure(f"the budget `{name}` has to be a number from 0 on" + ", or a size such as 2GiB" * (name in {"bytes", "memory"}))
+        raise Failure(
+            f"the budget `{name}` has to be a number from 0 on"
+            + ", or a size such as 2GiB" * (name in {"bytes", "memory"})
+        )
     return float(value)
 
 
@@ -121,7 +124,9 @@ def measure(events: Iterable[Event], missing: Callable[[str], str] = lambda name
         "kernels": _launched(events, steady),
     }
     values = {name: sum(part.count for part in parts) for name, parts in found.items()}
-    values["memory"] = max((float(str((e.data or {}).get("peak", 0))) for e in events if e.kind == "memory"), default=0.0)
+    values["memory"] = max(
+        (float(str((e.data or {}).get("peak", 0))) for e in events if e.kind == "memory"), default=0.0
+    )
     values["kernels"] = sum(launches(events))
     reasons = {name: missing(name) for name in UNITS}
     if not graphs and not reasons["kernels"]:
@@ -198,7 +203,10 @@ def compare(measures: Mapping[str, Measure], before: Baseline) -> list[Verdict]:
 
 def to_json(measures: Mapping[str, Measure], made_with: Mapping[str, str]) -> str:
     """The measures as the text of a baseline file; paths are relative to the present directory."""
-    return json.dumps({"version": _VERSION, **made_with, "measures": [_plain(m) for m in measures.values()]}, indent=2) + "\n"
+    return (
+        json.dumps({"version": _VERSION, **made_with, "measures": [_plain(m) for m in measures.values()]}, indent=2)
+        + "\n"
+    )
 
 
 def _plain(measure: Measure) -> dict[str, Any]:

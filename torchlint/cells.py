@@ -82,7 +82,9 @@ def _fix(fix: Fix, book: Notebook) -> Fix | None:
     except SourceError:
         return None
     old = book.raw
-    start = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)))
+    start = next(
+        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
     start = old.rfind(b"\n", 0, start) + 1  # whole lines, so that no character is cut
     shared = min(len(old), len(new)) - start
     same = next((n for n in range(shared) if old[-1 - n] != new[-1 - n]), shared)

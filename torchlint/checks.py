@@ -71,14 +71,22 @@ def _data(events: Sequence[Event], steady: Steady) -> Iterable[Check]:
 def _cuda_graphs(events: Sequence[Event]) -> Iterable[Check]:
     for event in events:
         if event.kind == "cudagraph_skip":
-            yield Check("TLT07", event, f"CUDA graphs were skipped: {event.detail or event.name}.", "warning", float(event.count))
+            yield Check(
+                "TLT07",
+                event,
+                f"CUDA graphs were skipped: {event.detail or event.name}.",
+                "warning",
+                float(event.count),
+            )
 
 
 def _allocator(events: Sequence[Event], steady: Steady) -> Iterable[Check]:
     samples = [event for event in events if event.kind == "memory" and steady.reached(event)]
     retries = _number(samples[-1], "retries") - _number(samples[0], "retries") if samples else 0.0
     if retries > 0:
-        message = f"The allocator had to free its cache and try again {retries:.0f} times in steady state: memory is short."
+        message = (
+            f"The allocator had to free its cache and try again {retries:.0f} times in steady state: memory is short."
+        )
         yield Check("TLT08", samples[-1], message, "warning", retries)
 
 
@@ -102,7 +110,11 @@ def _distributed(events: Sequence[Event]) -> Iterable[Check]:
                 message = "find_unused_parameters=True walks the graph in every step, and no parameter was unused."
                 yield Check("TLT13", event, message, "warning", 2.0)
             if data.get("can_set_static_graph") and not data.get("static_graph"):
-                yield Check("TLT13", event, "The graph is the same in every step: static_graph=True can be set.", "info", 1.0)
+                yield Check(
+                    "TLT13", event, "The graph is the same in every step: static_graph=True can be set.", "info", 1.0
+                )
             if not data.get("gradient_as_bucket_view"):
-                message = "Gradients are copied into buckets: gradient_as_bucket_view=True saves the copy and the memory."
+                message = (
+                    "Gradients are copied into buckets: gradient_as_bucket_view=True saves the copy and the memory."
+                )
                 yield Check("TLT13", event, message, "info", 0.5)

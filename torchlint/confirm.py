@@ -22,7 +22,12 @@ from .finding import Evidence, Finding, Severity
 ConfirmedBy = Mapping[str, tuple[str, ...]]
 
 _COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit"})
-_ONCE_KINDS = _COMPILE_KINDS | {"kernel", "warning", "unsupported", "error"}  # they happen once, however often the line runs
+_ONCE_KINDS = _COMPILE_KINDS | {
+    "kernel",
+    "warning",
+    "unsupported",
+    "error",
+}  # they happen once, however often the line runs
 _DEVICE_KINDS = {"sync": "TLT01", "synchronize": "TLT01", "h2d": "TLT06", "d2h": "TLT06", "empty_cache": "TLT08"}
 _COPIES = frozenset({"h2d", "d2h"})
 _OF_THE_COMPILER = _COMPILE_KINDS | {"graph", "kernel"}

@@ -15,10 +15,19 @@ Role = Literal["library", "script", "test", "benchmark"]
 ACCELERATOR = re.compile(
     rb"cuda|\bxpu\b|\bmps\b|\bnpu\b|accelerat(?:e|or)|lightning|deepspeed|\bfabric\b|torch_xla|\bdevice\b|local_rank|colossalai"
 )
-_OFF = frozenset(("torch.no_grad", "torch.inference_mode", "torch.autograd.inference_mode", "torch.autograd.grad_mode.inference_mode"))
+_OFF = frozenset(
+    (
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.autograd.inference_mode",
+        "torch.autograd.grad_mode.inference_mode",
+    )
+)
 _SET = frozenset(("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"))
 _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
-_FRAMEWORK_EVAL = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step"))
+_FRAMEWORK_EVAL = frozenset(
+    ("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step")
+)
 _TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
 _BENCHMARK = re.compile(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 

@@ -48,7 +48,9 @@ class Dispatch:
     def __init__(self, rules: Iterable[Rule], project: Project, *, only_calls: bool = False) -> None:
         self.project = project
         self.rules = [rule for rule in rules if rule.on]
-        self.triggers = sorted({t for rule in self.rules for t in rule.on if not only_calls or (t.endswith("()") and searchable(t))})
+        self.triggers = sorted(
+            {t for rule in self.rules for t in rule.on if not only_calls or (t.endswith("()") and searchable(t))}
+        )
         self._kinds: dict[type[ast.AST], list[Asked]] = {}
         self._methods: dict[str, list[Asked]] = {}
         self._attributes: dict[str, list[Asked]] = {}

@@ -52,7 +52,9 @@ def fix_files(
     level: Level = "unsafe" if unsafe else "safe"
 
     def look(changed: Mapping[str, Source]) -> Result:
-        return narrow(lint(files, settings, context=context, buffers={path: source.raw for path, source in changed.items()}))
+        return narrow(
+            lint(files, settings, context=context, buffers={path: source.raw for path, source in changed.items()})
+        )
 
     def wanted(finding: Finding) -> bool:
         return finding.code in settings.fixable and finding.fix is not None and applicable(finding.fix, level)

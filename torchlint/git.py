@@ -34,9 +34,7 @@ class Hunk:
 
     def changes(self, first: int, last: int) -> bool:
         """Whether one of these lines is added or changed."""
-        return any(
-            line not in self.old_line for line in range(max(first, self.first), min(last, self.last) + 1)
-        )
+        return any(line not in self.old_line for line in range(max(first, self.first), min(last, self.last) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,9 @@ class Repository:
         """
         flags = "--no-color --no-ext-diff --no-textconv --find-renames --ignore-submodules --unified=3"
         prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
-        text = self._git("diff", *flags.split(), *prefixes, *filter(None, (base, head)), "--", *(f"*{end}" for end in suffixes))
+        text = self._git(
+            "diff", *flags.split(), *prefixes, *filter(None, (base, head)), "--", *(f"*{end}" for end in suffixes)
+        )
         return {change.path: change for change in _changes(text.split(b"\n"))}
 
     def untracked(self) -> frozenset[str]:

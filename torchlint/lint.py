@@ -89,7 +89,11 @@ def lint_project(project: Project, targets: Sequence[str], settings: Settings) -
 
 def mention_torch(project: Project, paths: Iterable[str]) -> bool:
     """Whether any of the files can have to do with torch; where none does, the rest of the project is not read."""
-    return any(b"torch" in source.data or b"accelerate" in source.data for source in map(project.source, paths) if source is not None)
+    return any(
+        b"torch" in source.data or b"accelerate" in source.data
+        for source in map(project.source, paths)
+        if source is not None
+    )
 
 
 def _given(data: bytes) -> Callable[[], bytes]:
@@ -149,7 +153,9 @@ class _Run:
                     seen.add(function)
                     yield hot, function, None
             calls = Dispatch(hot.rules, self.project, only_calls=True)
-            for function, lines in self._sifted([path for path in paths if self._may_be_warm(path)], calls, in_loops=True):
+            for function, lines in self._sifted(
+                [path for path in paths if self._may_be_warm(path)], calls, in_loops=True
+            ):
                 if function not in seen and _has_loop(function):
                     yield calls, function, lines
         if compiled:
@@ -195,7 +201,9 @@ class _Run:
             for node, name, rule in dispatch.nodes(function, lines):
                 yield from self._check(Site(self.analysis, function, node, rule, name))
         except RecursionError:
-            self.errors.append(FileError(function.module.path, f"`{function.qualname}` is nested too deeply to be analysed"))
+            self.errors.append(
+                FileError(function.module.path, f"`{function.qualname}` is nested too deeply to be analysed")
+            )
 
     def _check(self, site: Site) -> Iterator[Finding]:
         rule: Rule = site.rule  # type: ignore[assignment]
@@ -208,7 +216,9 @@ class _Run:
             raise
         except Exception as error:  # noqa: BLE001 - a rule's fault costs its finding, never the run
             line = getattr(site.target, "lineno", 0)
-            self.errors.append(FileError(site.module.path, f"{rule.code} failed at line {line}: {type(error).__name__}: {error}"))
+            self.errors.append(
+                FileError(site.module.path, f"{rule.code} failed at line {line}: {type(error).__name__}: {error}")
+            )
 
     def _with_fix(self, site: Site, finding: Finding) -> Finding:
         repair = fixer(finding.name)
@@ -239,7 +249,9 @@ class _Run:
             yield from self._unless_silenced(finding, suppressions)
         for rule in self.file_rules:
             if rule.code in enabled:
-                site = FileSite(path, rule, source=source, error=error, suppressions=suppressions, known=known, enabled=enabled)
+                site = FileSite(
+                    path, rule, source=source, error=error, suppressions=suppressions, known=known, enabled=enabled
+                )
                 for finding in rule.check(site):
                     yield from self._unless_silenced(finding, suppressions)
 

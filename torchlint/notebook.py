@@ -17,7 +17,9 @@ from json import JSONDecodeError
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PYTHON_MAGICS = frozenset(("capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"))
 """Cell magics whose cell is Python."""
-_LIKE_MAGIC = re.compile(r"^\s*(?:[%!?]|(?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv) )|=\s*[%!]|\?\s*$", re.MULTILINE)
+_LIKE_MAGIC = re.compile(
+    r"^\s*(?:[%!?]|(?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv) )|=\s*[%!]|\?\s*$", re.MULTILINE
+)
 _MAGIC = re.compile(
     r"""\s*(?:
         [%!] | \?{1,2}\S                                                      # %matplotlib inline, !ls, ?print
@@ -28,7 +30,9 @@ _MAGIC = re.compile(
 )
 _SHELL_WORD_IS_CODE = re.compile(r"\s*\w+\s*(?:[-+*/%&|^<>=!]=?|//|\*\*|<<|>>)\s*\w")
 _ASSIGNED = re.compile(r"(?P<target>\s*[\w.,\s\[\]*'\"]+?=\s*)[%!]")
-_SIGNS = re.compile(r"""\#.*|[rbfuRBFU]{0,2}(?P<quote>\"\"\"|'''|"|')|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<joined>\\\s*$)""")
+_SIGNS = re.compile(
+    r"""\#.*|[rbfuRBFU]{0,2}(?P<quote>\"\"\"|'''|"|')|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<joined>\\\s*$)"""
+)
 
 Span = tuple[int, int]
 
@@ -82,7 +86,9 @@ class Book:
     @cached_property
     def code(self) -> bytes:
         """The code cells as one program. Raises NotebookError where they are no text."""
-        parts = (f"{_border(self.key, cell.number) if at else ''}{_ended(cell.masked)}" for at, cell in enumerate(self.cells))
+        parts = (
+            f"{_border(self.key, cell.number) if at else ''}{_ended(cell.masked)}" for at, cell in enumerate(self.cells)
+        )
         try:
             return "".join(parts).encode()
         except UnicodeEncodeError as error:
@@ -173,7 +179,9 @@ class Book:
             return f"[{', '.join(lines)}]"
         opening = file[start : cell.literals[0][0]]
         closing = file[cell.literals[-1][1] : end]
-        between = file[cell.literals[0][1] : cell.literals[1][0]] if len(cell.literals) > 1 else f",{opening[1:] or ' '}"
+        between = (
+            file[cell.literals[0][1] : cell.literals[1][0]] if len(cell.literals) > 1 else f",{opening[1:] or ' '}"
+        )
         return f"{opening}{between.join(lines)}{closing}" if lines else "[]"
 
 
@@ -230,7 +238,9 @@ def _check(version: object, *, has_cells: bool) -> None:
     if isinstance(version, int) and version != 4:
         hint = "; `jupyter nbconvert --to notebook --nbformat 4` converts it" if version < 4 else ""
         raise NotebookError(f"a notebook of format {version}; only format 4 is known{hint}")
-    raise NotebookError("not a notebook: it has no `nbformat`" if version is None else "not a notebook: it has no `cells`")
+    raise NotebookError(
+        "not a notebook: it has no `nbformat`" if version is None else "not a notebook: it has no `cells`"
+    )
 
 
 def _is_python(metadata: dict[str, dict[str, str]]) -> bool:

@@ -446,7 +446,11 @@ class Project:
         if values:
             known = [v for v in values if v.kind not in ("unknown", "none")]
             if known:
-                return _joined(known) if len(known) == len(values) else replace(_joined(known), others=frozenset(("none",)))
+                return (
+                    _joined(known)
+                    if len(known) == len(values)
+                    else replace(_joined(known), others=frozenset(("none",)))
+                )
             return values[0]
         registered = self._registered(klass, name)
         if registered is not None:
@@ -486,7 +490,11 @@ class Project:
     def _registered(self, klass: Class, name: str) -> Value | None:
         """`self.register_buffer("name", tensor)` and `register_parameter`."""
         init = klass.methods.get("__init__")
-        if init is None or name.encode() not in klass.module.source.data or b"register_" not in klass.module.source.data:
+        if (
+            init is None
+            or name.encode() not in klass.module.source.data
+            or b"register_" not in klass.module.source.data
+        ):
             return None
         for call in init.flow.calls:
             if (
@@ -556,7 +564,9 @@ class Project:
         func = call.func
         if isinstance(func, ast.Attribute):
             return func.attr in self._callable_words or MODEL_NAME.search(func.attr) is not None
-        return not (isinstance(func, ast.Name) and func.id in names.BUILTINS and names.resolve(function, func) == func.id)
+        return not (
+            isinstance(func, ast.Name) and func.id in names.BUILTINS and names.resolve(function, func) == func.id
+        )
 
     def run_by(self, value: Value) -> list[Function]:
         """What calling a function, a module or an object runs."""
@@ -702,7 +712,9 @@ def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
     return call.args[position] if 0 <= position < len(call.args) else None
 
 
-_STARTERS = frozenset(("Process", "Thread", "spawn", "start_processes", "elastic_launch", "submit", "notebook_launcher"))
+_STARTERS = frozenset(
+    ("Process", "Thread", "spawn", "start_processes", "elastic_launch", "submit", "notebook_launcher")
+)
 
 
 def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
@@ -720,14 +732,22 @@ def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, as
             arguments = list(given.elts) if isinstance(given, ast.Tuple | ast.List) else []
             if last in ("spawn", "start_processes"):
                 arguments.insert(0, ast.Constant(0))  # the process index
-            yield function, call, ast.copy_location(ast.Call(target, arguments, _keywords(keywords.get("kwargs"))), call)
+            yield (
+                function,
+                call,
+                ast.copy_location(ast.Call(target, arguments, _keywords(keywords.get("kwargs"))), call),
+            )
 
 
 def _keywords(node: ast.expr | None) -> list[ast.keyword]:
     """The keywords that `{"a": 1}` or `dict(a=1)` stands for behind `**`."""
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
-        return [ast.keyword(key.value, value) for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+        return [
+            ast.keyword(key.value, value)
+            for key, value in pairs
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        ]
     return node.keywords if isinstance(node, ast.Call) else []
 
 
@@ -772,9 +792,9 @@ def _attribute_targets(method: Function) -> list[ast.Attribute]:
             targets = list(node.targets)
         elif isinstance(node, ast.AnnAssign):
             targets = [node.target]
-        elif isinstance(node, ast.For | ast.With | ast.If | ast.While | ast.Try | ast.FunctionDef | ast.AsyncFunctionDef) and (
-            node is method.node or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        ):
+        elif isinstance(
+            node, ast.For | ast.With | ast.If | ast.While | ast.Try | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and (node is method.node or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
             for field in ("finalbody", "orelse", "handlers", "body"):
                 stack.extend(reversed(getattr(node, field, ())))
         elif isinstance(node, ast.ExceptHandler):

@@ -102,7 +102,11 @@ class Regions:
             for statement in klass.node.body:
                 if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == REPEATED.decode():
                     for node in ast.walk(statement.value):
-                        block = module.top_classes.get(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+                        block = (
+                            module.top_classes.get(node.value)
+                            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+                            else None
+                        )
                         forward = self.project.method(block, "forward") if block is not None else None
                         if forward is not None:
                             yield Region(module, statement.lineno, statement.col_offset, False, None, "", forward)
@@ -160,7 +164,12 @@ class Regions:
     def options(self) -> frozenset[str]:
         """The options of `torch._dynamo.config` that a file of the project turns on or adds to."""
         sources = filter(None, map(self.project.source, self.project.paths))
-        found = {option for source in sources if b"torch" in source.data and source.holds(OPTION) for option in OPTION.findall(source.data)}
+        found = {
+            option
+            for source in sources
+            if b"torch" in source.data and source.holds(OPTION)
+            for option in OPTION.findall(source.data)
+        }
         return frozenset(option.decode().lower() for option in found)
 
     @cached_property
@@ -214,7 +223,8 @@ def _known(test: ast.expr) -> bool | None:
 
 def _is_autograd(function: Function) -> bool:
     return function.cls is not None and any(
-        isinstance(base, ast.Attribute | ast.Name) and (base.attr if isinstance(base, ast.Attribute) else base.id) == "Function"
+        isinstance(base, ast.Attribute | ast.Name)
+        and (base.attr if isinstance(base, ast.Attribute) else base.id) == "Function"
         for base in function.cls.node.bases
     )
 
@@ -226,7 +236,11 @@ def _compile_decorator(project: Project, function: Function, decorator: ast.expr
         name = project.resolve(scope, decorator.func)
         if name == "torch.compile":
             return decorator
-        if name == "functools.partial" and decorator.args and project.resolve(scope, decorator.args[0]) == "torch.compile":
+        if (
+            name == "functools.partial"
+            and decorator.args
+            and project.resolve(scope, decorator.args[0]) == "torch.compile"
+        ):
             return decorator
         return None
     if project.resolve(scope, decorator) == "torch.compile":

@@ -101,7 +101,9 @@ def review(settings: Settings, base: str, head: str = "HEAD", directory: Path | 
     after = lint(_files(repository, end, settings), settings)
     before = lint(_files(repository, start, settings), settings)
     renamed = {change.old_path: change.path for change in changes.values()}
-    known = [replace(one, path=renamed.get(one.path, one.path)) for one in baseline.fingerprints(before, repository.top)]
+    known = [
+        replace(one, path=renamed.get(one.path, one.path)) for one in baseline.fingerprints(before, repository.top)
+    ]
     prints = baseline.fingerprints(after, repository.top)
     new = frozenset(baseline.compare(prints, known).new)
     seen: Counter[str] = Counter()
@@ -231,7 +233,12 @@ def for_gitlab(review: Review, start: str | None = None) -> list[dict[str, objec
     for one in review.inline:
         first, last = one.lines
         assert one.change is not None and one.hunk is not None, "what is inline has a hunk"
-        position: dict[str, object] = {"position_type": "text", **shas, "old_path": one.change.old_path, "new_path": one.path}
+        position: dict[str, object] = {
+            "position_type": "text",
+            **shas,
+            "old_path": one.change.old_path,
+            "new_path": one.path,
+        }
         position["new_line"] = last
         if (old := one.hunk.old_line.get(last)) is not None:
             position["old_line"] = old  # an unchanged line is named by both numbers

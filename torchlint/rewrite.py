@@ -154,7 +154,9 @@ def _arguments(site: Site, call: ast.Call, entry: Entry) -> tuple[Edit, ...] | N
     if entry.first:
         given = [*call.args, *call.keywords]
         edits.append(
-            site.tree.insert_before(site.cst(given[0]), f"{entry.first}, ") if given else site.tree.add_argument(node, entry.first)
+            site.tree.insert_before(site.cst(given[0]), f"{entry.first}, ")
+            if given
+            else site.tree.add_argument(node, entry.first)
         )
     if entry.extra:
         edits.append(site.tree.add_argument(node, entry.extra))

@@ -261,7 +261,11 @@ class _Warm(Project):
             return False
         if owner.module in own:
             return True
-        name = owner.cls.name if isinstance(owner, Function) and owner.name == "__init__" and owner.cls is not None else owner.name
+        name = (
+            owner.cls.name
+            if isinstance(owner, Function) and owner.name == "__init__" and owner.cls is not None
+            else owner.name
+        )
         return kind == "sites" and any(name.encode() in module.source.data for module in own)
 
 

@@ -45,7 +45,11 @@ class Sieve:
                 (calls if trigger.endswith("()") else uses).add(word.encode())
         self._methods = methods
         self._attributes = attributes
-        aliases = {alias.encode() for alias, names in renames.items() if not (calls | uses).isdisjoint(n.encode() for n in names)}
+        aliases = {
+            alias.encode()
+            for alias, names in renames.items()
+            if not (calls | uses).isdisjoint(n.encode() for n in names)
+        }
         self._names = calls | uses | aliases
         self._called = _after_dot(methods | calls | aliases, rf"{_SPACE}\(")
         self._read = _after_dot(attributes | uses | aliases, r"\b")
@@ -56,13 +60,17 @@ class Sieve:
         for regex, free in ((self._called, self._methods), (self._read, self._attributes)):
             if regex is not None:
                 for match in regex.finditer(data):
-                    if (match.group(1) in free or _root(data, match.start()) in imported) and not _imports(data, match.start()):
+                    if (match.group(1) in free or _root(data, match.start()) in imported) and not _imports(
+                        data, match.start()
+                    ):
                         yield match.start(1)
         for word in self._names if b"import *" in data else self._names & imported:
             position = data.find(word)
             while position >= 0:
                 end = position + len(word)
-                if (position == 0 or data[position - 1] not in _IDENTIFIER) and (end == len(data) or data[end] not in _IDENTIFIER):
+                if (position == 0 or data[position - 1] not in _IDENTIFIER) and (
+                    end == len(data) or data[end] not in _IDENTIFIER
+                ):
                     yield position
                 position = data.find(word, end)
 
@@ -90,7 +98,9 @@ class Sieve:
                     lines.add(line)
                     function = function.parent if line <= function.header_line else None
         for function, lines in found.items():
-            if not in_loops or _LOOP.search(data, starts[function.first_line - 1], starts[min(function.last_line, len(starts) - 1)]):
+            if not in_loops or _LOOP.search(
+                data, starts[function.first_line - 1], starts[min(function.last_line, len(starts) - 1)]
+            ):
                 yield function, lines
 
 

@@ -88,9 +88,7 @@ def _line(finding: Finding, barred: set[int], count: int) -> int | None:
 
 def _inside(source: Source) -> set[int]:
     """Lines whose end takes no comment: it is inside of a string, or joined to the next by a backslash."""
-    barred = {
-        line for line in range(1, len(source.lines) + 1) if source.line_text(line).endswith("\\")
-    }
+    barred = {line for line in range(1, len(source.lines) + 1) if source.line_text(line).endswith("\\")}
     opened = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
@@ -114,4 +112,6 @@ def _edit(source: Source, line: int, codes: list[str], kind: Kind, reason: str, 
     comment = f"# noqa: {listed}" if kind == "noqa" else f"# torchlint: ignore[{listed}]"
     text = source.data[source.lines[line - 1] : source.lines[line] if line < len(source.lines) else len(source.data)]
     end = source.lines[line - 1] + len(text.rstrip())
-    return Edit(end, source.lines[line - 1] + len(text.rstrip(b"\r\n")), f"  {comment}{f' {reason}' if reason else ''}".encode())
+    return Edit(
+        end, source.lines[line - 1] + len(text.rstrip(b"\r\n")), f"  {comment}{f' {reason}' if reason else ''}".encode()
+    )

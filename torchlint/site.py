@@ -208,7 +208,9 @@ class Site:
     def torch(self) -> Range | None:
         """The torch versions under which the place is reached; None where a guard leaves none."""
         target = self.analysis.torch(self.module)
-        return versions.narrowed(target, self.flow, self.target) if self.analysis.tests_versions(self.module) else target
+        return (
+            versions.narrowed(target, self.flow, self.target) if self.analysis.tests_versions(self.module) else target
+        )
 
     def value(self, node: ast.expr | libcst.CSTNode) -> Value:
         """What an expression of this function evaluates to."""
@@ -256,7 +258,11 @@ class Site:
         child: ast.AST = expression
         for parent in self.flow.ancestors(expression):
             if isinstance(parent, ast.Call) and child is not parent.func:
-                found.add((names.chain(parent.func) or [parent.func.attr if isinstance(parent.func, ast.Attribute) else ""])[-1])
+                found.add(
+                    (names.chain(parent.func) or [parent.func.attr if isinstance(parent.func, ast.Attribute) else ""])[
+                        -1
+                    ]
+                )
             if isinstance(parent, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
                 targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
                 for name in {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)} - seen:
@@ -311,12 +317,27 @@ class Site:
 
     def placeable(self, node: ast.AST) -> ast.AST:
         """The node itself, or the whole f-string around it: positions inside one are wrong before Python 3.12."""
-        return next((a for a in self.flow.ancestors(node) if isinstance(a, ast.JoinedStr)), node) if node in self.flow.parents else node
+        return (
+            next((a for a in self.flow.ancestors(node) if isinstance(a, ast.JoinedStr)), node)
+            if node in self.flow.parents
+            else node
+        )
 
     def _place(self, node: ast.AST) -> tuple[int, int]:
         """Where a finding is shown: an expression whole, a compound statement by its header's first line."""
         start, end = self._span(node)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.For | ast.AsyncFor | ast.While | ast.If | ast.With | ast.AsyncWith):
+        if isinstance(
+            node,
+            ast.FunctionDef
+            | ast.AsyncFunctionDef
+            | ast.ClassDef
+            | ast.For
+            | ast.AsyncFor
+            | ast.While
+            | ast.If
+            | ast.With
+            | ast.AsyncWith,
+        ):
             line_end = self.source.data.find(b"\n", start)
             line_end = line_end if line_end >= 0 else len(self.source.data)
             end = min(end, start + len(self.source.data[start:line_end].rstrip()))
@@ -332,7 +353,13 @@ class Site:
         """The step loop that makes the place hot, or the evaluation loop that makes it warm."""
         if self.hot is not None:
             node: ast.AST = self.hot.loop if self.hot.loop is not None else self.hot.function.node
-            return (self.related(self.hot.function, node, "this loop steps the optimizer" if self.hot.loop is not None else "called on every step"),)
+            return (
+                self.related(
+                    self.hot.function,
+                    node,
+                    "this loop steps the optimizer" if self.hot.loop is not None else "called on every step",
+                ),
+            )
         if self.warm is not None:
             return (self.related(self.function, self.warm, "this loop runs the model"),)
         return ()
@@ -374,10 +401,30 @@ class FileSite:
         """One finding for each rule whose fixes were taken back because they broke the file or never came to rest."""
 
     def finding(
-        self, message: str, line: int = 1, column: int = 1, end_column: int = 0, *, severity: Severity | None = None, fix: Fix | None = None
+        self,
+        message: str,
+        line: int = 1,
+        column: int = 1,
+        end_column: int = 0,
+        *,
+        severity: Severity | None = None,
+        fix: Fix | None = None,
     ) -> Finding:
         return Finding(
-            self.path, line, column, line, max(end_column, column), self.rule.code, self.rule.name, message, severity or self.rule.severity, fix, (), None, None, (line, line)
+            self.path,
+            line,
+            column,
+            line,
+            max(end_column, column),
+            self.rule.code,
+            self.rule.name,
+            message,
+            severity or self.rule.severity,
+            fix,
+            (),
+            None,
+            None,
+            (line, line),
         )
 
 
@@ -387,4 +434,3 @@ def _header_end(statement: ast.stmt) -> int:
     if isinstance(body, list) and body and not isinstance(statement, ast.Expr):
         return max(statement.lineno, int(body[0].lineno) - 1)
     return statement.end_lineno or statement.lineno
-

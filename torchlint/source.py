@@ -170,7 +170,6 @@ class Source:
         except (RecursionError, MemoryError) as error:
             raise SourceError("nested too deeply to be parsed", 1, 1) from error
 
-
     def check(self) -> None:
         """Raise what `parse` would; where that is nothing, in two thirds of its time, as no tree is made.
 

@@ -111,7 +111,9 @@ class Steps:
                 return False
             owner = (names.chain(func.value) or [""])[-1]
             # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
-            return not (owner in ("self", "cls", "super", "ctx") and func.attr == "backward" and self._own_backward(function))
+            return not (
+                owner in ("self", "cls", "super", "ctx") and func.attr == "backward" and self._own_backward(function)
+            )
         if func.attr != "step":
             return False
         receiver = func.value
@@ -124,7 +126,9 @@ class Steps:
             argument = (names.chain(call.args[0]) or [""])[-1]
             if len(call.args) > 1 or call.keywords:
                 return False
-            return bool(calls.OPTIMIZER_NAME.search(argument)) or (argument == "closure" and bool(calls.OPTIMIZER_NAME.search(last)))
+            return bool(calls.OPTIMIZER_NAME.search(argument)) or (
+                argument == "closure" and bool(calls.OPTIMIZER_NAME.search(last))
+            )
         if calls.OPTIMIZER_NAME.search(last):
             return True
         if "sched" in last.lower() or "env" in last.lower() or last in ("prof", "profiler", "p", "pbar", "self"):
@@ -211,7 +215,9 @@ class Steps:
             return "cold"
         found: guards.Meaning = ""
         for guard in flow.guards(node, loop):
-            if guard.block is not None and (flow.ends_in_exit(guard.block, leaves_function=loop is not None) or _once(guard)):
+            if guard.block is not None and (
+                flow.ends_in_exit(guard.block, leaves_function=loop is not None) or _once(guard)
+            ):
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             if meaning in ("throttled", "cold"):
@@ -247,13 +253,17 @@ class Steps:
     def is_warm(self, function: Function, loop: Loop) -> bool:
         """Whether a loop calls a model on each iteration without training it."""
         if loop not in self._warm:
-            self._warm[loop] = loop not in self.loops and not self._trains(function, loop) and self._calls_model(function, loop)
+            self._warm[loop] = (
+                loop not in self.loops and not self._trains(function, loop) and self._calls_model(function, loop)
+            )
         return self._warm[loop]
 
     def _trains(self, function: Function, loop: Loop) -> bool:
         """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts."""
         training = set(self.loops.values())
-        if function in training and any(inner is not loop and loop in function.flow.loops(inner) for inner in self.loops):
+        if function in training and any(
+            inner is not loop and loop in function.flow.loops(inner) for inner in self.loops
+        ):
             return True
         named = {trained.name for trained in training}
         return any(
@@ -271,7 +281,9 @@ class Steps:
             if value.kind == "module" or self._is_method_of_module(function, call, value):
                 return True
             last = (names.chain(call.func) or [""])[-1]
-            named = calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
+            named = (
+                calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
+            )
             if value.kind == "unknown" and named:
                 return True
             if self._hands_on_model(function, call):
@@ -280,7 +292,12 @@ class Steps:
 
     def _is_method_of_module(self, function: Function, call: ast.Call, callee: Value) -> bool:
         """`model.decode(tokens)`: a method that the project gives to a model and that takes tensors."""
-        if not isinstance(call.func, ast.Attribute) or callee.kind != "function" or callee.function is None or not call.args:
+        if (
+            not isinstance(call.func, ast.Attribute)
+            or callee.kind != "function"
+            or callee.function is None
+            or not call.args
+        ):
             return False
         return self.project.value(function, call.func.value).kind == "module" and callee.function.cls is not None
 
@@ -298,7 +315,9 @@ class Steps:
 def _mentions(module: Module) -> list[Function]:
     """The functions whose lines hold a word of a step."""
     lines = module.source.lines
-    return list(dict.fromkeys(module.function_at(bisect_right(lines, m.start())) for m in TRIGGER.finditer(module.source.data)))
+    return list(
+        dict.fromkeys(module.function_at(bisect_right(lines, m.start())) for m in TRIGGER.finditer(module.source.data))
+    )
 
 
 def _once(guard: Guard) -> bool:

@@ -33,8 +33,12 @@ def statements(text: str) -> Counter[str]:
     found: Counter[str] = Counter()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt):
-            shallow = {f: v for f, v in ast.iter_fields(node) if f not in ("body", "orelse", "finalbody", "handlers", "cases")}
-            found[f"{type(node).__name__} {[ast.dump(v) if isinstance(v, ast.AST) else [ast.dump(x) if isinstance(x, ast.AST) else x for x in v] if isinstance(v, list) else v for v in shallow.values()]}"] += 1
+            shallow = {
+                f: v for f, v in ast.iter_fields(node) if f not in ("body", "orelse", "finalbody", "handlers", "cases")
+            }
+            found[
+                f"{type(node).__name__} {[ast.dump(v) if isinstance(v, ast.AST) else [ast.dump(x) if isinstance(x, ast.AST) else x for x in v] if isinstance(v, list) else v for v in shallow.values()]}"
+            ] += 1
     return found
 
 
@@ -74,7 +78,10 @@ def check(folder: Path, unsafe: bool, diff: list[str]) -> list[str]:
         problems += [f"failed: {error.path}: {error.message}" for error in result.failed]
         applied: Counter[str] = sum((Counter(c) for c in result.fixed.values()), Counter())
         listed = ", ".join(f"{code} {n}" for code, n in sorted(applied.items()))
-        print(f"| {folder.name} | {len(files)} | {len(before.findings)} | {count} | {len(result.fixed)} | {len(problems)} | {listed} |", flush=True)
+        print(
+            f"| {folder.name} | {len(files)} | {len(before.findings)} | {count} | {len(result.fixed)} | {len(problems)} | {listed} |",
+            flush=True,
+        )
     return problems
 
 
@@ -84,7 +91,9 @@ def main() -> int:
     parser.add_argument("--unsafe", action="store_true")
     parser.add_argument("--diff", type=Path)
     options = parser.parse_args()
-    print("| repository | files | findings | fixes | files fixed | problems | by rule |\n|---|---:|---:|---:|---:|---:|---|")
+    print(
+        "| repository | files | findings | fixes | files fixed | problems | by rule |\n|---|---:|---:|---:|---:|---:|---|"
+    )
     problems: list[str] = []
     diffs: list[str] = []
     for folder in options.folders:

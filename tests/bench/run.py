@@ -53,15 +53,52 @@ class Tool:
 def tools(peers: Path | None) -> Iterator[Tool]:
     own = Path(sys.executable).parent
     torchlint = str(own / "torchlint")
-    yield Tool("torchlint, all rules", (torchlint, "check", "--isolated", "--select", "ALL", "--preview", "--exit-zero", "--output-format", "concise"))
-    yield Tool("torchlint, default rules", (torchlint, "check", "--isolated", "--exit-zero", "--output-format", "concise"))
-    yield Tool("torchlint, all rules, --no-sieve", (torchlint, "check", "--isolated", "--no-sieve", "--select", "ALL", "--preview", "--exit-zero", "--output-format", "concise"))
+    yield Tool(
+        "torchlint, all rules",
+        (torchlint, "check", "--isolated", "--select", "ALL", "--preview", "--exit-zero", "--output-format", "concise"),
+    )
+    yield Tool(
+        "torchlint, default rules", (torchlint, "check", "--isolated", "--exit-zero", "--output-format", "concise")
+    )
+    yield Tool(
+        "torchlint, all rules, --no-sieve",
+        (
+            torchlint,
+            "check",
+            "--isolated",
+            "--no-sieve",
+            "--select",
+            "ALL",
+            "--preview",
+            "--exit-zero",
+            "--output-format",
+            "concise",
+        ),
+    )
     yield Tool("libcst.parse_module alone", (sys.executable, "-c", PARSE))
     if peers is not None:
         bin_ = peers / "bin"
-        yield Tool("ruff, default rules", (str(bin_ / "ruff"), "check", "--no-cache", "--isolated", "--exit-zero", "--output-format", "concise"))
-        yield Tool("ruff, E4,E7,E9,F", (str(bin_ / "ruff"), "check", "--no-cache", "--isolated", "--exit-zero", "--select", "E4,E7,E9,F", "--output-format", "concise"))
-        yield Tool("flake8 (pyflakes only)", (str(bin_ / "flake8"), "--isolated", "--select", "F", "--exit-zero", "-j", "1"))
+        yield Tool(
+            "ruff, default rules",
+            (str(bin_ / "ruff"), "check", "--no-cache", "--isolated", "--exit-zero", "--output-format", "concise"),
+        )
+        yield Tool(
+            "ruff, E4,E7,E9,F",
+            (
+                str(bin_ / "ruff"),
+                "check",
+                "--no-cache",
+                "--isolated",
+                "--exit-zero",
+                "--select",
+                "E4,E7,E9,F",
+                "--output-format",
+                "concise",
+            ),
+        )
+        yield Tool(
+            "flake8 (pyflakes only)", (str(bin_ / "flake8"), "--isolated", "--select", "F", "--exit-zero", "-j", "1")
+        )
         yield Tool("TorchFix", (str(bin_ / "torchfix"), "--select", "ALL", "-j", "1"))
         yield Tool("Fixit", (str(bin_ / "fixit"), "lint"))
 
@@ -72,7 +109,13 @@ def run(tool: Tool, folder: Path) -> Run:
         environment = {**os.environ, "HOME": home}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.perf_counter()
-        process = subprocess.Popen([*tool.command, str(folder)], cwd=home, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*tool.command, str(folder)],
+            cwd=home,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         _, _, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -89,7 +132,10 @@ def measure(chosen: Sequence[Tool], folder: Path, repeat: int, slow: int) -> dic
             if past and past[0].cpu > slow:
                 continue
             past.append(run(tool, folder))
-            print(f"  {tool.name}: {past[-1].cpu:.2f} s CPU, {past[-1].wall:.2f} s wall, {past[-1].peak:.0f} MiB", file=sys.stderr)
+            print(
+                f"  {tool.name}: {past[-1].cpu:.2f} s CPU, {past[-1].wall:.2f} s wall, {past[-1].peak:.0f} MiB",
+                file=sys.stderr,
+            )
     return found
 
 
@@ -101,7 +147,12 @@ def lines(folder: Path) -> tuple[int, int]:
 def table(name: str, folder: Path, found: dict[str, list[Run]]) -> str:
     files, count = lines(folder)
     own = statistics.median(r.cpu for r in next(iter(found.values())))
-    rows = [f"### {name}: {files:,} files, {count:,} lines", "", "| tool | CPU s | wall s | peak MiB | CPU to torchlint's | runs |", "|---|---:|---:|---:|---:|---:|"]
+    rows = [
+        f"### {name}: {files:,} files, {count:,} lines",
+        "",
+        "| tool | CPU s | wall s | peak MiB | CPU to torchlint's | runs |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
     for tool, runs in found.items():
         cpu, wall, peak = (statistics.median(getattr(r, field) for r in runs) for field in ("cpu", "wall", "peak"))
         rows.append(f"| {tool} | {cpu:.2f} | {wall:.2f} | {peak:.0f} | {cpu / own:.2f} | {len(runs)} |")
@@ -111,8 +162,14 @@ def table(name: str, folder: Path, found: dict[str, list[Run]]) -> str:
 def versions(peers: Path | None) -> str:
     known = {name: metadata.version(name) for name in ("torchlint", "libcst")}
     if peers is not None:
-        listed = subprocess.run([peers / "bin/pip", "list", "--format", "json"], capture_output=True, check=True, text=True).stdout
-        known |= {f"{p['name']} (peers)": p["version"] for p in json.loads(listed) if p["name"].lower() in ("torchfix", "fixit", "flake8", "ruff", "libcst", "pyflakes")}
+        listed = subprocess.run(
+            [peers / "bin/pip", "list", "--format", "json"], capture_output=True, check=True, text=True
+        ).stdout
+        known |= {
+            f"{p['name']} (peers)": p["version"]
+            for p in json.loads(listed)
+            if p["name"].lower() in ("torchfix", "fixit", "flake8", "ruff", "libcst", "pyflakes")
+        }
     return ", ".join(f"{name} {version}" for name, version in known.items())
 
 
@@ -121,7 +178,9 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", metavar="NAME=FOLDER")
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--slow", type=int, default=30, help="seconds of CPU over which a tool runs only once (default: %(default)s)")
+    parser.add_argument(
+        "--slow", type=int, default=30, help="seconds of CPU over which a tool runs only once (default: %(default)s)"
+    )
     parser.add_argument("--only", default="", help="comma-separated beginnings of tool names")
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
@@ -134,7 +193,9 @@ def main() -> None:
     for pair in options.folders:
         name, _, folder = pair.partition("=")
         print(name, file=sys.stderr)
-        parts.append(table(name, Path(folder).resolve(), measure(chosen, Path(folder).resolve(), options.repeat, options.slow)))
+        parts.append(
+            table(name, Path(folder).resolve(), measure(chosen, Path(folder).resolve(), options.repeat, options.slow))
+        )
     text = "\n".join(parts)
     if options.write is None:
         print(text)

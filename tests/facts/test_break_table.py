@@ -12,8 +12,18 @@ from torchlint.version import Range
 TABLE: dict[str, Any] = {
     "measured": ["2.9", "2.13"],
     "constructs": {
-        "gone()": {"rule": "TL205", "code": "gone()", "breaks": [{"ids": ["GB0001"], "first": "2.9", "last": "2.9"}], "fullgraph": []},
-        "new()": {"rule": "TL205", "code": "new()", "breaks": [{"ids": ["GB0002"], "first": "2.13", "last": "2.13"}], "fullgraph": []},
+        "gone()": {
+            "rule": "TL205",
+            "code": "gone()",
+            "breaks": [{"ids": ["GB0001"], "first": "2.9", "last": "2.9"}],
+            "fullgraph": [],
+        },
+        "new()": {
+            "rule": "TL205",
+            "code": "new()",
+            "breaks": [{"ids": ["GB0002"], "first": "2.13", "last": "2.13"}],
+            "fullgraph": [],
+        },
         "both()": {
             "rule": "TL205",
             "code": "both()",
@@ -56,7 +66,9 @@ def test_the_newest_torch_of_the_target_decides(construct: str, target: str, ids
     assert ids == asked(construct, target)
 
 
-@pytest.mark.parametrize("construct", ["try", ".numpy()", "torch.autograd.Function", "random.randint()", "assert constant"])
+@pytest.mark.parametrize(
+    "construct", ["try", ".numpy()", "torch.autograd.Function", "random.randint()", "assert constant"]
+)
 def test_what_is_traced_by_now_does_not_break(construct: str) -> None:
     assert break_table.rule_of(construct) != ""
     assert () == asked(construct, "==2.13")

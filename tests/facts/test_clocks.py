@@ -13,7 +13,9 @@ from torchlint.source import Source
 
 
 def function(body: str) -> Function:
-    code = "import time\n\ndef f(model, x, loader):\n" + "".join(f"    {line}\n" for line in dedent(body).strip().splitlines())
+    code = "import time\n\ndef f(model, x, loader):\n" + "".join(
+        f"    {line}\n" for line in dedent(body).strip().splitlines()
+    )
     return Module(Source.of("timed.py", code.encode()), "timed", False).top_functions["f"]
 
 

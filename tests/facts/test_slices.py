@@ -33,7 +33,9 @@ def values(code: str) -> dict[tuple[int, int, str], Value]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.stem))
 def test_values_of_the_rules_cases(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = [PRELUDE + code for code in re.findall(r"^```python.*?\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)]
+    codes = [
+        PRELUDE + code for code in re.findall(r"^```python.*?\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    ]
 
     def told(code: str) -> dict[tuple[int, int, str], tuple[str, int, str]]:
         return {place: (value.kind, value.sure, value.device) for place, value in values(code).items()}
@@ -45,7 +47,9 @@ def test_values_of_the_rules_cases(page: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
-def lines_read(last_of: Callable[[Module], tuple[Function, ast.expr]], module_of: Callable[[str], Module]) -> Callable[[str], list[int]]:
+def lines_read(
+    last_of: Callable[[Module], tuple[Function, ast.expr]], module_of: Callable[[str], Module]
+) -> Callable[[str], list[int]]:
     """The lines of the statements that decide the last expression."""
 
     def ask(code: str) -> list[int]:

@@ -38,7 +38,10 @@ def test_places_of_which_a_run_reaches_one(module_of: Modules, code: str, expect
     function = module_of(code).body
     one, other = named(function, "one"), named(function, "other")
 
-    assert [expected, expected] == [syntax.exclusive(function.flow, one, other), syntax.exclusive(function.flow, other, one)]
+    assert [expected, expected] == [
+        syntax.exclusive(function.flow, one, other),
+        syntax.exclusive(function.flow, other, one),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,13 +119,20 @@ def test_the_call_of_an_expression(module_of: Modules) -> None:
     flow = module_of("f(g)(h)\n").body.flow
     names = {node.id: node for node in flow.nodes if isinstance(node, ast.Name)}
 
-    assert ["f(g)", None] == [found and ast.unparse(found) for found in (syntax.called(flow, names["f"]), syntax.called(flow, names["g"]))]
+    assert ["f(g)", None] == [
+        found and ast.unparse(found) for found in (syntax.called(flow, names["f"]), syntax.called(flow, names["g"]))
+    ]
 
 
 def test_expressions_that_are_written_alike() -> None:
     one, same, other = (ast.parse(text, mode="eval").body for text in ("a.b[0]", "a . b[ 0 ]", "a.b[1]"))
 
-    assert [True, False, False, False] == [syntax.same(one, same), syntax.same(one, other), syntax.same(one, None), syntax.same(None, None)]
+    assert [True, False, False, False] == [
+        syntax.same(one, same),
+        syntax.same(one, other),
+        syntax.same(one, None),
+        syntax.same(None, None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -163,11 +173,15 @@ def test_imports_of_the_nearest_scope(module_of: Modules) -> None:
         ("if hasattr(torch, 'a'):\n    from torch import a\na.b", True),
     ],
 )
-def test_names_of_a_shim(module_of: Modules, last_of: Callable[[Module], tuple[Function, ast.expr]], code: str, expected: bool) -> None:
+def test_names_of_a_shim(
+    module_of: Modules, last_of: Callable[[Module], tuple[Function, ast.expr]], code: str, expected: bool
+) -> None:
     assert expected == syntax.from_shim(*last_of(module_of(code)))
 
 
 def test_reads_of_a_name_in_a_file(module_of: Modules) -> None:
     module = module_of("x = 1\nx\ndef f():\n    return x + y\nclass A:\n    def g(self, x: x):\n        x\n")
 
-    assert [("<module>", 2), ("f", 4), ("A.g", 7)] == [(f.qualname, node.lineno) for f, node in syntax.loads_of(module, "x")]
+    assert [("<module>", 2), ("f", 4), ("A.g", 7)] == [
+        (f.qualname, node.lineno) for f, node in syntax.loads_of(module, "x")
+    ]

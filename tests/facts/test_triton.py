@@ -33,7 +33,12 @@ def test_a_function_under_another_jit_is_no_kernel() -> None:
 
 @pytest.mark.parametrize(
     "decorator",
-    ["@triton.jit", "@triton.jit()", "@triton.jit(do_not_specialize=['n'])", "@triton.autotune([], key=[])\n@triton.jit"],
+    [
+        "@triton.jit",
+        "@triton.jit()",
+        "@triton.jit(do_not_specialize=['n'])",
+        "@triton.autotune([], key=[])\n@triton.jit",
+    ],
 )
 def test_kernels_by_their_decorators(decorator: str) -> None:
     assert kernel(f"{decorator}\ndef f(x): pass\n").function.name == "f"
@@ -109,7 +114,9 @@ def test_grids(grid: str, launch: str, expected: list[str], meta: set[str]) -> N
 def test_arguments_of_a_launch_by_keyword_and_position() -> None:
     launch = kernel(GRIDS.format(grid="pass", launch="(1,)")).launches[0]
 
-    assert ["x", "n", "64"] == [ast.unparse(given) for name in ("x", "n", "B") if (given := launch.bound(name)) is not None]
+    assert ["x", "n", "64"] == [
+        ast.unparse(given) for name in ("x", "n", "B") if (given := launch.bound(name)) is not None
+    ]
     assert launch.bound("other") is None
 
 
@@ -138,7 +145,9 @@ def test_sizes(code: str, expected: tuple[str, int | None] | None) -> None:
     assert expected == (None if size is None else (ast.unparse(size[0]), size[1]))
 
 
-@pytest.mark.parametrize(("value", "expected"), [(1, True), (64, True), (0, False), (-2, False), (48, False), (True, False), ("a", False)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(1, True), (64, True), (0, False), (-2, False), (48, False), (True, False), ("a", False)]
+)
 def test_powers_of_two(value: object, expected: bool) -> None:
     assert expected is triton.power_of_two(value)
 
@@ -161,7 +170,10 @@ def f(x, y, n, B: tl.constexpr):
         ("tl.store(y, tl.sum(tl.load(x + at[:, None], mask=m[:, None]), axis=1))", []),
         ("tl.store(y, tl.sum(tl.load(x + at[:, None], mask=m[:, None]), axis=0))", ["sum"]),
         ("tl.store(y, tl.max(tl.exp(tl.load(x + at, mask=m)), 0))", ["max"]),
-        ("v = tl.load(x + at, mask=m)\n    if n:\n        v = tl.where(m, v, 0.0)\n    tl.store(y, tl.sum(v))", ["sum"]),
+        (
+            "v = tl.load(x + at, mask=m)\n    if n:\n        v = tl.where(m, v, 0.0)\n    tl.store(y, tl.sum(v))",
+            ["sum"],
+        ),
     ],
 )
 def test_masked_loads_that_are_reduced(code: str, expected: list[str]) -> None:

@@ -613,7 +613,10 @@ def test_around_a_module(value_of: ValueOf, code: str, expected: str) -> None:
         ("DataLoader(d, pin_memory=flag)", "loader[batch @cpu batch]"),
         ("DataLoader(d, **options)", "loader[batch @cpu batch]"),
         ("DataLoader(d, **{'pin_memory': True})", "loader[batch @cpu pinned batch] pinned"),
-        ("options = {}\nif a:\n    options['pin_memory'] = True\nDataLoader(d, **options)", "loader[batch @cpu pinned batch] pinned"),
+        (
+            "options = {}\nif a:\n    options['pin_memory'] = True\nDataLoader(d, **options)",
+            "loader[batch @cpu pinned batch] pinned",
+        ),
         ("DataLoader(d, 1, True, None, None, 0, None, True)", "loader[batch @cpu pinned batch] pinned"),
         ("len(DataLoader(d))", "number"),
         ("next(iter(DataLoader(d)))", "batch @cpu unpinned batch"),
@@ -626,7 +629,10 @@ def test_around_a_module(value_of: ValueOf, code: str, expected: str) -> None:
         ("for x, y in DataLoader(d):\n    x = x.cuda()\n    x.sum().item()", "number"),
         ("from tqdm import tqdm\nfor x, y in tqdm(DataLoader(d)):\n    x", "tensor @cpu unpinned batch"),
         ("for batch in DataLoader(d):\n    [v for k, v in batch.items()]", "list[tensor @cpu unpinned batch]"),
-        ("for b in DataLoader(d):\n    b = {k: v.cuda() for k, v in b.items()}\n    b['x']", "tensor @accelerator unpinned"),
+        (
+            "for b in DataLoader(d):\n    b = {k: v.cuda() for k, v in b.items()}\n    b['x']",
+            "tensor @accelerator unpinned",
+        ),
         ("for batch in DataLoader(d):\n    list(batch.keys())", "list[str]"),
         ("for batch in DataLoader(d):\n    batch.pop('x')", "tensor @cpu unpinned batch"),
         ("for batch in DataLoader(d):\n    list(batch.values())", "list[tensor @cpu unpinned batch]"),

@@ -68,7 +68,9 @@ def lowered(kernel: Any, signature: dict[str, str], constants: dict[str, int]) -
     ir.load_dialects(context)
     backend.load_dialects(context)
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
-    made = source.make_ir(target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context)
+    made = source.make_ir(
+        target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+    )
     return re.sub(r"loc\(.*\)|#loc.*", "", str(made))
 
 
@@ -88,4 +90,6 @@ def test_the_precision_of_a_product_stays_what_it_is(tmp_path: Path, flag: str) 
     after = load(tmp_path, repaired(code, "TLK08")).kernel
 
     assert lowered(before, {"x": "*fp32"}, {}) == lowered(after, {"x": "*fp32"}, {})
-    assert lowered(before, {"x": "*fp32"}, {}) != lowered(load(tmp_path, PRECISION % (flag == "False")).kernel, {"x": "*fp32"}, {})
+    assert lowered(before, {"x": "*fp32"}, {}) != lowered(
+        load(tmp_path, PRECISION % (flag == "False")).kernel, {"x": "*fp32"}, {}
+    )

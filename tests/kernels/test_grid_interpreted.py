@@ -39,7 +39,9 @@ def run(folder: Path, name: str, code: str) -> str:
     path.write_text(code)
     # The interpreter is chosen when Triton is imported, so that it needs a process of its own.
     environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": ":".join(entry for entry in sys.path if entry)}
-    done = subprocess.run([sys.executable, str(path)], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, str(path)], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 

@@ -93,7 +93,14 @@ class Client:
         folders = [{"uri": self.root.as_uri(), "name": self.root.name}]
         can = FULL if capabilities is None else capabilities
         result: dict[str, Any] = self.ask(
-            "initialize", **{"processId": None, "rootUri": self.root.as_uri(), "workspaceFolders": folders, "capabilities": can, **params}
+            "initialize",
+            **{
+                "processId": None,
+                "rootUri": self.root.as_uri(),
+                "workspaceFolders": folders,
+                "capabilities": can,
+                **params,
+            },
         )
         self.notify("initialized")
         return result
@@ -107,7 +114,11 @@ class Client:
         self.notify("textDocument/didOpen", textDocument=item)
 
     def change(self, name: str, version: int, *changes: dict[str, Any]) -> None:
-        self.notify("textDocument/didChange", textDocument={"uri": self.uri(name), "version": version}, contentChanges=list(changes))
+        self.notify(
+            "textDocument/didChange",
+            textDocument={"uri": self.uri(name), "version": version},
+            contentChanges=list(changes),
+        )
 
     def close(self, name: str) -> None:
         self.notify("textDocument/didClose", textDocument={"uri": self.uri(name)})

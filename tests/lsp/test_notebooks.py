@@ -30,7 +30,9 @@ def notebook(client: Any) -> Any:
             "cells": [{"kind": kind, "document": cell(client, number)} for kind, number, _ in kinds],
         },
         cellTextDocuments=[
-            {"uri": cell(client, number), "languageId": "python", "version": 1, "text": text} for kind, number, text in kinds if kind == 2
+            {"uri": cell(client, number), "languageId": "python", "version": 1, "text": text}
+            for kind, number, text in kinds
+            if kind == 2
         ],
     )
     return client
@@ -74,7 +76,10 @@ def test_a_finding_is_suppressed_and_explained_in_its_cell(notebook: Any) -> Non
     document = {"uri": cell(notebook, 2)}
     place = {"line": 4, "character": 10}
     (action,) = notebook.ask(
-        "textDocument/codeAction", textDocument=document, range={"start": place, "end": place}, context={"diagnostics": []}
+        "textDocument/codeAction",
+        textDocument=document,
+        range={"start": place, "end": place},
+        context={"diagnostics": []},
     )
     (change,) = action["edit"]["documentChanges"]
     assert {"uri": cell(notebook, 2), "version": 1} == change["textDocument"]
@@ -87,6 +92,8 @@ def test_a_finding_is_suppressed_and_explained_in_its_cell(notebook: Any) -> Non
 def test_a_closed_notebook_has_no_diagnostics(notebook: Any) -> None:
     published(notebook, 2)
     notebook.notify(
-        "notebookDocument/didClose", notebookDocument={"uri": notebook.uri("a.ipynb")}, cellTextDocuments=[{"uri": cell(notebook, 2)}]
+        "notebookDocument/didClose",
+        notebookDocument={"uri": notebook.uri("a.ipynb")},
+        cellTextDocuments=[{"uri": cell(notebook, 2)}],
     )
     assert [] == published(notebook, 2)

@@ -22,11 +22,16 @@ def test_neovim_shows_diagnostics_and_applies_a_fix(tmp_path: Path) -> None:
     file, report = tmp_path / "amp.py", tmp_path / "report.json"
     (tmp_path / "pyproject.toml").write_text("")
     file.write_text('import torch\nname = "é😀"\ncontext = torch.cuda.amp.autocast()\n')
-    env = {**os.environ, "TORCHLINT_PYTHON": sys.executable, "TORCHLINT_FILE": str(file), "TORCHLINT_REPORT": str(report)}
+    env = {
+        **os.environ,
+        "TORCHLINT_PYTHON": sys.executable,
+        "TORCHLINT_FILE": str(file),
+        "TORCHLINT_REPORT": str(report),
+    }
     command = [str(NVIM), "--headless", "--clean", "-c", f"luafile {SCRIPT}", "-c", "qall!"]
     subprocess.run(command, cwd=tmp_path, env=env, timeout=180, check=True, capture_output=True)
     seen = json.loads(report.read_text())
     assert [(3, "TL901")] == [(line, code) for line, code, _ in seen["before"]]
     assert "torchlint: suppress TL901 (amp-device-specific-api) on this line" == seen["titles"][1]
-    assert ["import torch", 'name = "é😀"', "context = torch.amp.autocast(\"cuda\")"] == seen["text"]
+    assert ["import torch", 'name = "é😀"', 'context = torch.amp.autocast("cuda")'] == seen["text"]
     assert [] == seen["after"]

@@ -33,7 +33,10 @@ PULL = {"textDocument": {"diagnostic": {"dynamicRegistration": False}}}
 
 
 def at(line: int, character: int, end: int | None = None) -> dict[str, Any]:
-    return {"start": {"line": line, "character": character}, "end": {"line": line, "character": character if end is None else end}}
+    return {
+        "start": {"line": line, "character": character},
+        "end": {"line": line, "character": character if end is None else end},
+    }
 
 
 def codes(diagnostics: list[dict[str, Any]]) -> list[tuple[int, str]]:
@@ -43,8 +46,12 @@ def codes(diagnostics: list[dict[str, Any]]) -> list[tuple[int, str]]:
 def replaced(text: str, edits: list[dict[str, Any]]) -> str:
     """A text with the edits of an answer applied, all characters being ASCII."""
     lines = text.splitlines(keepends=True)
-    for edit in sorted(edits, key=lambda e: (e["range"]["start"]["line"], e["range"]["start"]["character"]), reverse=True):
-        start, end = (sum(map(len, lines[: p["line"]])) + p["character"] for p in (edit["range"]["start"], edit["range"]["end"]))
+    for edit in sorted(
+        edits, key=lambda e: (e["range"]["start"]["line"], e["range"]["start"]["character"]), reverse=True
+    ):
+        start, end = (
+            sum(map(len, lines[: p["line"]])) + p["character"] for p in (edit["range"]["start"], edit["range"]["end"])
+        )
         text = text[:start] + edit["newText"] + text[end:]
     return text
 
@@ -134,7 +141,9 @@ def test_excluded_files_are_left_alone(client: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("encoding", "start"), [("utf-8", 16), ("utf-16", 14), ("utf-32", 13)])
-def test_positions_are_in_the_units_that_the_client_asked_for(client: Any, encoding: str, start: int, tmp_path: Path) -> None:
+def test_positions_are_in_the_units_that_the_client_asked_for(
+    client: Any, encoding: str, start: int, tmp_path: Path
+) -> None:
     text = TRAIN.replace("        print(", '        "😀"; print(')
     (tmp_path / "train.py").write_text(text)
     answer = client.start({"general": {"positionEncodings": [encoding]}})
@@ -152,14 +161,18 @@ def test_an_editor_that_pulls_is_not_pushed_to(client: Any, tmp_path: Path) -> N
     client.open("train.py")
     first = client.ask("textDocument/diagnostic", textDocument={"uri": client.uri("train.py")})
     assert ("full", [(11, "TL104")]) == (first["kind"], codes(first["items"]))
-    again = client.ask("textDocument/diagnostic", textDocument={"uri": client.uri("train.py")}, previousResultId=first["resultId"])
+    again = client.ask(
+        "textDocument/diagnostic", textDocument={"uri": client.uri("train.py")}, previousResultId=first["resultId"]
+    )
     assert {"kind": "unchanged", "resultId": first["resultId"]} == again
     client.change("train.py", 2, QUIET)
     assert [] == client.ask("textDocument/diagnostic", textDocument={"uri": client.uri("train.py")})["items"]
     assert [] == [note for note in client.notes if note["method"] == "textDocument/publishDiagnostics"]
 
 
-def test_an_editor_that_pulls_is_asked_to_pull_again_when_other_files_change_things(client: Any, tmp_path: Path) -> None:
+def test_an_editor_that_pulls_is_asked_to_pull_again_when_other_files_change_things(
+    client: Any, tmp_path: Path
+) -> None:
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "train.py").write_text("import torch\n")
     (tmp_path / "log.py").write_text("import torch\n\n\ndef log(value):\n    print(value.item())\n")
@@ -181,7 +194,11 @@ def test_an_editor_that_pulls_is_asked_to_pull_again_when_other_files_change_thi
 
 def actions(client: Any, name: str, place: dict[str, Any], **context: Any) -> list[dict[str, Any]]:
     document = {"uri": client.uri(name)}
-    return list(client.ask("textDocument/codeAction", textDocument=document, range=place, context={"diagnostics": [], **context}))
+    return list(
+        client.ask(
+            "textDocument/codeAction", textDocument=document, range=place, context={"diagnostics": [], **context}
+        )
+    )
 
 
 def edits(client: Any, name: str, action: dict[str, Any]) -> list[dict[str, Any]]:
@@ -245,7 +262,9 @@ def test_a_client_that_resolves_nothing_gets_the_edits_at_once(client: Any, tmp_
 
 
 def page(client: Any, name: str, line: int, character: int) -> str:
-    answer = client.ask("textDocument/hover", textDocument={"uri": client.uri(name)}, position={"line": line, "character": character})
+    answer = client.ask(
+        "textDocument/hover", textDocument={"uri": client.uri(name)}, position={"line": line, "character": character}
+    )
     return answer["contents"]["value"].splitlines()[0] if answer else ""
 
 
@@ -288,7 +307,10 @@ def test_a_wrong_configuration_is_shown_and_the_last_good_one_kept(train: Any, t
     (tmp_path / "torchlint.toml").write_text("ignore = 3\n")
     train.notify("workspace/didChangeWatchedFiles", changes=[{"uri": train.uri("torchlint.toml"), "type": 1}])
     message = train.note("window/showMessage")
-    assert {"type": 1, "message": f"torchlint: {tmp_path}/torchlint.toml:1: `ignore` must be a list of strings, not an integer"} == message
+    assert {
+        "type": 1,
+        "message": f"torchlint: {tmp_path}/torchlint.toml:1: `ignore` must be a list of strings, not an integer",
+    } == message
     train.change("train.py", 2, QUIET)
     assert [] == train.published("train.py", 2)
 
@@ -309,7 +331,11 @@ def alive(client: Any) -> bool:
 
 
 def test_positions_outside_the_text_are_taken_to_its_end(train: Any) -> None:
-    train.change("train.py", 2, {"range": {"start": {"line": 10, "character": 999}, "end": {"line": 999, "character": 0}}, "text": "  # end\n"})
+    train.change(
+        "train.py",
+        2,
+        {"range": {"start": {"line": 10, "character": 999}, "end": {"line": 999, "character": 0}}, "text": "  # end\n"},
+    )
     assert [(11, "TL104")] == codes(train.published("train.py", 2))
     assert [] == actions(train, "train.py", at(500, 7), only=["quickfix"])
     assert "" == page(train, "train.py", 500, 7)
@@ -317,12 +343,20 @@ def test_positions_outside_the_text_are_taken_to_its_end(train: Any) -> None:
 
 def test_a_position_behind_the_last_line_s_end_is_its_end(train: Any) -> None:
     train.change("train.py", 2, {"text": TRAIN.rstrip()})
-    train.change("train.py", 3, {"range": {"start": {"line": 10, "character": 8}, "end": {"line": 10, "character": 99}}, "text": "pass"})
+    train.change(
+        "train.py",
+        3,
+        {"range": {"start": {"line": 10, "character": 8}, "end": {"line": 10, "character": 99}}, "text": "pass"},
+    )
     assert [] == train.published("train.py", 3)
 
 
 def test_a_range_that_ends_before_it_starts_is_turned_round(train: Any) -> None:
-    train.change("train.py", 2, {"range": {"start": {"line": 10, "character": 26}, "end": {"line": 10, "character": 8}}, "text": "pass"})
+    train.change(
+        "train.py",
+        2,
+        {"range": {"start": {"line": 10, "character": 26}, "end": {"line": 10, "character": 8}}, "text": "pass"},
+    )
     assert [] == train.published("train.py", 2)
 
 
@@ -355,7 +389,12 @@ def test_what_is_no_json_is_passed_over(train: Any) -> None:
 
 
 def test_a_cancelled_request_ends(train: Any) -> None:
-    number = train.begin("textDocument/codeAction", textDocument={"uri": train.uri("train.py")}, range=at(10, 10), context={"diagnostics": []})
+    number = train.begin(
+        "textDocument/codeAction",
+        textDocument={"uri": train.uri("train.py")},
+        range=at(10, 10),
+        context={"diagnostics": []},
+    )
     train.notify("$/cancelRequest", id=number)
     train.notify("$/cancelRequest", id=12345)
     answer = train.answer(number)

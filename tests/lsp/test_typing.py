@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("pygls")
 
-TEXT = '''\
+TEXT = """\
 import torch
 from helper import log
 
@@ -29,7 +29,7 @@ def train(model, loader, optimizer):
         optimizer.step()
         "😀"; print(loss.item())
         log(loss)
-'''
+"""
 HELPER = """\
 import torch
 

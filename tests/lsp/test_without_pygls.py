@@ -7,9 +7,14 @@ import pytest
 from torchlint.cli import main
 
 
-def test_without_pygls_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_pygls_the_server_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in [name for name in sys.modules if name.startswith("torchlint.lsp")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "lsprotocol", None)
     assert 2 == main(["server"])
-    assert "torchlint failed\n  Cause: the language server needs pygls: pip install 'torchlint[lsp]'\n" == capsys.readouterr().err
+    assert (
+        "torchlint failed\n  Cause: the language server needs pygls: pip install 'torchlint[lsp]'\n"
+        == capsys.readouterr().err
+    )

@@ -54,7 +54,15 @@ def commit(**files: str | None) -> str:
 @pytest.fixture(autouse=True)
 def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Commits files given as `name=text`; main has OPS and TRAIN, and the branch `feature` starts there."""
-    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GITHUB_EVENT_PATH", "GITHUB_TOKEN", "GITLAB_TOKEN", "NO_COLOR"):
+    for name in (
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_WORK_TREE",
+        "GITHUB_EVENT_PATH",
+        "GITHUB_TOKEN",
+        "GITLAB_TOKEN",
+        "NO_COLOR",
+    ):
         monkeypatch.delenv(name, raising=False)
     for who in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{who}_NAME", "x")
@@ -130,7 +138,11 @@ def serve(site: Site, answer: Callable[[Site, str, str, Any, Any], object]) -> I
         def _reply(self, status: int, body: object, headers: dict[str, str]) -> None:
             data = json.dumps(body).encode()
             self.send_response(status)
-            for name, value in {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}.items():
+            for name, value in {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(data)),
+                **headers,
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
@@ -189,7 +201,11 @@ def github(site: Site, method: str, path: str, headers: Any, body: Any) -> objec
 
 
 def wrong_comment(site: Site, one: dict[str, Any]) -> Iterator[str]:
-    if {*one} - {"path", "body", "side", "line", "start_line", "start_side"} or not one["body"] or one["side"] != "RIGHT":
+    if (
+        {*one} - {"path", "body", "side", "line", "start_line", "start_side"}
+        or not one["body"]
+        or one["side"] != "RIGHT"
+    ):
         yield "invalid comment"
     lines = site.lines.get(one["path"], set())
     first = one.get("start_line", one["line"])

@@ -33,6 +33,8 @@ def test_the_review_step(github_site: Any, show: Any, changed: str, tmp_path: Pa
         "GITHUB_EVENT_PATH": str(event),
         **{name: inputs[value] for name, value in step["env"].items()},
     }
-    done = subprocess.run(["bash", "-e", "-c", step["run"]], env=environment, cwd=Path.cwd(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]], env=environment, cwd=Path.cwd(), capture_output=True, text=True, check=False
+    )
     assert (0, "", "2 findings, 2 of them posted now.\n") == (done.returncode, done.stdout, done.stderr)
     assert [changed] == [one["commit_id"] for one in github_site.reviews]

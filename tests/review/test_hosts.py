@@ -35,7 +35,9 @@ def on_github(github_site: Any, show: Any, monkeypatch: pytest.MonkeyPatch, tmp_
 
     def push() -> None:
         show(github_site)
-        event.write_text(json.dumps({"pull_request": {"number": 7, "head": {"sha": github_site.head}, "base": {"sha": "main"}}}))
+        event.write_text(
+            json.dumps({"pull_request": {"number": 7, "head": {"sha": github_site.head}, "base": {"sha": "main"}}})
+        )
 
     monkeypatch.setenv("GITHUB_API_URL", github_site.url)
     monkeypatch.setenv("GITHUB_REPOSITORY", "me/it")
@@ -69,7 +71,9 @@ class TestPrinted:
     def test_exit_zero(self, run: Post, changed: str) -> None:
         assert 0 == run("--exit-zero")[0]
 
-    def test_dry_run_asks_nobody(self, run: Post, on_github: Any, changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_dry_run_asks_nobody(
+        self, run: Post, on_github: Any, changed: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.delenv("GITHUB_TOKEN")
         on_github.push()
         code, out, _ = run("--post=github", "--dry-run")
@@ -100,7 +104,9 @@ class TestGitHub:
         assert (1, "", "2 findings, 0 of them posted now.\n") == run("--post=github")
         assert 1 == len(on_github.reviews)
 
-    def test_the_next_push_says_only_what_is_new(self, run: Post, on_github: Any, committed: Commit, changed: str) -> None:
+    def test_the_next_push_says_only_what_is_new(
+        self, run: Post, on_github: Any, committed: Commit, changed: str
+    ) -> None:
         on_github.push()
         run("--post=github")
         text = Path("train.py").read_text()
@@ -116,7 +122,9 @@ class TestGitHub:
         on_github.notes[:0] = [{"id": 1000 + at, "body": "words"} for at in range(250)]
         assert "2 findings, 0 of them posted now.\n" == run("--post=github")[2]
 
-    def test_the_head_of_the_pull_request_not_the_merge(self, run: Post, on_github: Any, committed: Commit, changed: str) -> None:
+    def test_the_head_of_the_pull_request_not_the_merge(
+        self, run: Post, on_github: Any, committed: Commit, changed: str
+    ) -> None:
         on_github.push()
         committed(train="import os\n" + Path("train.py").read_text())
         assert 1 == run("--post=github")[0]
@@ -131,7 +139,9 @@ class TestGitHub:
             (502, {}, "Bad gateway"),
         ],
     )
-    def test_tried_again(self, run: Post, on_github: Any, changed: str, status: int, headers: Any, message: str) -> None:
+    def test_tried_again(
+        self, run: Post, on_github: Any, changed: str, status: int, headers: Any, message: str
+    ) -> None:
         on_github.push()
         on_github.limited = [(status, headers, {"message": message})]
         assert (1, "", "2 findings, 2 of them posted now.\n") == run("--post=github")
@@ -151,7 +161,12 @@ class TestGitHub:
 
     def test_refused(self, run: Post, on_github: Any, changed: str) -> None:
         on_github.push()
-        on_github.limited = [(200, {}, []), (200, {}, []), (422, {}, {"message": "No"}), (422, {}, {"message": "Never"})]
+        on_github.limited = [
+            (200, {}, []),
+            (200, {}, []),
+            (422, {}, {"message": "No"}),
+            (422, {}, {"message": "Never"}),
+        ]
         assert (2, "", "torchlint failed\n  Cause: GitHub: 422 Never\n") == run("--post=github")
 
     @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "GITHUB_REPOSITORY"])
@@ -178,7 +193,9 @@ class TestGitLab:
         on_gitlab.push()
         assert (1, "", "2 findings, 2 of them posted now.\n") == run("--post=gitlab")
         ((inline, folded),) = [one["notes"] for one in on_gitlab.reviews]
-        assert ("train.py", 12, "the-start") == tuple(inline["position"][key] for key in ("new_path", "new_line", "start_sha"))
+        assert ("train.py", 12, "the-start") == tuple(
+            inline["position"][key] for key in ("new_path", "new_line", "start_sha")
+        )
         assert "```suggestion:-0+0\n" in inline["note"]
         assert "position" not in folded
 
@@ -208,17 +225,23 @@ class TestGitLab:
 
     def test_a_missing_token(self, run: Post, on_gitlab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("GITLAB_TOKEN")
-        assert (2, "", "torchlint failed\n  Cause: GITLAB_TOKEN is not set in the environment\n") == run("--post=gitlab")
+        assert (2, "", "torchlint failed\n  Cause: GITLAB_TOKEN is not set in the environment\n") == run(
+            "--post=gitlab"
+        )
 
 
 def test_no_base(capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == cli.main(["review"])
-    expected = "torchlint failed\n  Cause: what is the change compared with? Give `--base`, such as `--base origin/main`\n"
+    expected = (
+        "torchlint failed\n  Cause: what is the change compared with? Give `--base`, such as `--base origin/main`\n"
+    )
     assert expected == capsys.readouterr().err
 
 
 def test_dry_run_without_a_host(run: Post) -> None:
-    assert (2, "torchlint failed\n  Cause: `--dry-run` shows what `--post` would send; say where to\n") == run("--dry-run")[::2]
+    assert (2, "torchlint failed\n  Cause: `--dry-run` shows what `--post` would send; say where to\n") == run(
+        "--dry-run"
+    )[::2]
 
 
 def test_nobody_there(run: Post, on_github: Any, changed: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,9 @@ class TestRemarks:
     def test_on_its_lines_and_caused_elsewhere(self, changed: str) -> None:
         assert [("ops.py", 5, True, False), ("train.py", 12, False, True)] == places(reviewed())
 
-    def test_below_the_working_directory_only(self, committed: Commit, changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_below_the_working_directory_only(
+        self, committed: Commit, changed: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         Path("below").mkdir()
         Path("below/a.py").write_text(Path("train.py").read_text().replace("from ops import metric", "metric = print"))
         committed()
@@ -105,7 +107,9 @@ class TestWords:
     def test_a_longer_fence_around_backticks(self, committed: Commit) -> None:
         text = Path("train.py").read_text()
         committed(train=text.replace('x.to("cuda")', 'x.to("cuda")  # ```'))
-        assert '````suggestion\n        x = x.to("cuda", non_blocking=True)  # ```\n````' in comment(reviewed().remarks[0])
+        assert '````suggestion\n        x = x.to("cuda", non_blocking=True)  # ```\n````' in comment(
+            reviewed().remarks[0]
+        )
 
     def test_summary(self, changed: str) -> None:
         found = reviewed()
@@ -129,7 +133,9 @@ class TestWords:
 
     def test_two_alike_have_marks_of_their_own(self, committed: Commit) -> None:
         text = Path("train.py").read_text()
-        committed(train=text.replace("        loss =", '        x = x.to("cuda")\n        x = x.to("cuda")\n        loss ='))
+        committed(
+            train=text.replace("        loss =", '        x = x.to("cuda")\n        x = x.to("cuda")\n        loss =')
+        )
         found = [one.mark for one in reviewed().remarks]
         assert len(found) == len(set(found))
 
@@ -152,7 +158,9 @@ class TestLines:
         found = reviewed()
         payload: Any = for_github(found)
         assert (changed, "COMMENT", summary(found)) == (payload["commit_id"], payload["event"], payload["body"])
-        assert [{"path": "train.py", "body": comment(found.remarks[1]), "side": "RIGHT", "line": 12}] == payload["comments"]
+        assert [{"path": "train.py", "body": comment(found.remarks[1]), "side": "RIGHT", "line": 12}] == payload[
+            "comments"
+        ]
 
     def test_several_lines(self, committed: Commit) -> None:
         committed(train=Path("train.py").read_text().replace('x.to("cuda")', 'x.to(\n            "cuda",\n        )'))
@@ -173,13 +181,19 @@ class TestLines:
 
 
 def test_a_notebook_is_reviewed_by_the_lines_of_its_file(committed: Commit) -> None:
-    cells = ["import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(d, pin_memory=True)\n", "for x, y in loader:\n    x = x.to(\"cuda\")\n    net(x).sum().backward()\n    optimizer.step()\n"]
+    cells = [
+        "import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(d, pin_memory=True)\n",
+        'for x, y in loader:\n    x = x.to("cuda")\n    net(x).sum().backward()\n    optimizer.step()\n',
+    ]
     book = {"cells": [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells], "nbformat": 4}
     Path("a.ipynb").write_text(json.dumps(book, indent=1))
     committed()
     (one,) = reviewed().inline
     line = next(at for at, text in enumerate(Path("a.ipynb").read_text().splitlines(), 1) if "cuda" in text)
-    assert ((line, line), ('    "    x = x.to(\\"cuda\\", non_blocking=True)\\n",',)) == (one.lines, one.suggestion and one.suggestion.text)
+    assert ((line, line), ('    "    x = x.to(\\"cuda\\", non_blocking=True)\\n",',)) == (
+        one.lines,
+        one.suggestion and one.suggestion.text,
+    )
 
 
 class TestBadInput:

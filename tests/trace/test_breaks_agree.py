@@ -104,7 +104,9 @@ def test_the_table_says_what_the_installed_torch_does(measured: dict[str, dict[s
     assert expected == measured
 
 
-def test_a_break_is_reported_and_what_is_traced_is_not(script: ModuleType, measured: dict[str, dict[str, list[str]]]) -> None:
+def test_a_break_is_reported_and_what_is_traced_is_not(
+    script: ModuleType, measured: dict[str, dict[str, list[str]]]
+) -> None:
     found = predicted(script, "@torch.compile\n", BREAKS)
     rules = {key: rule for key, (rule, _) in script.constructs().items()}
     expected = {key: {rules[key]} if answer["breaks"] else set() for key, answer in measured.items()}

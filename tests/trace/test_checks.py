@@ -63,4 +63,7 @@ def test_skipped_cuda_graphs_are_counted(tmp_path: Path) -> None:
         torch._dynamo.utils.counters["inductor"]["cudagraph_skips"] += 2
     recorder.close()
 
-    assert '"kind": "cudagraph_skip", "line": 0, "detail": "2 times", "count": 2' in (tmp_path / "events.jsonl").read_text()
+    assert (
+        '"kind": "cudagraph_skip", "line": 0, "detail": "2 times", "count": 2'
+        in (tmp_path / "events.jsonl").read_text()
+    )

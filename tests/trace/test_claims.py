@@ -113,7 +113,9 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Example]:
 
 @pytest.mark.parametrize("code", CLAIMS)
 def test_the_examples_run(code: str, examples: Mapping[str, Example]) -> None:
-    failures = {name: examples[name].failure.partition(":")[0] for name in (f"{code.lower()}_bad", f"{code.lower()}_good")}
+    failures = {
+        name: examples[name].failure.partition(":")[0] for name in (f"{code.lower()}_bad", f"{code.lower()}_good")
+    }
 
     assert {name: RAISES.get(name, "") for name in failures} == failures
 

@@ -63,7 +63,9 @@ def test_a_budget_that_is_kept_and_a_baseline(torchlint: Command, tmp_path: Path
 
 def test_the_budget_of_the_configuration_with_one_limit_overridden(torchlint: Command, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.torchlint.budget]\nsyncs = 0\nh2d = 1\nmemory = '1B'\n")
-    done = torchlint(MODEL + "for i in range(9):\n    step().item()\n", "--output-format", "json", "--budget", "syncs=1")
+    done = torchlint(
+        MODEL + "for i in range(9):\n    step().item()\n", "--output-format", "json", "--budget", "syncs=1"
+    )
 
     assert 1 == done.returncode
     assert [("syncs", 1.0, False), ("h2d", 1.0, False), ("memory", 1.0, True)] == [
@@ -80,7 +82,9 @@ def test_the_budget_of_the_configuration_with_one_limit_overridden(torchlint: Co
         (("--save", "no/such/folder.json"), "no/such/folder.json: No such file or directory"),
     ],
 )
-def test_a_mistake_in_an_option_is_told_before_the_run(torchlint: Command, options: tuple[str, ...], message: str) -> None:
+def test_a_mistake_in_an_option_is_told_before_the_run(
+    torchlint: Command, options: tuple[str, ...], message: str
+) -> None:
     done = torchlint("print('ran')\n", *options)
 
     assert 2 == done.returncode
@@ -99,7 +103,10 @@ def test_a_mistake_in_the_configuration_is_told_at_its_line(torchlint: Command, 
 # --- programs that go wrong --------------------------------------------------------------------------------------
 
 TROUBLE = {
-    "raises": ("step().item(); step().item()\nraise ValueError('no data')\n", "raised ValueError: no data, after 2 steps"),
+    "raises": (
+        "step().item(); step().item()\nraise ValueError('no data')\n",
+        "raised ValueError: no data, after 2 steps",
+    ),
     "exits": ("step().item(); step().item()\nimport os; os._exit(3)\n", "2 steps, ended by os._exit(3)"),
     "never steps": ("x = torch.ones(3, device='cuda'); x.sum().item()\n", "no step taken, ran to its end"),
 }

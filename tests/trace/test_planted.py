@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 # `# EVENT kind` marks a line with an event of that kind, `# LIKE` one that looks like it and has none.
-PROGRAM = '''\
+PROGRAM = """\
 import logging
 import math
 
@@ -157,7 +157,7 @@ for step, ((x, y), (other, _)) in enumerate(zip(loader, plain)):
     chosen(output.detach())
     scaled(output.detach(), str(step).__len__() + step)
     whole(output.detach())
-'''
+"""
 MARK = re.compile(r"# (EVENT (?P<kinds>.+)|LIKE)$")
 LINES = PROGRAM.splitlines()
 EVENTS = {n: set(m["kinds"].split()) for n, line in enumerate(LINES, 1) if (m := MARK.search(line)) and m["kinds"]}

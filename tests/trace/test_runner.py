@@ -165,8 +165,10 @@ def test_gradient_accumulation_is_one_step(eager: Run) -> None:
 
 
 def test_a_compiled_step_is_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = MODEL + "update = torch.compile(lambda: optimizer.step())\nfor i in range(9):\n" + (
-        "  model(torch.ones(2, 4)).sum().backward(); update(); torch.compile(torch.relu)(torch.ones(1))\n"
+    source = (
+        MODEL
+        + "update = torch.compile(lambda: optimizer.step())\nfor i in range(9):\n"
+        + ("  model(torch.ones(2, 4)).sum().backward(); update(); torch.compile(torch.relu)(torch.ones(1))\n")
     )
     (tmp_path / "train.py").write_text(source)
     monkeypatch.chdir(tmp_path)

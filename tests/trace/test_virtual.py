@@ -465,7 +465,9 @@ def test_training_gives_the_losses_of_the_cpu(traced: Callable[..., Traced], tmp
     assert code["x, y = x.to('cuda', non_blocking=True), y.to('cuda', non_blocking=True)"] == {"h2d to": 16}
     assert code["scaler.step(optimizer)"] == {"sync item": 8}
     assert code["losses.append(loss.item())"] == {"sync item": 8}
-    assert {(e.detail, e.data["via"] if e.data and "via" in e.data else "") for e in program.events if e.kind == "h2d"} == {
+    assert {
+        (e.detail, e.data["via"] if e.data and "via" in e.data else "") for e in program.events if e.kind == "h2d"
+    } == {
         ("pinned, non_blocking", ""),
         ("pageable, blocking", ""),
     }
@@ -499,7 +501,10 @@ def test_distributed_with_one_process(traced: Callable[..., Traced], tmp_path: P
     source = _DISTRIBUTED.replace("STORE", str(tmp_path / "store"))
     program = traced(source.replace("DEVICE", "'cuda'"))
     assert program.names["losses"] == _on_the_cpu(source.replace("/store", "/other"), tmp_path)["losses"]
-    assert [(e.kind, e.name, e.count) for e in program.events if e.kind != "h2d"] == [("sync", "item", 1), ("sync", "item", 3)]
+    assert [(e.kind, e.name, e.count) for e in program.events if e.kind != "h2d"] == [
+        ("sync", "item", 1),
+        ("sync", "item", 3),
+    ]
 
 
 def test_gradients_come_back_over_a_copy(traced: Callable[..., Traced]) -> None:

@@ -103,9 +103,13 @@ def _new_only(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="hide what `torchlint baseline` wrote there, and tell what is gone (default: the closest .torchlint-baseline.json)",
     )
-    new.add_argument("--diff-base", metavar="REV", help="only findings on lines changed since HEAD left this git revision")
+    new.add_argument(
+        "--diff-base", metavar="REV", help="only findings on lines changed since HEAD left this git revision"
+    )
     for name, comment in (("noqa", "# noqa: CODE"), ("ignore", "# torchlint: ignore[CODE]")):
-        new.add_argument(f"--add-{name}", nargs="?", metavar="=REASON", help=f"silence what is found by `{comment}` comments")
+        new.add_argument(
+            f"--add-{name}", nargs="?", metavar="=REASON", help=f"silence what is found by `{comment}` comments"
+        )
 
 
 def selection(parser: argparse.ArgumentParser) -> None:
@@ -283,7 +287,10 @@ def _shown(settings: Settings) -> str:
 def work_of(args: argparse.Namespace, settings: Settings) -> Work:
     """What the paths of the command line stand for."""
     if (given := getattr(args, "baseline", None)) is not None and _is_code(given):
-        args.paths = [given, *(path for path in args.paths if args.paths != ["."])]  # `--baseline src`: no such baseline
+        args.paths = [
+            given,
+            *(path for path in args.paths if args.paths != ["."]),
+        ]  # `--baseline src`: no such baseline
         args.baseline = None
     if "-" not in args.paths:
         found = discover.discover(args.paths, settings)
@@ -334,7 +341,9 @@ def _silence(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     if isinstance(work.files, Mapping):
         raise Failure(f"`--add-{kind}` writes into files; standard input is none")
     if _fixing(args, settings) or ("add_noqa" in args and "add_ignore" in args) or settings.ignore_noqa:
-        raise Failure(f"`--add-{kind}` can't be combined with fixes, with the other kind of comment or with `--ignore-noqa`")
+        raise Failure(
+            f"`--add-{kind}` can't be combined with fixes, with the other kind of comment or with `--ignore-noqa`"
+        )
     result = work.narrow(lint(work.files, settings, context=work.context))
     count = silence.write(result, kind, getattr(args, f"add_{kind}") or "")
     if not args.quiet:
@@ -415,7 +424,10 @@ def _tell_baseline(args: argparse.Namespace, work: Work) -> None:
     if known.hidden:
         print(f"{plural(known.hidden, 'finding')} of {name} hidden.", file=sys.stderr)
     if known.gone:
-        print(f"{plural(len(known.gone), 'finding')} of {name} gone; `torchlint baseline` takes them out:", file=sys.stderr)
+        print(
+            f"{plural(len(known.gone), 'finding')} of {name} gone; `torchlint baseline` takes them out:",
+            file=sys.stderr,
+        )
         for one in known.gone:
             scope = f" in {one.scope}" if one.scope else ""
             print(f"  {one.path}: {one.code}{scope}: {one.shown}", file=sys.stderr)

@@ -54,9 +54,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--base", metavar="REV", default=None, help="what the change is compared with, such as origin/main "
                         "(default in CI: what the request is to be merged into)")  # fmt: skip
-    parser.add_argument("--head", metavar="REV", default=None, help="the end of the change (default: HEAD; in CI the request's own)")
+    parser.add_argument(
+        "--head", metavar="REV", default=None, help="the end of the change (default: HEAD; in CI the request's own)"
+    )
     parser.add_argument("--post", choices=("github", "gitlab"), default=None, help="post the review there")
-    parser.add_argument("--dry-run", action="store_true", default=False, help="print what --post would send as JSON; ask nobody")
+    parser.add_argument(
+        "--dry-run", action="store_true", default=False, help="print what --post would send as JSON; ask nobody"
+    )
     parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help="suggest unsafe fixes too")
     parser.add_argument("--output-format", metavar="FORMAT", help="without --post: how to report, as for check")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
@@ -99,7 +103,9 @@ def _show(args: argparse.Namespace, settings: Settings, found: Review) -> None:
     from torchlint.report import summary
 
     color = terminal.colored(args.color, sys.stdout)
-    look = report.Look(unsafe=settings.unsafe_fixes, fixable=settings.fixable, color=color, links=color and terminal.linked(sys.stdout))
+    look = report.Look(
+        unsafe=settings.unsafe_fixes, fixable=settings.fixable, color=color, links=color and terminal.linked(sys.stdout)
+    )
     text = report.render(settings.output_format, found.result, look)
     if settings.output_format in report.TEXT:
         caused = sum(one.caused for one in found.remarks)

@@ -16,6 +16,7 @@ from . import terminal
 if TYPE_CHECKING:
     from torchlint.rule import Rule
 
+
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "rule",

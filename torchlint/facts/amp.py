@@ -7,9 +7,7 @@ import ast
 from .flow import Flow
 
 _NAMES = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
-OLD = frozenset(
-    (*(f"torch.cuda.amp.{name}" for name in _NAMES), "torch.cpu.amp.autocast", "torch.cpu.amp.GradScaler")
-)
+OLD = frozenset((*(f"torch.cuda.amp.{name}" for name in _NAMES), "torch.cpu.amp.autocast", "torch.cpu.amp.GradScaler"))
 MEMBERS = {
     "torch.cuda.amp": frozenset(_NAMES),
     "torch.cuda.amp.autocast_mode": frozenset(("autocast", "custom_fwd", "custom_bwd")),

@@ -25,7 +25,11 @@ def io_or_logging(place: Place) -> Break | None:
     elif break_table.rule_of(construct) != "TL203":
         return None
     announces = name == "warnings.warn" or "logg" in construct
-    quiet = {"reorderable_logging_functions", "ignore_logging_functions", "ignore_logger_methods"} & place.dynamo_options
+    quiet = {
+        "reorderable_logging_functions",
+        "ignore_logging_functions",
+        "ignore_logger_methods",
+    } & place.dynamo_options
     if quiet and (announces or name == "print"):
         return None
     if announces and any(guard.block is not None for guard in place.flow.guards(call)):
@@ -47,7 +51,11 @@ def _is_logger(place: Place, node: ast.expr) -> bool:
 def _module_level(function: Function, name: str) -> ast.expr | None:
     body = function.module.tree.body
     return next(
-        (s.value for s in body if isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in s.targets)),
+        (
+            s.value
+            for s in body
+            if isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in s.targets)
+        ),
         None,
     )
 
@@ -106,8 +114,12 @@ def state_change(place: Place) -> Break | None:
         return found(place, f"{name}()", "a parameter can't be made while the graph is traced")
     if name in ("copy.copy", "copy.deepcopy") and call.args and is_tensor(place, call.args[0]):
         return found(place, f"{name}() tensor", "a tensor can't be copied as a Python object")
-    if name.startswith("torch.") and any(k.arg == "requires_grad" and getattr(k.value, "value", None) is True for k in call.keywords):
-        return found(place, "requires_grad=True", "a leaf that requires gradients can't be made while the graph is traced")
+    if name.startswith("torch.") and any(
+        k.arg == "requires_grad" and getattr(k.value, "value", None) is True for k in call.keywords
+    ):
+        return found(
+            place, "requires_grad=True", "a leaf that requires gradients can't be made while the graph is traced"
+        )
     if not method or not isinstance(call.func, ast.Attribute):
         return None
     value = place.value(call.func.value)
@@ -137,7 +149,11 @@ def autograd_call(place: Place) -> Break | None:
     if not construct or {"compiled_autograd", "trace_autograd_ops"} & place.dynamo_options:
         return None
     resets = construct == ".zero_grad()"
-    return found(place, construct, "gradients are reset outside of the graph" if resets else "autograd runs between graphs, not inside one")
+    return found(
+        place,
+        construct,
+        "gradients are reset outside of the graph" if resets else "autograd runs between graphs, not inside one",
+    )
 
 
 def _autograd(place: Place, call: ast.Call, name: str, method: str) -> str:
@@ -176,7 +192,9 @@ def unsupported_module(place: Place) -> Break | None:
         return found(place, f".{method}()", "Dynamo does not trace sparse tensors")
     value = place.value(call.func)
     if value.kind == "module" and value.cls in _RECURRENT and "allow_rnn" not in place.dynamo_options:
-        return found(place, value.cls, "Dynamo does not trace recurrent layers and leaves the whole frame to eager mode")
+        return found(
+            place, value.cls, "Dynamo does not trace recurrent layers and leaves the whole frame to eager mode"
+        )
     if _is_scripted(place, call.func):
         return found(place, "torch.jit.script", "Dynamo does not trace TorchScript")
     return None
@@ -190,4 +208,7 @@ def _is_scripted(place: Place, callee: ast.expr) -> bool:
     elif isinstance(callee, ast.Attribute) and place.function.cls is not None and isinstance(callee.value, ast.Name):
         stores = place.project.attribute_stores(place.function.cls).get(callee.attr, ())
         made = [(method, getattr(method.flow.statement(target), "value", None)) for method, target in stores]
-    return any(isinstance(call, ast.Call) and place.project.resolve(function, call.func) in _SCRIPTED for function, call in made)
+    return any(
+        isinstance(call, ast.Call) and place.project.resolve(function, call.func) in _SCRIPTED
+        for function, call in made
+    )

@@ -56,10 +56,17 @@ def _indexed(place: Place, node: ast.Subscript) -> Break | None:
     index = node.slice
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     for part in parts:
-        if isinstance(part, ast.Slice) and any(is_tensor(place, bound) for bound in (part.lower, part.upper, part.step)):
+        if isinstance(part, ast.Slice) and any(
+            is_tensor(place, bound) for bound in (part.lower, part.upper, part.step)
+        ):
             return found(place, "slice", why)
     holder = place.value(node.value)
-    if holder.kind in ("list", "tuple") and holder.sure >= 2 and is_tensor(place, index) and isinstance(node.ctx, ast.Load):
+    if (
+        holder.kind in ("list", "tuple")
+        and holder.sure >= 2
+        and is_tensor(place, index)
+        and isinstance(node.ctx, ast.Load)
+    ):
         return found(place, "list index", why)
     return None
 
@@ -106,7 +113,11 @@ def _branch(place: Place, test: ast.expr, construct: str) -> Break | None:
 
 def _decided(place: Place, leaves: list[ast.expr], construct: str) -> Break | None:
     tensor = next((leaf for leaf in leaves if is_tensor(place, leaf) and place.traced(leaf)), None)
-    return found(place, construct, f"Python decides by the value of `{place.short(tensor)}`") if tensor is not None else None
+    return (
+        found(place, construct, f"Python decides by the value of `{place.short(tensor)}`")
+        if tensor is not None
+        else None
+    )
 
 
 def _leaves(test: ast.expr) -> Iterator[ast.expr]:
@@ -167,13 +178,22 @@ def dynamic_shape_op(place: Place) -> Break | None:
         sized = any(k.arg == "output_size" for k in call.keywords)
         construct = f"{name}()" if name else ".repeat_interleave()"
         return found(place, construct, why) if is_tensor(place, repeats) and not sized else None
-    if method in _SHAPE_METHODS and isinstance(call.func, ast.Attribute) and place.value(call.func.value).kind == "tensor":
+    if (
+        method in _SHAPE_METHODS
+        and isinstance(call.func, ast.Attribute)
+        and place.value(call.func.value).kind == "tensor"
+    ):
         return found(place, f".{method}()", why)
     return None
 
 
 def _is_minus_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and node.operand.value == 1
+    return (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+        and node.operand.value == 1
+    )
 
 
 def _masked(place: Place, node: ast.Subscript) -> str:

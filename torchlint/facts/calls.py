@@ -42,8 +42,14 @@ MODEL_NAME = re.compile(
     r"|net[GD]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
     re.IGNORECASE,
 )
-LOADER_NAME = re.compile(r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$", re.IGNORECASE)
-OPTIMIZER_NAME = re.compile(r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$", re.IGNORECASE)
+LOADER_NAME = re.compile(
+    r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$",
+    re.IGNORECASE,
+)
+OPTIMIZER_NAME = re.compile(
+    r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$",
+    re.IGNORECASE,
+)
 DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 
 
@@ -125,13 +131,42 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
         return UNKNOWN
     if second == "distributions":
         if last in table.DISTRIBUTIONS:
-            return Value("distribution", 2, cls=name, origin=node, device=mixed(*args.positional, *args.keywords.values()))
+            return Value(
+                "distribution", 2, cls=name, origin=node, device=mixed(*args.positional, *args.keywords.values())
+            )
         return tensor() if last == "kl_divergence" else UNKNOWN
     if last == "GradScaler":
         return Value("scaler", 2, cls=name, origin=node)
     if second in ("cuda", "xpu", "mps", "accelerator", "npu"):
         return _device_module(last, args)
-    if second in ("cpu", "amp", "autograd", "profiler", "jit", "distributed", "backends", "compiler", "onnx", "export", "_dynamo", "_inductor", "library", "multiprocessing", "hub", "ao", "quantization", "func", "fx", "overrides", "testing", "version", "nested", "masked", "package", "futures"):
+    if second in (
+        "cpu",
+        "amp",
+        "autograd",
+        "profiler",
+        "jit",
+        "distributed",
+        "backends",
+        "compiler",
+        "onnx",
+        "export",
+        "_dynamo",
+        "_inductor",
+        "library",
+        "multiprocessing",
+        "hub",
+        "ao",
+        "quantization",
+        "func",
+        "fx",
+        "overrides",
+        "testing",
+        "version",
+        "nested",
+        "masked",
+        "package",
+        "futures",
+    ):
         return _service(second, last, name)
     if last == "device":
         value = args.first
@@ -171,7 +206,11 @@ def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Va
             return tensor(args.first.device)
         return UNKNOWN
     if last in ("Parameter", "Buffer"):
-        return replace(args.first, parameter=True, grad=False, device="") if args.first.kind == "tensor" else Value("tensor", 2, parameter=True)
+        return (
+            replace(args.first, parameter=True, grad=False, device="")
+            if args.first.kind == "tensor"
+            else Value("tensor", 2, parameter=True)
+        )
     if last in ("parallel", "data_parallel"):
         return tensor("accelerator", grad=True)
     if last in ("ModuleList", "ModuleDict", "Sequential"):
@@ -199,9 +238,15 @@ def _container(name: str, node: ast.Call, args: Arguments) -> Value:
 
 
 def _plain(kind: str) -> Value:
-    return {"number": NUMBER, "dtype": Value("dtype", 2), "device": DEVICE, "size": SIZE, "context": CONTEXT, "none": NONE, "str": STR}.get(
-        kind, UNKNOWN
-    )
+    return {
+        "number": NUMBER,
+        "dtype": Value("dtype", 2),
+        "device": DEVICE,
+        "size": SIZE,
+        "context": CONTEXT,
+        "none": NONE,
+        "str": STR,
+    }.get(kind, UNKNOWN)
 
 
 def _device_module(last: str, args: Arguments) -> Value:
@@ -221,7 +266,15 @@ def _device_module(last: str, args: Arguments) -> Value:
 
 
 def _service(second: str, last: str, name: str) -> Value:
-    if last in ("autocast", "detect_anomaly", "profile", "record_function", "no_grad", "set_grad_enabled", "inference_mode"):
+    if last in (
+        "autocast",
+        "detect_anomaly",
+        "profile",
+        "record_function",
+        "no_grad",
+        "set_grad_enabled",
+        "inference_mode",
+    ):
         return CONTEXT
     if second == "distributed":
         if last in ("get_rank", "get_world_size", "get_local_rank", "get_node_local_rank"):
@@ -256,7 +309,12 @@ def operation(last: str, node: ast.Call, values: Sequence[Value], args: Argument
         return _plain(table.NOT_TENSOR[last])
     scalar = last in table.REDUCTIONS and not dims
     reduced = args.keywords.get("reduction")
-    if last.endswith("_loss") or last in ("cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"):
+    if last.endswith("_loss") or last in (
+        "cross_entropy",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "kl_div",
+    ):
         scalar = reduced is None or reduced.const != "none"
         grad = grad or True
     return Value(
@@ -281,12 +339,27 @@ def loader(node: ast.Call, args: Arguments) -> Value:
     else:
         pinned = None if args.open else False
     dataset = args.first
-    return Value("loader", 2, cls="torch.utils.data.DataLoader", origin=node, pinned=pinned, elem=Value("batch", 2, device="cpu", batch=True, pinned=pinned), klass=dataset.klass)
+    return Value(
+        "loader",
+        2,
+        cls="torch.utils.data.DataLoader",
+        origin=node,
+        pinned=pinned,
+        elem=Value("batch", 2, device="cpu", batch=True, pinned=pinned),
+        klass=dataset.klass,
+    )
 
 
 def batch_tensor(batch: Value) -> Value:
     """One tensor of a batch."""
-    return Value("tensor", 2 if batch.sure >= 2 else 1, device=batch.device, batch=batch.batch, pinned=batch.pinned, managed=batch.managed)
+    return Value(
+        "tensor",
+        2 if batch.sure >= 2 else 1,
+        device=batch.device,
+        batch=batch.batch,
+        pinned=batch.pinned,
+        managed=batch.managed,
+    )
 
 
 def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Value:
@@ -315,8 +388,19 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
         given = args.keywords.get("device")
         return tensor(device_of(given) if given is not None else base.device)
     if attr in ("float", "double", "half", "bfloat16", "long", "int", "clone", "contiguous", "requires_grad_", "short"):
-        return replace(base, boolean=False, integer=attr in ("long", "int", "short") or (base.integer and attr in ("clone", "contiguous")), origin=node, batch=base.batch)
-    return operation(attr, node, [base, *args.positional, *args.keywords.values()], Arguments([base, *args.positional], args.keywords, args.open))
+        return replace(
+            base,
+            boolean=False,
+            integer=attr in ("long", "int", "short") or (base.integer and attr in ("clone", "contiguous")),
+            origin=node,
+            batch=base.batch,
+        )
+    return operation(
+        attr,
+        node,
+        [base, *args.positional, *args.keywords.values()],
+        Arguments([base, *args.positional], args.keywords, args.open),
+    )
 
 
 def move(base: Value, attr: str, args: Arguments) -> Value:
@@ -392,7 +476,17 @@ _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
 
 
 # Draws of one number, up to so many positional arguments; one more is a shape.
-_DRAWS = {"rand": 0, "randn": 0, "random": 0, "randint": 2, "uniform": 2, "normal": 2, "choice": 1, "beta": 2, "poisson": 1}
+_DRAWS = {
+    "rand": 0,
+    "randn": 0,
+    "random": 0,
+    "randint": 2,
+    "uniform": 2,
+    "normal": 2,
+    "choice": 1,
+    "beta": 2,
+    "poisson": 1,
+}
 
 
 def numpy_call(name: str, args: Arguments) -> Value:
@@ -401,6 +495,10 @@ def numpy_call(name: str, args: Arguments) -> Value:
         return NUMBER
     if last in ("load", "savez", "save", "savez_compressed"):
         return UNKNOWN
-    if name.startswith("numpy.random.") and "size" not in args.keywords and len(args.positional) <= _DRAWS.get(last, -1):
+    if (
+        name.startswith("numpy.random.")
+        and "size" not in args.keywords
+        and len(args.positional) <= _DRAWS.get(last, -1)
+    ):
         return NUMBER
     return NDARRAY

@@ -11,15 +11,41 @@ from .module import Function
 from .values import Value
 
 CLOCKS = frozenset(
-    f"{name}{suffix}" for name in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time") for suffix in ("", "_ns")
+    f"{name}{suffix}"
+    for name in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time")
+    for suffix in ("", "_ns")
 ) | {"timeit.default_timer"}
 BENCHMARK = re.compile(r"bench|measure|latency|throughput|profil|timeit|time_|_time\b|speed|perf", re.IGNORECASE)
-_WAITS = re.compile(rb"synchroni[sz]e|\.item\(|\.cpu\(|\.tolist\(|\.numpy\(|device_sync|\.wait\(|barrier\(|mark_step|elapsed_time|nonzero\(")
-_WAITING = frozenset(("item", "cpu", "tolist", "numpy", "wait", "barrier", "mark_step", "elapsed_time", "nonzero", "query", "result"))
+_WAITS = re.compile(
+    rb"synchroni[sz]e|\.item\(|\.cpu\(|\.tolist\(|\.numpy\(|device_sync|\.wait\(|barrier\(|mark_step|elapsed_time|nonzero\("
+)
+_WAITING = frozenset(
+    ("item", "cpu", "tolist", "numpy", "wait", "barrier", "mark_step", "elapsed_time", "nonzero", "query", "result")
+)
 _HARMLESS = frozenset(
     (
-        "append", "extend", "update", "print", "range", "len", "enumerate", "zip", "tqdm", "format", "no_grad", "to",
-        "cuda", "half", "float", "view", "reshape", "detach", "clone", "backward", "step", "zero_grad",
+        "append",
+        "extend",
+        "update",
+        "print",
+        "range",
+        "len",
+        "enumerate",
+        "zip",
+        "tqdm",
+        "format",
+        "no_grad",
+        "to",
+        "cuda",
+        "half",
+        "float",
+        "view",
+        "reshape",
+        "detach",
+        "clone",
+        "backward",
+        "step",
+        "zero_grad",
     )
 )
 
@@ -41,7 +67,11 @@ class Span:
         """The calls in it, in source order."""
         last = self.start.end_lineno or self.start.lineno
         for call in self.function.flow.calls:
-            if last < call.lineno <= self.end.lineno and call is not self.end and not _around(self.function, self.end, call):
+            if (
+                last < call.lineno <= self.end.lineno
+                and call is not self.end
+                and not _around(self.function, self.end, call)
+            ):
                 yield call
 
     def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
@@ -65,7 +95,11 @@ def span(function: Function, end: ast.Call, resolve: Resolve) -> Span | None:
     if not before:
         return None
     statement = flow.parents.get(before[-1])
-    if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call) and resolve(statement.value.func) in CLOCKS):
+    if not (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Call)
+        and resolve(statement.value.func) in CLOCKS
+    ):
         return None
     return Span(function, statement, end) if flow.loops(statement) == flow.loops(end) else None
 
@@ -80,13 +114,21 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
 
     `targets_of` gives the project's functions that a call runs.
     """
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    last = (
+        call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else call.func.id
+        if isinstance(call.func, ast.Name)
+        else ""
+    )
     if "sync" in last or last in _WAITING:
         return True
     targets = targets_of(function, call)
     if targets:
         return any(_reads(target, targets_of, depth) for target in targets)
-    return not (last in _HARMLESS or (name is not None and (name.startswith(("torch.", "time.", "math.")) or name in CLOCKS)))
+    return not (
+        last in _HARMLESS or (name is not None and (name.startswith(("torch.", "time.", "math.")) or name in CLOCKS))
+    )
 
 
 def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
@@ -95,7 +137,9 @@ def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
     end = starts[function.last_line] if function.last_line < len(starts) else None
     if _WAITS.search(function.module.source.data, starts[function.first_line - 1], *([end] if end is not None else [])):
         return True
-    return depth > 0 and any(_reads(target, targets_of, depth - 1) for call in function.flow.calls for target in targets_of(function, call))
+    return depth > 0 and any(
+        _reads(target, targets_of, depth - 1) for call in function.flow.calls for target in targets_of(function, call)
+    )
 
 
 def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
@@ -109,7 +153,12 @@ def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
 def _subtracted(function: Function, end: ast.Call) -> str | None:
     """The `start` of `clock() - start`, or of `stop - start` where the read is assigned to `stop`."""
     parent = function.flow.parents.get(end)
-    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and parent.left is end and isinstance(parent.right, ast.Name):
+    if (
+        isinstance(parent, ast.BinOp)
+        and isinstance(parent.op, ast.Sub)
+        and parent.left is end
+        and isinstance(parent.right, ast.Name)
+    ):
         return parent.right.id
     if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name)):
         return None
@@ -124,12 +173,18 @@ def _subtracted(function: Function, end: ast.Call) -> str | None:
 
 def _around(function: Function, end: ast.Call, call: ast.Call) -> bool:
     """Whether a call takes the measured time: `print(clock() - start)`."""
-    return call in list(function.flow.ancestors(end)) or (call.lineno == end.lineno and call.col_offset > end.col_offset)
+    return call in list(function.flow.ancestors(end)) or (
+        call.lineno == end.lineno and call.col_offset > end.col_offset
+    )
 
 
 def timed_call(span: Span, value_of: Callable[[ast.expr], Value]) -> ast.Call | None:
     """The call of a module that a timed loop over a range repeats; None where it trains, or repeats something else."""
-    loops = [loop for loop in span.loops() if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and _is_range(loop.iter)]
+    loops = [
+        loop
+        for loop in span.loops()
+        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and _is_range(loop.iter)
+    ]
     found = None
     for call in span.calls():
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step"):

@@ -18,7 +18,9 @@ PUBLIC = {
     "torch._dynamo.external_utils.is_compiling": _same((2, 3), "torch.compiler.is_compiling"),
     "torch._utils.is_compiling": _same((2, 3), "torch.compiler.is_compiling"),
     "torch._dynamo.config.cache_size_limit": _same((2, 7), "torch._dynamo.config.recompile_limit"),
-    "torch._dynamo.config.accumulated_cache_size_limit": _same((2, 7), "torch._dynamo.config.accumulated_recompile_limit"),
+    "torch._dynamo.config.accumulated_cache_size_limit": _same(
+        (2, 7), "torch._dynamo.config.accumulated_recompile_limit"
+    ),
     "torch._dynamo.optimize": Entry((2, 0), "`torch.compile(model, backend=...)`"),
     "torch._dynamo.export": Entry((2, 1), "`torch.export.export`"),
 }

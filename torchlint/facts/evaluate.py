@@ -316,7 +316,9 @@ class _Evaluator:
     do_AsyncFunctionDef = do_FunctionDef
 
     def do_ClassDef(self, node: ast.ClassDef) -> None:
-        for expression in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)) if self.wanted(node) else ():
+        for expression in (
+            (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)) if self.wanted(node) else ()
+        ):
             self.expr(expression)
         klass = next((c for c in self.function.module.classes if c.node is node), None)
         self.env[node.name] = Value("class", 2, klass=klass)
@@ -391,7 +393,14 @@ class _Evaluator:
         if kind in ("list", "size", "module", "loader") and value.elem is not None:
             return value.elem
         if kind == "loader":
-            return Value("batch", value.sure, device=value.device or ("accelerator" if value.managed else "cpu"), batch=not value.managed, pinned=value.pinned, managed=value.managed)
+            return Value(
+                "batch",
+                value.sure,
+                device=value.device or ("accelerator" if value.managed else "cpu"),
+                batch=not value.managed,
+                pinned=value.pinned,
+                managed=value.managed,
+            )
         if kind == "batch":
             return calls.batch_tensor(value)
         if kind == "tensor":
@@ -427,7 +436,13 @@ class _Evaluator:
             if inner.kind == "loader":
                 return self.element(inner, None)
         returned = self.world.returns(following)
-        return returned if following.name == "__next__" else self.element(returned, None) if returned.kind == "list" else UNKNOWN
+        return (
+            returned
+            if following.name == "__next__"
+            else self.element(returned, None)
+            if returned.kind == "list"
+            else UNKNOWN
+        )
 
     # Expressions
 
@@ -655,10 +670,18 @@ class _Evaluator:
             found = self.world.attribute(base.klass, attr)
             if found:
                 # A module's parts move with it.
-                return replace(found, device=base.device) if found.kind == "module" and base.device and not found.device else found
+                return (
+                    replace(found, device=base.device)
+                    if found.kind == "module" and base.device and not found.device
+                    else found
+                )
             method = self.world.method(base.klass, attr)
             if method is not None:
-                return self.world.returns(method) if "property" in method.decorator_names else Value("function", 2, function=method)
+                return (
+                    self.world.returns(method)
+                    if "property" in method.decorator_names
+                    else Value("function", 2, function=method)
+                )
         if attr == "device":
             return CUDA if kind in ("accelerator",) else Value("device", 2, device=base.device)
         if kind == "batch":
@@ -711,7 +734,11 @@ class _Evaluator:
         if kind == "module":
             if base.keys is not None and isinstance(index.const, str):
                 return base.keys.get(index.const, Value("module", 1))
-            if base.items is not None and isinstance(index.const, int) and -len(base.items) <= index.const < len(base.items):
+            if (
+                base.items is not None
+                and isinstance(index.const, int)
+                and -len(base.items) <= index.const < len(base.items)
+            ):
                 return base.items[index.const]
             return base if isinstance(node.slice, ast.Slice) else base.elem or Value("module", 1)
         if kind == "ndarray":
@@ -926,7 +953,10 @@ class _Evaluator:
         last = name.rpartition(".")[2]
         if name in table.ITERATION_WRAPPERS or last in ("tqdm", "trange"):
             return self.iteration(last, args)
-        if root in ("accelerate", "lightning", "lightning_fabric", "lightning_utilities") and last in ("Accelerator", "Fabric"):
+        if root in ("accelerate", "lightning", "lightning_fabric", "lightning_utilities") and last in (
+            "Accelerator",
+            "Fabric",
+        ):
             return Value("accelerator", 2, cls=name)
         if last == "from_pretrained":
             return self.pretrained(name)
@@ -934,7 +964,16 @@ class _Evaluator:
             return self.builtin(name, node, args)
         if name.startswith(("time.", "os.", "math.", "random.", "sys.")):
             return NUMBER if not name.startswith(("os.", "sys.")) else UNKNOWN
-        if root in ("torchvision", "timm", "transformers", "segmentation_models_pytorch", "monai", "torchaudio", "open_clip", "clip"):
+        if root in (
+            "torchvision",
+            "timm",
+            "transformers",
+            "segmentation_models_pytorch",
+            "monai",
+            "torchaudio",
+            "open_clip",
+            "clip",
+        ):
             return self.library(name, node)
         if name in ("functools.partial",):
             return args.first
@@ -988,7 +1027,9 @@ class _Evaluator:
         if name in ("range",):
             return sequence(INTEGER)
         if name == "enumerate":
-            return sequence(Value("tuple", 2, items=(INTEGER, self.element(first, node.args[0] if node.args else None))))
+            return sequence(
+                Value("tuple", 2, items=(INTEGER, self.element(first, node.args[0] if node.args else None)))
+            )
         if name == "zip":
             items = tuple(self.element(v, n) for v, n in zip(args.positional, node.args, strict=False))
             return sequence(Value("tuple", 2, items=items))
@@ -1094,7 +1135,11 @@ class _Evaluator:
             return sequence(STR)
         if attr in ("pop", "get"):
             return calls.batch_tensor(base)
-        if attr in table.METHODS_NOT_TENSOR or attr in table.TENSOR_ONLY or attr in ("view", "reshape", "float", "long", "transpose", "t"):
+        if (
+            attr in table.METHODS_NOT_TENSOR
+            or attr in table.TENSOR_ONLY
+            or attr in ("view", "reshape", "float", "long", "transpose", "t")
+        ):
             return calls.tensor_method(calls.batch_tensor(base), attr, ast.Call(ast.Name("x"), [], []), args)
         return UNKNOWN
 
@@ -1112,7 +1157,15 @@ class _Evaluator:
             return replace(gathered, grad=False, device="accelerator")
         if attr in ("clip_grad_norm_", "clip_gradients"):
             return Value("tensor", 2, scalar=True, device="accelerator")
-        if attr in ("autocast", "accumulate", "no_sync", "no_backward_sync", "main_process_first", "init_module", "local_main_process_first"):
+        if attr in (
+            "autocast",
+            "accumulate",
+            "no_sync",
+            "no_backward_sync",
+            "main_process_first",
+            "init_module",
+            "local_main_process_first",
+        ):
             return CONTEXT
         if attr == "unwrap_model":
             return args.first
@@ -1202,7 +1255,9 @@ def _narrows(test: ast.expr) -> bool:
 
 
 def _with_grad(value: Value, device: Device) -> Value:
-    items = value.items and tuple(replace(i, grad=True, device=device or i.device) if i.kind == "tensor" else i for i in value.items)
+    items = value.items and tuple(
+        replace(i, grad=True, device=device or i.device) if i.kind == "tensor" else i for i in value.items
+    )
     return replace(value, items=items)
 
 
@@ -1269,7 +1324,9 @@ def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
 
 
 # What makes an object of a dataclass from the command line.
-_OPTION_PARSERS = frozenset(("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse"))
+_OPTION_PARSERS = frozenset(
+    ("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse")
+)
 
 _METHODS: dict[type[ast.expr], Reader] = {
     ast.Constant: _Evaluator.constant,

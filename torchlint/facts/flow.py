@@ -120,7 +120,9 @@ class Flow:
         """The blocks of a compound statement by their fields."""
         if parent not in self._blocks:
             fields = ((field, getattr(parent, field, None)) for field in ("body", "orelse", "finalbody"))
-            self._blocks[parent] = {field: _Block(block) for field, block in fields if block.__class__ is list and block}
+            self._blocks[parent] = {
+                field: _Block(block) for field, block in fields if block.__class__ is list and block
+            }
         return self._blocks[parent]
 
     def _inside(self, parent: ast.AST, field: str, child: ast.AST) -> bool:
@@ -134,9 +136,8 @@ class Flow:
         for parent in self.ancestors(node):
             if isinstance(parent, ast.Lambda):
                 break
-            if (
-                isinstance(parent, _LOOPS)
-                and (self._inside(parent, "body", child) or (isinstance(parent, ast.While) and child is parent.test))
+            if isinstance(parent, _LOOPS) and (
+                self._inside(parent, "body", child) or (isinstance(parent, ast.While) and child is parent.test)
             ):
                 found.append(parent)
             child = parent
@@ -209,7 +210,9 @@ class Flow:
             return leaves_function
         if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
             called = last.value.func
-            name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+            name = (
+                called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+            )
             return name in _EXITS
         return False
 
@@ -238,7 +241,9 @@ class Flow:
     @cached_property
     def globals(self) -> frozenset[str]:
         """Names declared `global` or `nonlocal`."""
-        return frozenset(name for node in self.nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names)
+        return frozenset(
+            name for node in self.nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
+        )
 
 
 def contains(outer: ast.AST, inner: ast.AST) -> bool:

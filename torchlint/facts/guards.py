@@ -29,10 +29,44 @@ _THROTTLES = frozenset(
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
 _PERIODS = frozenset(("freq", "frequency", "every", "interval"))
-_RANKS = frozenset(("rank", "local_rank", "global_rank", "is_main_process", "is_local_main_process", "is_master", "master_process", "is_global_zero", "main_process", "is_main", "is_rank_zero", "gpu", "local_process_index", "process_index", "ngpus_per_node", "world_size"))
+_RANKS = frozenset(
+    (
+        "rank",
+        "local_rank",
+        "global_rank",
+        "is_main_process",
+        "is_local_main_process",
+        "is_master",
+        "master_process",
+        "is_global_zero",
+        "main_process",
+        "is_main",
+        "is_rank_zero",
+        "gpu",
+        "local_process_index",
+        "process_index",
+        "ngpus_per_node",
+        "world_size",
+    )
+)
 _WEAK = frozenset(("sync_gradients",))
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "datetime.datetime.now"))
-_LASTS = frozenset(("is_last", "last_batch", "is_last_step", "last_step", "is_first", "first_step", "done", "finished", "should_log", "should_print", "should_save", "should_eval"))
+_LASTS = frozenset(
+    (
+        "is_last",
+        "last_batch",
+        "is_last_step",
+        "last_step",
+        "is_first",
+        "first_step",
+        "done",
+        "finished",
+        "should_log",
+        "should_print",
+        "should_save",
+        "should_eval",
+    )
+)
 
 
 def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
@@ -106,7 +140,12 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"
     if true and isinstance(op, ast.Lt | ast.LtE) and _is_few(right) and _is_counter(left, right, value_of):
         return "throttled"  # `if step < 3`: the first steps only
-    if isinstance(op, ast.In) and true and isinstance(right, ast.Tuple | ast.List | ast.Set) and _is_index(left, value_of):
+    if (
+        isinstance(op, ast.In)
+        and true
+        and isinstance(right, ast.Tuple | ast.List | ast.Set)
+        and _is_index(left, value_of)
+    ):
         return "throttled"
     if isinstance(op, ast.In) and true and _throttle_word(right):
         return "throttled"
@@ -126,13 +165,21 @@ def _is_few(node: ast.expr) -> bool:
 
 
 def _is_clock(node: ast.expr) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and any(
-        isinstance(part, ast.Call) and ".".join(names.chain(part.func) or ["?"]) in _CLOCKS | {"time", "perf_counter", "timer"}
-        for part in (node.left, node.right)
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Sub)
+        and any(
+            isinstance(part, ast.Call)
+            and ".".join(names.chain(part.func) or ["?"]) in _CLOCKS | {"time", "perf_counter", "timer"}
+            for part in (node.left, node.right)
+        )
     )
 
 
-_COUNTER = re.compile(r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$", re.IGNORECASE)
+_COUNTER = re.compile(
+    r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$",
+    re.IGNORECASE,
+)
 
 
 def _is_index(node: ast.expr, value_of: ValueOf) -> bool:

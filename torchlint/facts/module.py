@@ -85,7 +85,11 @@ class Function:
         found = set()
         for call in self.flow.calls:
             func = call.func
-            if isinstance(func, ast.Attribute) and func.attr in TENSOR_ONLY and not (func.attr == "backward" and call.args):
+            if (
+                isinstance(func, ast.Attribute)
+                and func.attr in TENSOR_ONLY
+                and not (func.attr == "backward" and call.args)
+            ):
                 key = key_of(func.value)
                 if key is not None and key != "self":
                     found.add(key)
@@ -214,7 +218,9 @@ class Module:
                     if alias.name == "*":
                         self.stars.append(origin)
                     else:
-                        function.imports[alias.asname or alias.name] = f"{origin}.{alias.name}" if origin else alias.name
+                        function.imports[alias.asname or alias.name] = (
+                            f"{origin}.{alias.name}" if origin else alias.name
+                        )
             else:
                 for field in BODIES:
                     for inner_body in _bodies(statement, field):

@@ -9,8 +9,12 @@ from . import names
 from .module import Function, Module
 
 _VERBS = frozenset(("get", "post", "put", "patch", "delete", "route", "api_route", "websocket", "on_event_request"))
-_FRAMEWORKS = frozenset(("fastapi", "flask", "starlette", "sanic", "quart", "aiohttp", "litserve", "bottle", "falcon", "robyn", "litestar"))
-_SERVER = re.compile(rb"uvicorn\.run|\.run\(|FastAPI\(|Flask\(|\.launch\(|serve_forever|TritonPythonModel|litserve|@serve\.deployment|app\.router")
+_FRAMEWORKS = frozenset(
+    ("fastapi", "flask", "starlette", "sanic", "quart", "aiohttp", "litserve", "bottle", "falcon", "robyn", "litestar")
+)
+_SERVER = re.compile(
+    rb"uvicorn\.run|\.run\(|FastAPI\(|Flask\(|\.launch\(|serve_forever|TritonPythonModel|litserve|@serve\.deployment|app\.router"
+)
 _BASES = frozenset(("TritonPythonModel",))
 
 
@@ -38,7 +42,9 @@ def _imports(module: Module, wanted: frozenset[str]) -> bool:
 
 def _route(decorator: ast.expr) -> bool:
     """`@app.post("/predict")`."""
-    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr in _VERBS
+    return (
+        isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr in _VERBS
+    )
 
 
 def _given_to_gradio(function: Function) -> bool:

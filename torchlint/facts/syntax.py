@@ -79,7 +79,11 @@ def own_uses(klass: Class, name: str) -> Iterator[tuple[Function, ast.Attribute]
         if name not in method.module.source.text:
             return
         for node in method.flow.nodes:
-            if isinstance(node, ast.Attribute) and own_attribute(method, node) == name and isinstance(node.ctx, ast.Load):
+            if (
+                isinstance(node, ast.Attribute)
+                and own_attribute(method, node) == name
+                and isinstance(node.ctx, ast.Load)
+            ):
                 yield method, node
 
 

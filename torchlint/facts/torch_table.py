@@ -97,7 +97,9 @@ BOOLEAN = frozenset(
     """eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isclose logical_and logical_or logical_not logical_xor
     any all is_same_size isin signbit isreal bool greater greater_equal less less_equal not_equal""".split()
 )
-INTEGER = frozenset("argmax argmin argsort nonzero argwhere bincount searchsorted bucketize randint randperm long int count_nonzero multinomial".split())
+INTEGER = frozenset(
+    "argmax argmin argsort nonzero argwhere bincount searchsorted bucketize randint randperm long int count_nonzero multinomial".split()
+)
 
 # Factories: the tensor lives where `device=` says, on the CPU by default.
 FACTORIES = frozenset(

@@ -77,7 +77,9 @@ class Kernel:
     @cached_property
     def constants(self) -> frozenset[str]:
         """The parameters annotated `tl.constexpr`."""
-        return frozenset(p.arg for p in self.function.parameters if p.annotation is not None and _is_constexpr(p.annotation))
+        return frozenset(
+            p.arg for p in self.function.parameters if p.annotation is not None and _is_constexpr(p.annotation)
+        )
 
     @cached_property
     def parameters(self) -> frozenset[str]:
@@ -97,7 +99,11 @@ class Kernel:
         for name, call in self.calls(*_EXTENT):
             for extent in extents(name, call):
                 for node in operands(extent):
-                    if isinstance(node, ast.Name) and node.id in self.parameters and node.id not in self.function.flow.stores:
+                    if (
+                        isinstance(node, ast.Name)
+                        and node.id in self.parameters
+                        and node.id not in self.function.flow.stores
+                    ):
                         found.setdefault(node.id, []).append(extent)
         return found
 
@@ -140,7 +146,8 @@ class Kernel:
     def masked(self) -> bool:
         """Whether it keeps any of its accesses within bounds."""
         return any(
-            any(k.arg in ("mask", "boundary_check") for k in call.keywords) or len(call.args) > (1 if name == "load" else 2)
+            any(k.arg in ("mask", "boundary_check") for k in call.keywords)
+            or len(call.args) > (1 if name == "load" else 2)
             for name, call in self.calls("load", "store")
         )
 
@@ -174,7 +181,11 @@ def extents(name: str, call: ast.Call) -> list[ast.expr]:
     keywords = {"zeros": ("shape",), "full": ("shape",)}.get(name, ("start", "end", "arg1", "arg2", "step"))
     given = [call.args[at] for at in _EXTENT[name] if at < len(call.args)]
     given += [k.value for k in call.keywords if k.arg in keywords]
-    return [size for argument in given for size in (argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument])]
+    return [
+        size
+        for argument in given
+        for size in (argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument])
+    ]
 
 
 def operands(expression: ast.expr) -> Iterator[ast.expr]:
@@ -238,7 +249,9 @@ def _unpacked(function: Function, name: str) -> tuple[ast.expr, int | None] | No
     stores = function.flow.stores.get(name) or []
     parent = function.flow.parents.get(stores[0]) if len(stores) == 1 else None
     owner = function.flow.parents.get(parent) if isinstance(parent, ast.Tuple) else None
-    if not (isinstance(parent, ast.Tuple) and isinstance(owner, ast.Assign)) or any(isinstance(e, ast.Starred) for e in parent.elts):
+    if not (isinstance(parent, ast.Tuple) and isinstance(owner, ast.Assign)) or any(
+        isinstance(e, ast.Starred) for e in parent.elts
+    ):
         return None
     value, at = owner.value, parent.elts.index(stores[0])
     if not isinstance(value, ast.Tuple):
@@ -340,7 +353,13 @@ def mask_of_same_offsets(kernel: Kernel, call: ast.Call) -> ast.expr | None:
     wanted = _blocks(kernel, call.args[0])
     for name, other in kernel.calls("load", "store"):
         mask = mask_of(name, other)
-        if other is not call and mask is not None and other.args and wanted and _blocks(kernel, other.args[0]) == wanted:
+        if (
+            other is not call
+            and mask is not None
+            and other.args
+            and wanted
+            and _blocks(kernel, other.args[0]) == wanted
+        ):
             return mask
     return None
 
@@ -350,7 +369,8 @@ def _blocks(kernel: Kernel, pointer: ast.expr) -> frozenset[str]:
     return frozenset(
         node.id
         for node in ast.walk(pointer)
-        if isinstance(node, ast.Name) and any("arange" in kernel.uses(value) for value in assigned(kernel.function, node.id))
+        if isinstance(node, ast.Name)
+        and any("arange" in kernel.uses(value) for value in assigned(kernel.function, node.id))
     )
 
 
@@ -380,7 +400,10 @@ _ATOMICS = ("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or",
 def _loads(kernel: Kernel, value: ast.expr, pointer: ast.expr) -> bool:
     """Whether a value is made of what is read through the same pointer."""
     return any(
-        isinstance(node, ast.Call) and language(kernel.function, node.func) == "load" and node.args and ast.dump(node.args[0]) == ast.dump(pointer)
+        isinstance(node, ast.Call)
+        and language(kernel.function, node.func) == "load"
+        and node.args
+        and ast.dump(node.args[0]) == ast.dump(pointer)
         for node in kernel.made_of(value)
     )
 
@@ -404,11 +427,58 @@ def dtype_of(name: str, call: ast.Call) -> ast.expr | None:
 
 LIBDEVICE = frozenset(
     (
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cosh", "cospi", "erfc",
-        "erfcinv", "erfcx", "erfinv", "exp10", "expm1", "fast_expf", "fast_logf", "fast_powf", "ffs", "finitef",
-        "fmod", "hypot", "isfinited", "isinf", "isnan", "ldexp", "lgamma", "llrint", "llround", "log10", "log1p",
-        "logb", "nearbyint", "nextafter", "normcdf", "normcdfinv", "popc", "pow", "rcbrt", "remainder", "rint",
-        "round", "scalbn", "signbit", "sinh", "sinpi", "tan", "tanh", "tgamma", "trunc",
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "copysign",
+        "cosh",
+        "cospi",
+        "erfc",
+        "erfcinv",
+        "erfcx",
+        "erfinv",
+        "exp10",
+        "expm1",
+        "fast_expf",
+        "fast_logf",
+        "fast_powf",
+        "ffs",
+        "finitef",
+        "fmod",
+        "hypot",
+        "isfinited",
+        "isinf",
+        "isnan",
+        "ldexp",
+        "lgamma",
+        "llrint",
+        "llround",
+        "log10",
+        "log1p",
+        "logb",
+        "nearbyint",
+        "nextafter",
+        "normcdf",
+        "normcdfinv",
+        "popc",
+        "pow",
+        "rcbrt",
+        "remainder",
+        "rint",
+        "round",
+        "scalbn",
+        "signbit",
+        "sinh",
+        "sinpi",
+        "tan",
+        "tanh",
+        "tgamma",
+        "trunc",
     )
 )
 """Functions that were `tl.math.*` in Triton 2 and are libdevice's alone in Triton 3."""
@@ -439,7 +509,9 @@ def _varies(function: Function, given: ast.expr) -> bool:
     tensor, dimension = size
     if _WEIGHT.search((names.chain(tensor) or [""])[-1]):
         return False
-    return dimension in (None, 0) or (isinstance(given, ast.Name) and _LENGTH.fullmatch(given.id) is not None and dimension != -1)
+    return dimension in (None, 0) or (
+        isinstance(given, ast.Name) and _LENGTH.fullmatch(given.id) is not None and dimension != -1
+    )
 
 
 def _needs_constant(kernel: Kernel, parameter: str) -> bool:

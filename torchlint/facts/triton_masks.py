@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from . import triton
 from .triton import Kernel
 
-REDUCTIONS = frozenset(("sum", "max", "min", "argmax", "argmin", "xor_sum", "cumsum", "cumprod", "softmax", "reduce", "dot"))
-_ELEMENTWISE = frozenset(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "sigmoid", "cos", "sin", "maximum", "minimum", "cast", "fma"))
+REDUCTIONS = frozenset(
+    ("sum", "max", "min", "argmax", "argmin", "xor_sum", "cumsum", "cumprod", "softmax", "reduce", "dot")
+)
+_ELEMENTWISE = frozenset(
+    ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "sigmoid", "cos", "sin", "maximum", "minimum", "cast", "fma")
+)
 _METHODS = frozenset(("to", "cast"))
 
 
@@ -56,7 +60,11 @@ class _Walk:
                 self.block(statement.body, state)
 
     def bind(self, statement: ast.stmt, state: _State) -> None:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        if (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and isinstance(statement.targets[0], ast.Name)
+        ):
             state[statement.targets[0].id] = self.holes(statement.value, state)
         elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             state[statement.target.id] = (*state.get(statement.target.id, ()), *self.holes(statement.value, state))
@@ -80,7 +88,11 @@ class _Walk:
         if isinstance(expression, ast.BinOp):
             return (*self.holes(expression.left, state), *self.holes(expression.right, state))
         if isinstance(expression, ast.Subscript):
-            return tuple(_broadcast(hole, expression.slice) for hole in self.holes(expression.value, state) if _spread(expression.slice))
+            return tuple(
+                _broadcast(hole, expression.slice)
+                for hole in self.holes(expression.value, state)
+                if _spread(expression.slice)
+            )
         if isinstance(expression, ast.Call):
             return tuple(self.of_call(expression, state))
         return ()
@@ -122,7 +134,9 @@ def _reduced(name: str, call: ast.Call) -> Iterator[tuple[ast.expr, int | None]]
     if name == "dot":
         yield from zip(call.args[:2], (-1, -2), strict=False)
         return
-    axis = next((k.value for k in call.keywords if k.arg in ("axis", "dim")), call.args[1] if len(call.args) > 1 else None)
+    axis = next(
+        (k.value for k in call.keywords if k.arg in ("axis", "dim")), call.args[1] if len(call.args) > 1 else None
+    )
     default = {"cumsum": 0, "cumprod": 0}.get(name)
     if axis is None:
         yield call.args[0], default
@@ -132,7 +146,11 @@ def _reduced(name: str, call: ast.Call) -> Iterator[tuple[ast.expr, int | None]]
 
 def _spread(slices: ast.expr) -> bool:
     """Whether a subscript makes a block of more dimensions out of one: `[:, None]`."""
-    return isinstance(slices, ast.Tuple) and sum(isinstance(s, ast.Slice) for s in slices.elts) == 1 and len(slices.elts) > 1
+    return (
+        isinstance(slices, ast.Tuple)
+        and sum(isinstance(s, ast.Slice) for s in slices.elts) == 1
+        and len(slices.elts) > 1
+    )
 
 
 def _place(slices: ast.expr) -> int:

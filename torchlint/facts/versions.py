@@ -10,13 +10,26 @@ from ..version import Range
 from . import names
 from .flow import Flow
 
-MENTIONS = (b"__version__", b"orch_version", b"orch_ge", b"orch_is_", b"orch_at_least", b"orch_greater", b"TORCH_", b"orchversion", b"torch_higher")
+MENTIONS = (
+    b"__version__",
+    b"orch_version",
+    b"orch_ge",
+    b"orch_is_",
+    b"orch_at_least",
+    b"orch_greater",
+    b"TORCH_",
+    b"orchversion",
+    b"torch_higher",
+)
 """What a file that tests for a version of torch holds one of."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
-_NAMED = re.compile(r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:(?:GE|VERSION_AT_LEAST)_)?(\d+)_(\d+)$", re.IGNORECASE)
+_NAMED = re.compile(
+    r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:(?:GE|VERSION_AT_LEAST)_)?(\d+)_(\d+)$",
+    re.IGNORECASE,
+)
 
 _ASKING = re.compile(rb"version|_at_least|_gt?e|_greater_or_equal")
 """What a file that asks for the version of torch holds in any case."""
@@ -43,7 +56,12 @@ def behind_probe(flow: Flow, node: ast.AST) -> bool:
     """Whether the place belongs to a compatibility shim: `hasattr(torch, ...)`, `try: import ... except ImportError`."""
     for guard in flow.guards(node):
         for part in ast.walk(guard.test):
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "hasattr" and part.args:
+            if (
+                isinstance(part, ast.Call)
+                and isinstance(part.func, ast.Name)
+                and part.func.id == "hasattr"
+                and part.args
+            ):
                 parts = names.chain(part.args[0])
                 if parts is not None and parts[0] == "torch":
                     return True
@@ -59,7 +77,10 @@ def behind_probe(flow: Flow, node: ast.AST) -> bool:
 
 def _missing(kind: ast.expr | None) -> bool:
     parts = [kind] if not isinstance(kind, ast.Tuple) else list(kind.elts)
-    return any(isinstance(p, ast.Name) and p.id in ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError") for p in parts)
+    return any(
+        isinstance(p, ast.Name) and p.id in ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError")
+        for p in parts
+    )
 
 
 def _condition(test: ast.expr, true: bool) -> Range | None:

@@ -256,7 +256,9 @@ class Engine:
 
         return stop
 
-    def _found(self, uri: str, text: _Text, session: Session, path: str, result: Result | None, *, settled: bool) -> None:
+    def _found(
+        self, uri: str, text: _Text, session: Session, path: str, result: Result | None, *, settled: bool
+    ) -> None:
         findings = result.findings if result is not None else ()
         self._results[uri] = looked(
             uri, text.version, session.source(path), findings, self.client, session.source, text.cells
@@ -291,7 +293,9 @@ class Engine:
             return session.glance(path)
 
         def wanted(finding: Finding) -> bool:
-            return finding.code in session.settings.fixable and finding.fix is not None and applicable(finding.fix, "safe")
+            return (
+                finding.code in session.settings.fixable and finding.fix is not None and applicable(finding.fix, "safe")
+            )
 
         try:
             done = fix_all(look, wanted)

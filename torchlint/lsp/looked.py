@@ -122,7 +122,10 @@ class Looked:
         """The document with other text, as the shortest edit of whole lines that makes it."""
         assert self.source is not None
         before, after = (text.splitlines(keepends=True) for text in (self.source.data, data))
-        head = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), min(len(before), len(after)))
+        head = next(
+            (at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other),
+            min(len(before), len(after)),
+        )
         room = min(len(before), len(after)) - head
         tail = next((at for at in range(room) if before[-1 - at] != after[-1 - at]), room)
         start, end = sum(map(len, before[:head])), len(self.source.data) - sum(map(len, before[len(before) - tail :]))
@@ -152,7 +155,9 @@ class Looked:
         if self.source is None:
             return
         source, row = self.source, position.line + 1
-        number = next((n for n in range(row, len(source.lines) + 1) if source.row(n) == row and self.home(n)[0] == uri), None)
+        number = next(
+            (n for n in range(row, len(source.lines) + 1) if source.row(n) == row and self.home(n)[0] == uri), None
+        )
         if number is None:
             return
         line = source.line_text(number)
@@ -208,7 +213,9 @@ def _diagnostic(
     )
 
 
-def _related(related: Related, client: Client, other: Callable[[str], Source | None]) -> types.DiagnosticRelatedInformation:
+def _related(
+    related: Related, client: Client, other: Callable[[str], Source | None]
+) -> types.DiagnosticRelatedInformation:
     source = other(related.path)
     start = _place(source, client.encoding)(related.line, related.column)
     text = source.line_text(related.line).rstrip() if source is not None and related.line <= len(source.lines) else ""

@@ -32,8 +32,12 @@ class Server:
 
     def __init__(self, version: str) -> None:
         cells = [types.NotebookCellLanguage("python")]
-        notebooks = types.NotebookDocumentFilterWithNotebook(types.NotebookDocumentFilterNotebookType("jupyter-notebook"), cells)
-        self.lsp = LanguageServer(SOURCE, version, notebook_document_sync=types.NotebookDocumentSyncOptions([notebooks]))
+        notebooks = types.NotebookDocumentFilterWithNotebook(
+            types.NotebookDocumentFilterNotebookType("jupyter-notebook"), cells
+        )
+        self.lsp = LanguageServer(
+            SOURCE, version, notebook_document_sync=types.NotebookDocumentSyncOptions([notebooks])
+        )
         self.engine = Engine(Client("utf-16"), self)
         self._documents: dict[str, Document] = {}
         self._notebooks: dict[str, OpenNotebook] = {}

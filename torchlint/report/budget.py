@@ -32,14 +32,18 @@ def _lines(verdict: Verdict, look: Look, paint: Paint) -> list[str]:
     measure = verdict.measure
     mark = paint("over", "red") if verdict.over else paint("ok  ", "green")
     value = measure.missing and f"not measured: {measure.missing}"
-    value = value or f"{_amount(measure.name, measure.value)} {UNITS[measure.name].removeprefix('bytes').strip()}".rstrip()
+    value = (
+        value or f"{_amount(measure.name, measure.value)} {UNITS[measure.name].removeprefix('bytes').strip()}".rstrip()
+    )
     lines = [f"  {mark}  {measure.name:10}  {value}, limit {_amount(measure.name, verdict.limit)}"]
     if not verdict.over:
         return lines
     parts = sorted(measure.parts, key=lambda part: not part.new)
     for part in parts[:_PARTS]:
         new = paint(" new", "yellow") if part.new else ""
-        lines.append(f"        {_amount(measure.name, part.count):>8}  {_place(part, look)}{new}  {part.code[:_CODE]}".rstrip())
+        lines.append(
+            f"        {_amount(measure.name, part.count):>8}  {_place(part, look)}{new}  {part.code[:_CODE]}".rstrip()
+        )
     if len(parts) > _PARTS:
         lines.append(paint(f"        and {len(parts) - _PARTS} more lines", "dim"))
     return lines

@@ -92,7 +92,9 @@ def _head(report: Report, entry: str) -> str:
         python = (start.data or {}).get("python", "")
         facts += [f"torch {start.detail}", f"Python {python}"]
         facts.append(f"predicted for {job.target}: no GPU was used" if report.predicted else start.name)
-    ends = "; ".join(f"{child.run} pass: {child.end.name} {child.end.detail}".strip() for child in report.trace.children)
+    ends = "; ".join(
+        f"{child.run} pass: {child.end.name} {child.end.detail}".strip() for child in report.trace.children
+    )
     return f"<h1><code>{entry}</code></h1>\n<div class=dim>{escape(' · '.join(facts))}<br>{escape(ends)}</div>"
 
 
@@ -115,7 +117,9 @@ def _cards(report: Report) -> str:
     if peak:
         grows = f", grows by {bytes_text(slope)} a step" if slope else ""
         cards.append((bytes_text(peak), f"peak of the device's memory{grows}"))
-    inner = "".join(f"<div class=card><b>{escape(value)}</b><span class=dim>{escape(name)}</span></div>" for value, name in cards)
+    inner = "".join(
+        f"<div class=card><b>{escape(value)}</b><span class=dim>{escape(name)}</span></div>" for value, name in cards
+    )
     return f"<div class=cards>{inner}</div>"
 
 
@@ -174,7 +178,11 @@ def _timeline(report: Report) -> str:
 
 def _warm_up(report: Report) -> str:
     steady = report.steady
-    return "everything is counted: there was no second step" if steady.whole else f"grey: warm-up, {plural(steady.first, 'step')}"
+    return (
+        "everything is counted: there was no second step"
+        if steady.whole
+        else f"grey: warm-up, {plural(steady.first, 'step')}"
+    )
 
 
 def _column(events: Iterable[Event], step: int) -> dict[str, int]:
@@ -190,7 +198,9 @@ def _column(events: Iterable[Event], step: int) -> dict[str, int]:
 
 def _drawn(column: dict[str, int], step: int, most: int, width: float, warm: int) -> str:
     left, bottom = 30 + step * width, _TALLEST + 12
-    parts = [f"<rect class=warm x='{left:.1f}' y='0' width='{width:.1f}' height='{bottom + 22}'/>" if step < warm else ""]
+    parts = [
+        f"<rect class=warm x='{left:.1f}' y='0' width='{width:.1f}' height='{bottom + 22}'/>" if step < warm else ""
+    ]
     for kind, name in _NAMES.items():
         if count := column.get(kind, 0):
             height = max(2.0, _TALLEST * count / most)
@@ -210,7 +220,9 @@ def _drawn(column: dict[str, int], step: int, most: int, width: float, warm: int
 def _source(report: Report, look: Look) -> str:
     notes = _notes(report)
     files = sorted({file for file, _ in notes if file and source_lines(file)})
-    shown = "\n".join(_file(file, {line: found for (name, line), found in notes.items() if name == file}, look) for file in files)
+    shown = "\n".join(
+        _file(file, {line: found for (name, line), found in notes.items() if name == file}, look) for file in files
+    )
     return f"<h2>Source</h2>\n{shown}" if shown else ""
 
 
@@ -302,7 +314,9 @@ def _table(title: str, heads: Sequence[str], body: Sequence[Sequence[str]], numb
         return ""
     mark = [" class=n" if column < numbers else "" for column in range(len(heads))]
     head = "".join(f"<th{m}>{escape(text)}</th>" for m, text in zip(mark, heads, strict=True))
-    lines = "\n".join("<tr>" + "".join(f"<td{m}>{cell}</td>" for m, cell in zip(mark, row, strict=True)) + "</tr>" for row in body)
+    lines = "\n".join(
+        "<tr>" + "".join(f"<td{m}>{cell}</td>" for m, cell in zip(mark, row, strict=True)) + "</tr>" for row in body
+    )
     return f"<h2>{escape(title)}</h2>\n<div class=wide><table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table></div>"
 
 

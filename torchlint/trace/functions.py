@@ -336,9 +336,7 @@ def _device_scalars(gpu: VirtualGpu, data: object) -> int:
     """How many device tensors a (nested) list holds; each is read by itself."""
     if not isinstance(data, (list, tuple)):
         return 0
-    return sum(
-        int(gpu.tags.is_cuda(item)) if isinstance(item, Tensor) else _device_scalars(gpu, item) for item in data
-    )
+    return sum(int(gpu.tags.is_cuda(item)) if isinstance(item, Tensor) else _device_scalars(gpu, item) for item in data)
 
 
 @_handles(Tensor.tolist)

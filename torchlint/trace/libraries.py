@@ -361,6 +361,8 @@ def _launch_reporter(gpu: VirtualGpu) -> Callable[..., None]:
         function = self
         while hasattr(function, "fn"):
             function = function.fn
-        gpu.unsupported(f"Triton kernel {getattr(function, '__name__', '?')}", "not launched; its outputs stay as they are")
+        gpu.unsupported(
+            f"Triton kernel {getattr(function, '__name__', '?')}", "not launched; its outputs stay as they are"
+        )
 
     return run

@@ -129,7 +129,10 @@ def distributed_facts(recorder: Recorder) -> Iterator[None]:
             for reference, place in made:
                 if (model := reference()) is not None:
                     facts = model._get_ddp_logging_data()
-                    data = {"static_graph": bool(model.static_graph), **{key: facts[key] for key in _DDP_FACTS if key in facts}}
+                    data = {
+                        "static_graph": bool(model.static_graph),
+                        **{key: facts[key] for key in _DDP_FACTS if key in facts},
+                    }
                     recorder.emit(Event("ddp", *place, type(model.module).__name__, step=recorder.step, data=data))
 
 

@@ -272,9 +272,7 @@ def probe_grouping() -> str | None:
 
 
 @contextlib.contextmanager
-def storage_package(
-    tag: Callable[[Any], str | None], restore: Callable[[Any, str], Any | None]
-) -> Iterator[None]:
+def storage_package(tag: Callable[[Any], str | None], restore: Callable[[Any, str], Any | None]) -> Iterator[None]:
     """Let `tag` name the location of a storage that is saved and `restore` place one that is loaded, before all others."""
     from torch import serialization
 
