@@ -30,7 +30,7 @@ def test_the_output_is_real(command: str, output: str) -> None:
 
 
 def test_the_demonstration_has_faults_in_several_files() -> None:
-    found = re.findall(r"^(demo/\w+\.py):\d+:\d+: (TL\d+) ", RUNS[0][1], re.MULTILINE)
+    found = re.findall(r"^(docs/demo/\w+\.py):\d+:\d+: (TL\d+) ", RUNS[0][1], re.MULTILINE)
     assert len({path for path, _ in found}) >= 3
     assert len({code for _, code in found}) >= 8
 

@@ -216,3 +216,9 @@ def test_comments_are_those_of_tokenize() -> None:
             continue
         actual = {directive.line for directive in suppressions(text).directives}
         assert set(expected) == actual, path.name
+
+
+def test_skip_file_silences_a_whole_file() -> None:
+    suppressions = Suppressions.of(Source.of("x.py", b"# torchlint: skip-file\nloss.item()\n"))
+
+    assert ["ignore-file"] == [directive.kind for directive in suppressions.directives]

@@ -1,4 +1,7 @@
-"""Comments that silence findings: `# noqa: TL101`, `# torchlint: ignore[TL101] reason`, `# torchlint: ignore-file`."""
+"""Comments that silence findings: `# noqa: TL101`, `# torchlint: ignore[TL101] reason`, `# torchlint: ignore-file`.
+
+`skip-file` is another word for `ignore-file`.
+"""
 
 from __future__ import annotations
 
@@ -202,7 +205,7 @@ def _read(source: Source, start: int, end: int, found: list[Directive], malforme
         malformed.append((start, end))
     elif verb == b"ignore":
         found.append(Directive("ignore", line, start, end, _codes(match)))
-    elif verb == b"ignore-file" and own_line:
+    elif verb in (b"ignore-file", b"skip-file") and own_line:
         found.append(Directive("ignore-file", line, start, end, _codes(match)))
     else:
         malformed.append((start, end))
