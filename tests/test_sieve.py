@@ -11,6 +11,7 @@ from torchlint.config import Settings
 from torchlint.finding import Finding
 from torchlint.lint import lint
 from torchlint.rule import load
+from torchlint.sieve import Sieve
 
 Told = list[tuple[str, int, str]]
 Both = Callable[[dict[str, str]], tuple[list[Finding], list[Finding]]]
@@ -170,3 +171,11 @@ def test_findings_in_the_repository(folder: str) -> None:
     files = {str(path): path.read_bytes() for path in sorted((ROOT / folder).rglob("*.py"))}
 
     assert found(files, sieve=True) == found(files, sieve=False)
+
+
+def test_a_comment_full_of_hashes_costs_no_more_than_another() -> None:
+    """It once took time exponential in their number."""
+    data = b"x = (a.  # " + b"# " * 200 + b"\n    item())\n"
+    sieve = Sieve([".item()"], lambda path: frozenset(), {})
+
+    assert [data.index(b"item")] == list(sieve.offsets("x.py", data))

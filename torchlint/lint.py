@@ -89,17 +89,14 @@ def lint_project(project: Project, targets: Sequence[str], settings: Settings) -
 
 def mention_torch(project: Project, paths: Iterable[str]) -> bool:
     """Whether any of the files can have to do with torch; where none does, the rest of the project is not read."""
-    return any(
-        b"torch" in source.data or b"accelerate" in source.data
-        for source in map(project.source, paths)
-        if source is not None
-    )
+    return any(source.holds(_TORCH) for source in map(project.source, paths) if source is not None)
 
 
 def _given(data: bytes) -> Callable[[], bytes]:
     return lambda: data
 
 
+_TORCH = re.compile(rb"torch|triton|tensorrt|accelerate")
 _WARM = re.compile(rb"no_grad|inference_mode|\.eval\(|[Ll]oader")
 
 
@@ -168,7 +165,7 @@ class _Run:
 
     def _is_torch(self, path: str) -> bool:
         source = self.project.source(path)
-        return source is not None and (b"torch" in source.data or source.holds(ACCELERATOR))
+        return source is not None and (source.holds(_TORCH) or source.holds(ACCELERATOR))
 
     def _may_be_warm(self, path: str) -> bool:
         source = self.project.source(path)
