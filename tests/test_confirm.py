@@ -296,3 +296,13 @@ def test_numbers(value: float, text: str) -> None:
 )
 def test_sizes(size: float, text: str) -> None:
     assert bytes_text(size) == text
+
+
+def test_a_finding_that_no_event_can_show_gets_no_verdict() -> None:
+    ran = [*steps(8), *(at(5, "line", "", step) for step in range(8))]
+    unprovable = finding("TL112", provable=False)
+
+    assert [unprovable] == confirm([unprovable], ran, {"TL112": ("synchronize",)})
+    (refuted,) = confirm([finding("TL112")], ran, {"TL112": ("synchronize",)})
+    assert refuted.evidence is not None
+    assert "refuted" == refuted.evidence.verdict

@@ -160,7 +160,7 @@ def confirm(findings: Iterable[Finding], events: Iterable[Event], confirmed_by: 
     did; the severity drops to info. Not reached: the run can't tell.
     """
     index = _Index(tuple(events))
-    return [_judged(finding, index, confirmed_by.get(finding.code, ())) for finding in findings]
+    return [_judged(one, index, confirmed_by.get(one.code, ()) if one.provable else ()) for one in findings]
 
 
 def judge(findings: Iterable[Finding], events: Iterable[Event]) -> list[Finding]:

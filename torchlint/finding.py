@@ -72,6 +72,8 @@ class Finding:
     evidence: Evidence | None = None
     statement: tuple[int, int] = (0, 0)
     """First and last line of the statement around it: where a suppression or an event of a traced run counts."""
+    provable: bool = True
+    """Whether the events that its rule names could show in a traced run at all: `gc.collect()` gives none."""
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

@@ -289,6 +289,7 @@ class Site:
         at: ast.AST | None = None,
         severity: Severity | None = None,
         related: Iterable[Related] = (),
+        provable: bool = True,
     ) -> Finding:
         """A finding at the place, or at another node of the same function."""
         target = self.placeable(at if at is not None else self.target)
@@ -313,6 +314,7 @@ class Site:
             None,
             None,
             (statement.lineno, max(header, line)),
+            provable,
         )
 
     def placeable(self, node: ast.AST) -> ast.AST:
