@@ -58,12 +58,14 @@ def lint(
     *,
     context: Sequence[Path] = (),
     buffers: Mapping[str, bytes] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     """Lint files together, so that a call in one can be hot, compiled or under no_grad because of another.
 
     A mapping gives the bytes of files that are not read from disk (stdin).
     `context` are further files of the project: read where they matter, never reported on.
     `buffers` are what some of all these files hold in place of what is on disk (fixed or edited, not saved).
+    `progress` is told how many of how many files have been looked into.
     """
     readers: dict[str, Callable[[], bytes]] = {}
     if isinstance(files, Mapping):
@@ -78,13 +80,18 @@ def lint(
         for path in context:
             readers.setdefault(normal(str(path)), read(normal(str(path))))
         project.refresh()
-    return lint_project(project, targets, settings)
+    return lint_project(project, targets, settings, progress)
 
 
-def lint_project(project: Project, targets: Sequence[str], settings: Settings) -> Result:
+def lint_project(
+    project: Project,
+    targets: Sequence[str],
+    settings: Settings,
+    progress: Callable[[int, int], None] | None = None,
+) -> Result:
     """Lint some files of a project that may know much already; the paths are the project's own."""
     with _paused_collector(), _deep_stack():
-        return _Run(targets, settings, project).result()
+        return _Run(targets, settings, project, progress).result()
 
 
 def mention_torch(project: Project, paths: Iterable[str]) -> bool:
@@ -101,8 +108,15 @@ _WARM = re.compile(rb"no_grad|inference_mode|\.eval\(|[Ll]oader")
 
 
 class _Run:
-    def __init__(self, targets: Sequence[str], settings: Settings, project: Project) -> None:
+    def __init__(
+        self,
+        targets: Sequence[str],
+        settings: Settings,
+        project: Project,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
         self.targets = list(dict.fromkeys(targets))
+        self.progress = progress
         self.settings = settings
         self.project = project
         self.analysis = Analysis(self.project, settings)
@@ -180,7 +194,9 @@ class _Run:
         sieve = None
         if self.settings.sieve:
             sieve = Sieve(filter(searchable, dispatch.triggers), self.project.import_words, self.project.renames)
-        for path in paths:
+        for done, path in enumerate(paths):
+            if self.progress is not None and not in_loops:
+                self.progress(done, len(paths))
             source = self.project.source(path)
             if source is None or (sieve is not None and not sieve.hit(path, source.data)):
                 continue

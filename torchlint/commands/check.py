@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from torchlint.config import Settings
 from torchlint.failure import Failure
 
 from . import terminal
+from .progress import Bar
 
 if TYPE_CHECKING:
     from torchlint.baseline import Baseline
@@ -360,7 +362,12 @@ def _fixing(args: argparse.Namespace, settings: Settings) -> bool:
 def _check(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     from torchlint import lint
 
-    result = work.narrow(lint.lint(work.files, settings, context=work.context))
+    if args.quiet or not sys.stderr.isatty():
+        linted = lint.lint(work.files, settings, context=work.context)
+    else:
+        with closing(Bar(sys.stderr)) as bar:
+            linted = lint.lint(work.files, settings, context=work.context, progress=bar)
+    result = work.narrow(linted)
     if "evidence" in args:
         result = replace(result, findings=tuple(_judged(result, args.evidence)))
     _report(args, settings, result, _look(args, settings))

@@ -1,0 +1,40 @@
+"""A bar on the terminal while a long run goes on; nothing in a pipe, nothing in a short one."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+DELAY = 1.0
+"""Seconds before the bar shows."""
+
+
+class Bar:
+    """Call it with how many of how many files are done, and close it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._started = time.monotonic()
+        self._shown: tuple[Progress, TaskID] | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._shown is None:
+            if not self._stream.isatty() or time.monotonic() - self._started < DELAY:
+                return
+            # rich costs more to import than most runs take
+            from rich.console import Console
+            from rich.progress import Progress
+
+            progress = Progress(console=Console(file=self._stream), transient=True)
+            progress.start()
+            self._shown = progress, progress.add_task("Linting", total=total)
+        progress, task = self._shown
+        progress.update(task, completed=done, total=total)
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self._shown is not None:
+            self._shown[0].stop()
