@@ -316,7 +316,7 @@ def test_a_wrong_configuration_is_shown_and_the_last_good_one_kept(train: Any, t
 
 
 def test_the_first_look_at_a_project_tells_how_far_it_is(train: Any) -> None:
-    kinds = []
+    kinds: list[str] = []
     while kinds[-1:] != ["end"]:  # the notifications come when they come
         kinds.append(train.note("$/progress")["value"]["kind"])
     assert ("begin", "end") == (kinds[0], kinds[-1])
