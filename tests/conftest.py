@@ -13,8 +13,6 @@ from torchlint.lint import lint
 
 Linter = Callable[..., list[Finding]]
 
-PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
-
 
 @pytest.fixture
 def linted(tmp_path: Path) -> Linter:

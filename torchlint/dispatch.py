@@ -48,18 +48,16 @@ class Dispatch:
     def __init__(self, rules: Iterable[Rule], project: Project, *, only_calls: bool = False) -> None:
         self.project = project
         self.rules = [rule for rule in rules if rule.on]
-        self.triggers = sorted(
-            {t for rule in self.rules for t in rule.on if not only_calls or (t.endswith("()") and searchable(t))}
-        )
+        wanted = {t for rule in self.rules for t in rule.on if not only_calls or (t.endswith("()") and searchable(t))}
+        self.triggers = sorted(wanted)
         self._kinds: dict[type[ast.AST], list[Asked]] = {}
         self._methods: dict[str, list[Asked]] = {}
         self._attributes: dict[str, list[Asked]] = {}
         self._calls: dict[str, list[Asked]] = {}
         self._uses: dict[str, list[Asked]] = {}
         for rule in self.rules:
-            for trigger in rule.on:
-                if trigger in self.triggers:
-                    self._add(trigger, rule)
+            for trigger in rule.on & wanted:
+                self._add(trigger, rule)
         for table in (self._calls, self._uses):
             for alias, originals in project.renames.items():
                 renamed = [asked for name in originals for asked in table.get(name, ())]

@@ -121,6 +121,7 @@ class _Run:
         self.project = project
         self.analysis = Analysis(self.project, settings)
         self.rules = [rule for code, rule in load().items() if code in settings.codes]
+        self.known = {code: rule.name for code, rule in load().items()}
         self.errors: list[FileError] = []
         self.suppressed = 0
         # What is silenced must be known before unused suppressions are looked for.
@@ -256,14 +257,13 @@ class _Run:
             error = _syntax_error(source)  # nobody asked for the file's facts: it must parse all the same
         enabled = self.settings.enabled(path)
         suppressions = Suppressions.of(source) if source is not None and not self.settings.ignore_noqa else None
-        known = {code: rule.name for code, rule in load().items()}
         told = {finding for finding in findings if finding.code in enabled}
         for finding in sorted(told - _told_better(told), key=lambda f: f.sort_key):
             yield from self._unless_silenced(finding, suppressions)
         for rule in self.file_rules:
             if rule.code in enabled:
                 site = FileSite(
-                    path, rule, source=source, error=error, suppressions=suppressions, known=known, enabled=enabled
+                    path, rule, source=source, error=error, suppressions=suppressions, known=self.known, enabled=enabled
                 )
                 for finding in rule.check(site):
                     yield from self._unless_silenced(finding, suppressions)
