@@ -1,0 +1,129 @@
+"""The tables of docs/accuracy.md from docs/accuracy/: `python scripts/accuracy.py [--check | --count REPOSITORY.json...]`.
+
+repositories.json: where a repository is, at which commit, how many lines of Python it has.
+counts.json: findings of the default set, by repository and rule; `--count` makes it from what
+`torchlint check . --isolated --output-format json` printed in each.
+*.jsonl: one judged finding a line: code, repo, path, line, verdict (right, debatable, wrong), reason (a sentence), and
+`mended` where the finding was wrong, or right of another rule, and is no longer reported: what was missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from torchlint.rule import load
+
+PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
+DATA = PAGE.with_suffix("")
+READ_WHOLE = ("gpt-fast", "nanoGPT", "litgpt", "torchtitan")  # well-kept performance code: each finding is judged
+TOOL = "TL00"  # findings about the source or the comments, not about torch
+Row = dict[str, Any]
+
+
+def judgements() -> list[Row]:
+    rows = [json.loads(row) for file in sorted(DATA.glob("*.jsonl")) for row in file.read_text("utf-8").splitlines()]
+    return sorted(rows, key=lambda row: (row["code"], row["repo"], row["path"], row["line"]))
+
+
+def share(verdicts: Counter[str]) -> float | None:
+    """Right ones among all, in per cent; a debatable one counts as half."""
+    total = verdicts.total()
+    return 100 * (verdicts["right"] + verdicts["debatable"] / 2) / total if total else None
+
+
+def percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f} %".replace("100.0", "100")
+
+
+def by_rule(counts: dict[str, dict[str, int]], rows: list[Row]) -> Iterable[str]:
+    yield "| rule | findings | repositories | read | right | debatable | wrong | precision | at the first reading | mended |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    total, first_total, findings = Counter[str](), Counter[str](), 0
+    for code, rule in load().items():
+        read = [row for row in rows if row["code"] == code]
+        found = [codes[code] for codes in counts.values() if codes.get(code)]
+        if rule.set != "default" or code.startswith(TOOL):
+            continue
+        now = Counter(row["verdict"] for row in read if "mended" not in row)
+        first = Counter(row["verdict"] for row in read)
+        total, first_total, findings = total + now, first_total + first, findings + sum(found)
+        yield line(f"[{code}](rules/{rule.name}.md)", sum(found), len(found), now, first)
+    yield line("**all**", findings, len(counts), total, first_total)
+
+
+def line(name: str, findings: int, repositories: int, now: Counter[str], first: Counter[str]) -> str:
+    cells = [findings, repositories, now.total(), now["right"], now["debatable"], now["wrong"]]
+    shares = [percent(share(now)), percent(share(first)), first.total() - now.total()]
+    return f"| {name} | {' | '.join(map(str, cells + shares))} |"
+
+
+def by_repository(counts: dict[str, dict[str, int]], repositories: dict[str, Row]) -> Iterable[str]:
+    yield "| repository | commit | lines | findings | warnings and errors | findings per 1,000 lines |"
+    yield "|---|---|---:|---:|---:|---:|"
+    rules = load()
+    for name, about in sorted(repositories.items(), key=lambda item: item[0].lower()):
+        codes = {code: n for code, n in counts[name].items() if not code.startswith(TOOL)}
+        found = sum(codes.values())
+        loud = sum(n for code, n in codes.items() if rules[code].severity != "info")
+        rate = f"{1000 * found / about['lines']:.2f}"
+        yield f"| {about['source']} | {about['commit'][:12]} | {about['lines']:,} | {found} | {loud} | {rate} |"
+
+
+def by_finding(rows: list[Row]) -> Iterable[str]:
+    yield "| finding | judgement |"
+    yield "|---|---|"
+    for repo in READ_WHOLE:
+        for row in rows:
+            if row["repo"] == repo and "mended" not in row:
+                yield f"| {repo}/{row['path']}:{row['line']} {row['code']} | {row['verdict']}: {row['reason']} |"
+
+
+def tables() -> dict[str, Iterable[str]]:
+    counts = json.loads((DATA / "counts.json").read_text("utf-8"))
+    repositories = json.loads((DATA / "repositories.json").read_text("utf-8"))
+    rows = judgements()
+    return {
+        "rules": by_rule(counts, rows),
+        "repositories": by_repository(counts, repositories),
+        "findings": by_finding(rows),
+    }
+
+
+def fill(text: str) -> str:
+    for name, lines in tables().items():
+        body = f"<!-- {name} -->\n\n" + "\n".join(lines) + f"\n\n<!-- end of {name} -->"
+        before, _, rest = text.partition(f"<!-- {name} -->")
+        text = before + body + rest.partition(f"<!-- end of {name} -->")[2]
+    return text
+
+
+def count(reports: list[Path]) -> None:
+    path = DATA / "counts.json"
+    counts = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    for report in reports:
+        codes = Counter(finding["code"] for finding in json.loads(report.read_text("utf-8")))
+        counts[report.stem] = dict(sorted(codes.items()))
+    path.write_text(json.dumps(dict(sorted(counts.items())), indent=1) + "\n", "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is stale")
+    parser.add_argument("--count", nargs="+", type=Path, default=[], metavar="REPOSITORY.json")
+    options = parser.parse_args()
+    if options.count:
+        count(options.count)
+    text = PAGE.read_text("utf-8")
+    if not options.check:
+        PAGE.write_text(fill(text), "utf-8")
+    elif fill(text) != text:
+        raise SystemExit("docs/accuracy.md is stale: run `python scripts/accuracy.py`")
+
+
+if __name__ == "__main__":
+    main()
