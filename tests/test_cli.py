@@ -56,6 +56,9 @@ class Rule:
     category: str = "sync"
     fix: str = "unsafe"
     torch: Range = Range.parse(">=2.4")  # noqa: RUF009 - frozen
+    principle: tuple[str, ...] = ("pipeline",)
+    depends_on: tuple[str, ...] = ("TL101",)
+    silenced_by: tuple[str, ...] = ("REGION",)
     confirmed_by: tuple[str, ...] = ("sync",)
 
     @property
@@ -246,7 +249,7 @@ class TestCheck:
     def test_statistics(self, engine: Engine, torchlint: Torchlint) -> None:
         assert Ran(0, "", "") == torchlint("check", "--statistics")
         engine.findings = [FINDING, FINDING]
-        assert Ran(1, "2\tTL101\titem-in-loop\nFound 2 errors.\n", "") == torchlint("check", "--statistics")
+        assert Ran(1, "2\tTL101\thigh\titem-in-loop\nFound 2 errors.\n", "") == torchlint("check", "--statistics")
         report = torchlint("check", "--statistics", "--output-format", "json").out
         assert [2] == [item["count"] for item in json.loads(report)]
 
@@ -506,6 +509,9 @@ class TestRule:
         item = json.loads(torchlint("rule", "TL110", "--output-format", "json").out)
         assert ("TL110", "any-all", True, ">=2.4") == (item["code"], item["name"], item["preview"], item["torch"])
         assert "Waiting is slow.\n\n## Bad\n" == item["explanation"]
+        assert ("high", "medium", ["pipeline"], ["TL101"], ["REGION"]) == tuple(
+            item[key] for key in ("impact", "risk", "principle", "depends_on", "silenced_by")
+        )
         everything = json.loads(torchlint("rule", "--all", "--output-format", "json").out)
         assert item == everything[2]
 

@@ -127,5 +127,5 @@ def test_linting_and_fixing_do_without_torch(tmp_path: Path) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (1, "") == (ran.returncode, ran.stderr)
-    assert "TL101\titem-in-hot-loop" in ran.stdout
+    assert "TL101\thigh\titem-in-hot-loop" in ran.stdout
     assert 'x.to("cuda", non_blocking=True)' in (tmp_path / "train.py").read_text()

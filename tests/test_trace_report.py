@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from torchlint.confirm import confirm, discover
 from torchlint.event import Event
-from torchlint.finding import Finding
+from torchlint.finding import Evidence, Finding
 from torchlint.job import Job
 from torchlint.report import Look
 from torchlint.report.trace import Report, as_json, text
@@ -119,6 +120,18 @@ def test_a_full_run() -> None:
         "  train.py:2:1: TLT03 Recompiled: size mismatch.",
         "  train.py:3:5: TLT06 The host waits for a copy: `to` (pinned, blocking), 1 a step (2 of 2 steps), ...",
     ]
+
+
+def test_verdicts_are_ordered_by_impact() -> None:
+    """TL109 has low impact, TL402 medium, TL101 high."""
+    codes = ("TL109", "TL402", "TL101")
+    findings = [Finding("train.py", 1, 1, 1, 2, code, "x", "x", "info") for code in codes]
+    judged = [replace(one, evidence=Evidence("not reached", "")) for one in findings]
+    later = replace(judged[0], line=2, evidence=Evidence("confirmed", "once"))
+
+    assert [one.code for one in replace(report([]), judged=(findings[0], *judged, later)).verdicts] == [
+        "TL109", "TL101", "TL402", "TL109",
+    ]  # fmt: skip
 
 
 def test_a_crash_says_how_and_keeps_what_was_seen() -> None:

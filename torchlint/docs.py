@@ -29,6 +29,8 @@ FIXES = {
     "unsafe": "A fix is sometimes available; it may change what the program does.",
     "safe": "A fix is sometimes available; it keeps what the program does.",
 }
+RISKS = {"none": "medium", "suggestion": "medium", "unsafe": "medium", "safe": "low"}
+"""What following a rule may change, by the class of its fix: `low` is nothing, with `medium` a person has to look."""
 SETS = {
     "default": "On by default.",
     "preview": "On with `--preview`.",

@@ -93,6 +93,19 @@ class TestGithub:
             "%0A  help: Leave out `set_to_none`\n"
         ) == render("github", reversed_result, look)
 
+    def test_errors_then_impact_then_severity(self, make: Make, look: Look) -> None:
+        """TL109 has low impact, TL402 medium, TL101 high."""
+        ranked = (
+            ("TL406", "error"), ("TL101", "warning"), ("TL101", "info"), ("TL402", "warning"), ("TL402", "info"),
+            ("TL109", "info"),
+        )  # fmt: skip
+        findings = [replace(finding(1, 1, 1, 2), code=code, severity=severity) for code, severity in ranked[::-1]]
+        lines = render("github", make("x\n", *findings), look).splitlines()
+        levels = {"error": "error", "warning": "warning", "info": "notice"}
+        assert [f"::{levels[severity]} title=torchlint ({code})" for code, severity in ranked] == [
+            line.partition(",")[0] for line in lines
+        ]
+
     def test_escapes_colons_and_commas_in_properties_alone(self, make: Make, look: Look) -> None:
         odd = replace(finding(1, 1, 1, 2), path="a,b:c%.py", message="x: y, z\r\n")
         assert (

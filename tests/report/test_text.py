@@ -255,23 +255,33 @@ class TestStatistics:
     def test_counts_the_most_frequent_first(self, result: Any, look: Look) -> None:
         twice = replace(result, findings=(*result.findings, result.findings[1]))
         assert (
-            "2\tTL101\t[ ] item-in-loop\n1\tTL402\t[*] zero-grad-fills\n1\tTL405\t[ ] unfused-optimizer\n"
+            "2\tTL101\thigh\t[ ] item-in-loop\n1\tTL402\tmedium\t[*] zero-grad-fills\n"
+            "1\tTL405\tmedium\t[ ] unfused-optimizer\n"
         ) == statistics.render(twice, look)
 
     def test_no_marks_when_nothing_can_be_fixed(self, result: Any, look: Look) -> None:
-        assert "1\tTL405\tunfused-optimizer\n" == statistics.render(replace(result, findings=result.findings[:1]), look)
+        assert "1\tTL405\tmedium\tunfused-optimizer\n" == statistics.render(
+            replace(result, findings=result.findings[:1]), look
+        )
 
     def test_marks_rules_of_which_some_can_be_fixed(self, result: Any, look: Look) -> None:
         zero = result.findings[2]
         mixed = replace(result, findings=(zero, replace(zero, fix=None)))
-        assert "2\tTL402\t[-] zero-grad-fills\n" == statistics.render(mixed, look)
+        assert "2\tTL402\tmedium\t[-] zero-grad-fills\n" == statistics.render(mixed, look)
 
     def test_as_json(self, result: Any, look: Look) -> None:
         text = statistics.render(replace(result, findings=result.findings[2:]), look, as_json=True)
         assert (
-            '[\n  {\n    "code": "TL402",\n    "name": "zero-grad-fills",\n    "count": 1,\n'
+            '[\n  {\n    "code": "TL402",\n    "name": "zero-grad-fills",\n    "impact": "medium",\n    "count": 1,\n'
             '    "fixable": true,\n    "fixable_count": 1\n  }\n]\n'
         ) == text
+
+    def test_impact_goes_before_number(self, result: Any, look: Look) -> None:
+        item, zero = result.findings[1:]
+        many = replace(result, findings=(zero, zero, zero, item))
+        assert "1\tTL101\thigh\t[ ] item-in-loop\n3\tTL402\tmedium\t[*] zero-grad-fills\n" == statistics.render(
+            many, look
+        )
 
     def test_of_nothing(self, nothing: Any, look: Look) -> None:
         assert "" == statistics.render(nothing, look)

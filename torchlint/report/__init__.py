@@ -139,6 +139,20 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def impact(code: str) -> str:
+    """The impact of a rule, `medium` for the checks of a traced run, which are none."""
+    from torchlint.rule import load
+
+    rule = load().get(code)
+    return rule.impact if rule is not None else "medium"
+
+
+def impact_rank(code: str) -> int:
+    """Where a rule stands by its impact: 0 for high, 1 for medium, 2 for low."""
+    return ("high", "medium", "low").index(impact(code))
+
+
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Errors first, for they give wrong results; then by the impact of the rule, and by severity."""
     rank = {"error": 0, "warning": 1, "info": 2}
-    return sorted(findings, key=lambda finding: rank[finding.severity])
+    return sorted(findings, key=lambda f: (f.severity != "error", impact_rank(f.code), rank[f.severity]))

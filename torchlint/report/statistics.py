@@ -6,7 +6,7 @@ from collections import Counter
 from json import dumps
 from typing import TYPE_CHECKING
 
-from . import Look
+from . import Look, impact, impact_rank
 from .paint import Paint
 
 if TYPE_CHECKING:
@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 
 
 def render(result: Result, look: Look, *, as_json: bool = False) -> str:
-    """A line a rule, the most frequent first: count, code, whether all `[*]`, some `[-]` or none `[ ]` can be fixed, name."""
+    """A line a rule, by impact, then the most frequent first.
+
+    Count, code, impact, whether all `[*]`, some `[-]` or none `[ ]` can be fixed, and name.
+    """
     counts = Counter((finding.code, finding.name) for finding in result.findings)
     fixable = Counter(f.code for f in result.findings if look.level(f) == "applicable")
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ranked = sorted(counts.items(), key=lambda item: (impact_rank(item[0][0]), -item[1], item[0]))
     if as_json:
         items = [
             {
                 "code": code,
                 "name": name,
+                "impact": impact(code),
                 "count": count,
                 "fixable": fixable[code] == count,
                 "fixable_count": fixable[code],
@@ -37,5 +41,6 @@ def render(result: Result, look: Look, *, as_json: bool = False) -> str:
     for (code, name), count in ranked:
         mark = "[*]" if fixable[code] == count else "[-]" if fixable[code] else "[ ]"
         shown = f"{paint(mark, 'cyan') if fixable[code] else mark} " if fixable else ""
-        lines.append(f"{paint(f'{count:>{wide}}', 'bold')}\t{paint(f'{code:<{code_wide}}', 'red')}\t{shown}{name}\n")
+        number, rule = paint(f"{count:>{wide}}", "bold"), paint(f"{code:<{code_wide}}", "red")
+        lines.append(f"{number}\t{rule}\t{impact(code)}\t{shown}{name}\n")
     return "".join(lines)

@@ -28,7 +28,7 @@ from torchlint.event import Event
 from torchlint.finding import Finding
 from torchlint.tracing import Child, Trace
 
-from . import Look, budget, one_line, plural
+from . import Look, budget, impact_rank, one_line, plural
 from .paint import Paint, Style
 
 _WIDTH = 110
@@ -51,6 +51,13 @@ class Report:
     budget: tuple[Verdict, ...] = ()
     compared: tuple[Verdict, ...] = ()
     differences: tuple[str, ...] = ()
+
+    @property
+    def verdicts(self) -> list[Finding]:
+        """The judged findings: confirmed ones first, then by the impact of their rules, then as they stand in the files."""
+        order = ("confirmed", "refuted", "not reached")
+        judged = [(order.index(f.evidence.verdict), impact_rank(f.code), f) for f in self.judged if f.evidence]
+        return [finding for *_, finding in sorted(judged, key=lambda one: (*one[:2], one[2].sort_key))]
 
     @property
     def steady(self) -> Steady:
@@ -318,11 +325,8 @@ def _unsupported(report: Report, look: Look, paint: Paint) -> str:
 
 
 def _verdicts(report: Report, look: Look, paint: Paint) -> str:
-    order = ("confirmed", "refuted", "not reached")
-    judged = [finding for finding in report.judged if finding.evidence]
-    judged.sort(key=lambda f: (order.index(f.evidence.verdict) if f.evidence else 3, f.sort_key))
     lines = []
-    for finding in judged:
+    for finding in report.verdicts:
         if finding.evidence:
             verdict = paint(f"{finding.evidence.verdict:11}", _CONFIRMED[finding.evidence.verdict])
             lines.append(f"{verdict}  {look.place(finding)}  {paint.code(finding)} {one_line(finding.message)}")
@@ -371,7 +375,7 @@ def as_json(report: Report, look: Look) -> str:
         "warnings": [_event(event) for event in events if event.kind == "warning"],
         "unsupported": [_event(event) for event in events if event.kind == "unsupported"],
         "errors": [_event(event) for event in events if event.kind == "error"],
-        "verdicts": [_finding(finding, look) for finding in report.judged if finding.evidence],
+        "verdicts": [_finding(finding, look) for finding in report.verdicts],
         "findings": [_finding(finding, look) for finding in report.discovered],
         "advice": _advised(events),
         "budget": budget.as_json(report.budget),

@@ -386,7 +386,7 @@ def _verdicts(report: Report, look: Look) -> str:
             f"<code>{escape(look.place(found))}</code>",
             f"{escape(one_line(found.message))}<br><span class=dim>{escape(one_line(found.evidence.detail))}</span>",
         )
-        for found in (*report.judged, *report.discovered)
+        for found in (*report.verdicts, *report.discovered)
         if found.evidence
     ]
     return _table("Findings", ("verdict", "rule", "where", "what"), body)
