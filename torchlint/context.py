@@ -28,7 +28,9 @@ _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
 _FRAMEWORK_EVAL = frozenset(
     ("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step")
 )
-_TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest|_?testing(?:_utils)?)\.py$"
+)
 _BENCHMARK = re.compile(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
 
