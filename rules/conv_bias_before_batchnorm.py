@@ -38,7 +38,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where the weights come from a checkpoint that has the bias, which then would have to be converted.
-    In inference after the norm was folded into the convolution, which needs a bias.
+    In inference after the norm was folded into the convolution, which needs a bias. Tests are not reported.
 
     ## Bad
 
@@ -72,7 +72,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-bias-for-convolutions-directly-followed-by-a-batch-norm
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html
     """
-    if site.spread or not _has_bias(site):
+    if site.spread or site.role == "test" or not _has_bias(site):
         return
     norm = _norm_behind(site)
     if norm is not None:

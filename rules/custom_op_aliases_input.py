@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.module import Function
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, chain, rule
 
 _VIEWS = frozenset(
     [
@@ -61,7 +61,7 @@ def custom_op_aliases_input(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    It always does.
+    It always does. Operators with the tag `torch.Tag.inplace` or `torch.Tag.out` may give back what they mutate.
 
     ## Bad
 
@@ -93,6 +93,8 @@ def custom_op_aliases_input(site: Site) -> Iterator[Finding]:
         or site.target not in function.node.decorator_list
     ):
         return
+    if _gives_back_its_argument(site.target):
+        return
     for node in function.flow.nodes:
         if isinstance(node, ast.Return) and node.value is not None:
             for shared, reason in _shared(function, node.value):
@@ -100,6 +102,18 @@ def custom_op_aliases_input(site: Site) -> Iterator[Finding]:
                 yield place.finding(
                     f"`{place.short()}` {reason}; a custom operator's results must share no memory with its inputs or each other"
                 )
+
+
+def _gives_back_its_argument(decorator: ast.AST) -> bool:
+    """Whether the operator is tagged as one that gives back what it mutates (`torch.Tag.inplace`, `torch.Tag.out`)."""
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    tags = [keyword.value for keyword in keywords if keyword.arg == "tags"]
+    return any(
+        (chain(node) or [""])[-1] in ("inplace", "out")
+        for tag in tags
+        for node in ast.walk(tag)
+        if isinstance(node, ast.Attribute)
+    )
 
 
 def _shared(function: Function, value: ast.expr) -> Iterator[tuple[ast.expr, str]]:

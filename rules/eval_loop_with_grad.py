@@ -264,7 +264,12 @@ def _is_model(site: Site, call: ast.Call) -> bool:
     if owner.kind != "module" or owner.klass is None:
         return False
     method = site.project.method(owner.klass, func.attr)
-    return method is not None and not site.analysis.context.function_off(method) and "no_grad" not in _text(method)
+    return (
+        method is not None
+        and site.analysis.steps.runs_module(method)
+        and not site.analysis.context.function_off(method)
+        and "no_grad" not in _text(method)
+    )
 
 
 def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import calls
 from torchlint.facts.flow import Loop, contains
 from torchlint.rule import Finding, Site, chain, rule
 
@@ -34,7 +35,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In a loop of a few steps. Sums that are back-propagated themselves are not reported.
+    In a loop of a few steps. Sums that are back-propagated themselves are not reported, nor are those that start anew
+    with each step of the optimizer, nor tests.
 
     ## Bad
 
@@ -69,7 +71,7 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
     """
     hot = site.hot
-    if hot is None or hot.loop is None or hot.function is not site.function or site.grad_off:
+    if hot is None or hot.loop is None or hot.function is not site.function or site.grad_off or site.role == "test":
         return
     kept = _kept(site)
     if kept is None:
@@ -181,10 +183,25 @@ def _outlives(site: Site, holder: ast.expr, loop: Loop) -> bool:
         if (
             site.flow.loops(store)[:1] == [loop]
             and site.analysis.steps.guarded(site.function, store, loop) == "throttled"
+            and not _at_update(site, store, loop)
         ):
             continue  # `if step % 100 == 0: total = 0.0`
         return False
     return True
+
+
+def _at_update(site: Site, store: ast.AST, loop: Loop) -> bool:
+    """Whether the optimizer steps in the block of the place: then the sum is one over the micro-steps of an update."""
+    blocks = [guard.block for guard in site.flow.guards(store, loop) if guard.block is not None]
+    return any(_is_update(node) for block in blocks for statement in block for node in ast.walk(statement))
+
+
+def _is_update(node: ast.AST) -> bool:
+    """`optimizer.step()`, `scaler.step(optimizer)`"""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"):
+        return False
+    stepped = node.args[0] if node.args else node.func.value
+    return bool(calls.OPTIMIZER_NAME.search((chain(stepped) or [""])[-1]))
 
 
 def _adds_to(statement: ast.stmt, name: str) -> bool:

@@ -96,6 +96,10 @@ def check_one(code: str) -> None:
         "for group in groups:\n    group.inner.optimizer.step()",
         "for pair in pairs:\n    pair[0].optimizer.step()",
         "[optimizer.step() for optimizer in optimizers]",
+        # A loop over a few written values is one over runs, not over steps.
+        "def fit():\n    loss.backward()\n    optimizer.step()\nfor rate in (0.1, 0.01):\n    fit()",
+        "def fit():\n    loss.backward()\nfor name, rate in {'a': 1, 'b': 2}.items():\n    fit()",
+        "for rate in [0.1, 0.01]:\n    loss.backward()\n    optimizer.step()",
         # Nobody calls it in a loop.
         "def train_step(batch):\n    loss.backward()\n    optimizer.step()\ntrain_step(1)",
         "while True:\n    def train():\n        loss.backward()",
@@ -366,6 +370,11 @@ def test_a_nested_loop_keeps_its_throttle() -> None:
         "for epoch in range(3):\n    for x in y:\n        loss.backward()  # hot\n        model(x)  # hot\n    f()",
         "for layer in layers:\n    x = layer(x)",
         "def build(net: nn.Module):\n    return 1\nfor x in y:\n    build(nn.Linear(1, 1))",
+        # Methods of a module that run none.
+        (
+            "class Layer(nn.Module):\n    def weight(self, name):\n        return self.a[name] @ self.b[name]\n"
+            "    def merge(self, names):\n        for name in names:\n            self.base.data += self.weight(name)"
+        ),
     ],
 )
 def test_loops_that_run_no_model(code: str) -> None:
@@ -387,6 +396,14 @@ def test_generation() -> None:
 
 def test_model_by_its_name_only() -> None:
     check_one("for batch in batches:\n    self.model(batch)  # warm\n    self.unet(batch)  # warm\n")
+
+
+def test_generation_by_a_method() -> None:
+    check_one(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.head = nn.Linear(1, 1)\n"
+        "    def decode(self, x):\n        return self.project(x)\n    def project(self, x):\n        return self.head(x)\n"
+        "def generate(net: Net):\n    for i in range(100):\n        token = net.decode(tokens)  # warm\n"
+    )
 
 
 def test_model_handed_on() -> None:

@@ -47,6 +47,7 @@ class Steps:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._warm: dict[Loop, bool] = {}
+        self._runs: dict[Function, bool] = {}
 
     # Step loops
 
@@ -84,7 +85,7 @@ class Steps:
         outside = False
         for call in steps:
             loops = flow.loops(call)
-            while loops and _only_iterates(loops[0], call):
+            while loops and (_only_iterates(loops[0], call) or _over_literal(loops[0])):
                 loops = loops[1:]
             if loops:
                 found.setdefault(loops[0], function)
@@ -146,7 +147,7 @@ class Steps:
             for site in passed_on:
                 self._closures.setdefault(site.call, []).append(function)
             for site in [*(self.project.call_sites(function) or ()), *passed_on]:
-                loops = site.function.flow.loops(site.call)
+                loops = [loop for loop in site.function.flow.loops(site.call) if not _over_literal(loop)]
                 if loops:
                     found.setdefault(loops[0], site.function)
                 elif site.function not in further:
@@ -291,7 +292,7 @@ class Steps:
         return False
 
     def _is_method_of_module(self, function: Function, call: ast.Call, callee: Value) -> bool:
-        """`model.decode(tokens)`: a method that the project gives to a model and that takes tensors."""
+        """`model.decode(tokens)`: a method that the project gives to a model, takes tensors, and runs a module."""
         if (
             not isinstance(call.func, ast.Attribute)
             or callee.kind != "function"
@@ -299,7 +300,27 @@ class Steps:
             or not call.args
         ):
             return False
-        return self.project.value(function, call.func.value).kind == "module" and callee.function.cls is not None
+        return (
+            self.project.value(function, call.func.value).kind == "module"
+            and callee.function.cls is not None
+            and self.runs_module(callee.function)
+        )
+
+    def runs_module(self, method: Function) -> bool:
+        """Whether a method of a model calls a module, by itself or in another method: `get_weight` does not."""
+        if method not in self._runs:
+            self._runs[method] = False
+            self._runs[method] = any(self._runs_module(method, call) for call in method.flow.calls)
+        return self._runs[method]
+
+    def _runs_module(self, method: Function, call: ast.Call) -> bool:
+        last = (names.chain(call.func) or [""])[-1]
+        if last == "forward":
+            return True
+        callee = self.project.value(method, call.func)
+        if callee.kind == "function" and callee.function is not None and callee.function.cls is not None:
+            return self.runs_module(callee.function)
+        return callee.kind == "module" or (callee.kind == "unknown" and bool(calls.MODEL_NAME.search(last)))
 
     def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
         """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
@@ -334,6 +355,14 @@ def _once(guard: Guard) -> bool:
         and bool(statement.value.value) is not true
         for statement in guard.block or ()
     )
+
+
+def _over_literal(loop: Loop) -> bool:
+    """`for rate in (0.1, 0.01):`: over the few values that are written there, so over runs and not over steps."""
+    node = loop.iter if isinstance(loop, ast.For) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value  # {...}.items()
+    return isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict)
 
 
 def _only_iterates(loop: Loop, call: ast.Call) -> bool:

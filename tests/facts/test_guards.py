@@ -80,6 +80,8 @@ Meaning = Callable[..., str]
         "1 < step < 5",
         "items[0]",
         "step == 'first'",
+        "step - start != 1",
+        "width - step == 1",
     ],
 )
 def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str) -> None:
@@ -109,6 +111,8 @@ def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str
         "warmup_steps == i",
         "batch_idx == 0",
         "not i != 0",
+        "step - start == 1",
+        "self.step - loaded_step == 1",
         "i < 3",
         "i <= 10",
         "step in (10, 100, 1000)",

@@ -188,7 +188,9 @@ def _is_index(node: ast.expr, value_of: ValueOf) -> bool:
 
 
 def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
-    """`i == 0`, `step == warmup_steps`, `batch_idx == len(loader) - 1`: once in a loop."""
+    """`i == 0`, `step == warmup_steps`, `batch_idx == len(loader) - 1`, `step - start == 1`: once in a loop."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        node = node.left
     parts = names.chain(node)
     if parts is None or parts[-1] in _RANKS or not _COUNTER.search(parts[-1]):
         return False
