@@ -32,6 +32,16 @@ class FileError:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a run says of one file. `alone`: nothing of it depends on any other file."""
+
+    findings: tuple[Finding, ...] = ()
+    suppressed: int = 0
+    errors: tuple[FileError, ...] = ()
+    alone: bool = False
+
+
 @dataclass(frozen=True)
 class Result:
     """The findings of a run in order, and what else is to be said of it."""
@@ -41,6 +51,21 @@ class Result:
     files: int = 0
     errors: tuple[FileError, ...] = ()
     sources: Mapping[str, Source] | None = None
+    checked: Mapping[str, Checked] | None = None
+    """The same by file, in the order in which they were given."""
+
+    @classmethod
+    def of(cls, checked: Mapping[str, Checked], sources: Mapping[str, Source]) -> Result:
+        """What is said of the files, together."""
+        findings = sorted((f for one in checked.values() for f in one.findings), key=lambda finding: finding.sort_key)
+        return cls(
+            tuple(findings),
+            sum(one.suppressed for one in checked.values()),
+            len(checked),
+            tuple(error for one in checked.values() for error in one.errors),
+            sources,
+            checked,
+        )
 
     def source(self, path: str) -> Source | None:
         """The file that a finding is about."""
@@ -122,25 +147,31 @@ class _Run:
         self.analysis = Analysis(self.project, settings)
         self.rules = [rule for code, rule in load().items() if code in settings.codes]
         self.known = {code: rule.name for code, rule in load().items()}
-        self.errors: list[FileError] = []
+        self.errors: dict[str, list[FileError]] = {}
         self.suppressed = 0
         # What is silenced must be known before unused suppressions are looked for.
         self.file_rules = sorted((r for r in self.rules if r.scope == "file"), key=lambda rule: rule.code == JUDGE)
 
     def result(self) -> Result:
         found = self._found()
-        findings: list[Finding] = []
-        sources: dict[str, Source] = {}
-        for path in self.targets:
-            kept = list(self._kept(path, found.get(path, [])))
-            source = self.project.source(path)
-            if kept and source is not None and source.cell(1) is not None:
-                kept = [replace(finding, cell=source.cell(finding.line)) for finding in kept]
-            findings += kept
-            if kept and source is not None:
-                sources[path] = source
-        findings.sort(key=lambda finding: finding.sort_key)
-        return Result(tuple(findings), self.suppressed, len(self.targets), tuple(self.errors), sources)
+        checked = {path: self._checked(path, found.get(path, [])) for path in self.targets}
+        sources = {
+            path: source
+            for path, one in checked.items()
+            if one.findings and (source := self.project.source(path)) is not None
+        }
+        return Result.of(checked, sources)
+
+    def _checked(self, path: str, found: list[Finding]) -> Checked:
+        self.suppressed = 0
+        findings = tuple(self._kept(path, found))
+        source = self.project.source(path)
+        if source is not None and source.cell(1) is not None:
+            findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
+        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not self._is_torch(path))
+
+    def _fail(self, path: str, message: str) -> None:
+        self.errors.setdefault(path, []).append(FileError(path, message))
 
     # Which functions are shown to which rules
 
@@ -215,9 +246,7 @@ class _Run:
             for node, name, rule in dispatch.nodes(function, lines):
                 yield from self._check(Site(self.analysis, function, node, rule, name))
         except RecursionError:
-            self.errors.append(
-                FileError(function.module.path, f"`{function.qualname}` is nested too deeply to be analysed")
-            )
+            self._fail(function.module.path, f"`{function.qualname}` is nested too deeply to be analysed")
 
     def _check(self, site: Site) -> Iterator[Finding]:
         rule: Rule = site.rule  # type: ignore[assignment]
@@ -230,9 +259,7 @@ class _Run:
             raise
         except Exception as error:  # noqa: BLE001 - a rule's fault costs its finding, never the run
             line = getattr(site.target, "lineno", 0)
-            self.errors.append(
-                FileError(site.module.path, f"{rule.code} failed at line {line}: {type(error).__name__}: {error}")
-            )
+            self._fail(site.module.path, f"{rule.code} failed at line {line}: {type(error).__name__}: {error}")
 
     def _with_fix(self, site: Site, finding: Finding) -> Finding:
         repair = fixer(finding.name)
@@ -251,7 +278,7 @@ class _Run:
         source = self.project.source(path)
         error = self.project.errors.get(path)
         if isinstance(error, OSError):
-            self.errors.append(FileError(path, error.strerror or str(error)))
+            self._fail(path, error.strerror or str(error))
             return
         if source is not None and path not in self.project.parsed:
             error = _syntax_error(source)  # nobody asked for the file's facts: it must parse all the same
