@@ -4,7 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.flow import Loop
 from torchlint.rule import Finding, Severity, Site, rule
+
+_READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 
 
 @rule(
@@ -26,6 +29,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
     `torch.from_numpy(...).to(device)`), in step loops, in what they call, in evaluation and generation loops and in
     `forward`. A constant is a warning, the rest an `info`.
+    Of data that nothing is known of, and of arrays, two cases are reported: what stays the same from one iteration of
+    the loop to the next, and what goes element by element into a tensor that the loop does not read
+    (`rewards[step] = torch.tensor(reward).to(device)`), where one copy after the loop does.
 
     ## Why is this slow?
 
@@ -34,7 +40,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Where the device is needed once; a batch that has to be moved anyway. Factories without data (`torch.zeros`,
+    Where the device is needed once; a batch, or an observation, that the next call of the model needs. Factories without data (`torch.zeros`,
     `torch.arange`, `torch.full` with `device=`) write on the device and are not reported.
 
     ## Bad
@@ -70,25 +76,89 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     data = site.call.args[0]
     value = site.value(data)
     constant = _constant(data)
-    if not constant and value.kind not in ("number", "list", "tuple", "ndarray", "size"):
-        return
-    if value.elem is not None and value.elem.kind == "tensor":
+    if value.kind == "tensor" or (value.elem is not None and value.elem.kind == "tensor"):
         return
     if not _moved(site) or (site.hot is None and site.warm is None and not reads.in_forward(site)):
         return
     if site.hot is None and site.rare:
         return
-    what = "the same constant is" if constant else f"`{site.short(data)}` is"
-    level: Severity = "warning" if constant else "info"
-    yield site.finding(
-        f"{what} copied to the device, and waited for, each time", severity=level, related=site.why_hot()
-    )
+    level: Severity = "info"
+    if constant:
+        message, level = "the same constant is copied to the device, and waited for, each time", "warning"
+    elif _same(site, data):
+        message = f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
+    elif (buffer := _collected(site)) is not None:
+        message = f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
+    elif value.kind in ("number", "list", "tuple", "size"):
+        message = f"`{site.short(data)}` is copied to the device, and waited for, each time"
+    else:
+        return
+    yield site.finding(message, severity=level, related=site.why_hot())
 
 
 def _constant(node: ast.expr) -> bool:
     if isinstance(node, ast.List | ast.Tuple):
         return all(map(_constant, node.elts))
     return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
+
+
+def _same(site: Site, data: ast.expr) -> bool:
+    """Whether the data is a name, or an attribute of one, that the loop around the place only reads."""
+    root = data
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    loop = site.loop()
+    if loop is None or not isinstance(root, ast.Name) or root.id == "self" or root.id in site.flow.globals:
+        return False
+    if any(_within(loop, store) for store in site.flow.stores.get(root.id, ())):
+        return False
+    return not any(_may_change(site, load) for load in site.flow.loads.get(root.id, ()) if _within(loop, load))
+
+
+def _within(loop: Loop, name: ast.Name) -> bool:
+    return loop.lineno <= name.lineno <= (loop.end_lineno or loop.lineno)
+
+
+def _may_change(site: Site, name: ast.Name) -> bool:
+    """Whether a use of a name may change what it holds: a method of it, a write to a part of it, a call that takes it."""
+    node: ast.AST = name
+    for parent in site.flow.ancestors(name):
+        if isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
+            if not isinstance(parent.ctx, ast.Load):
+                return True
+        elif isinstance(parent, ast.Call):
+            return site.resolve(parent.func) not in _READERS
+        else:
+            return isinstance(parent, ast.AugAssign) and parent.target is node
+        node = parent
+    return False
+
+
+def _collected(site: Site) -> str | None:
+    """The tensor of the device that gets one element on each iteration, and that the loop does not read."""
+    statement, loop = site.statement, site.loop((ast.For,))
+    if not isinstance(statement, ast.Assign) or not isinstance(loop, ast.For) or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    if not (
+        isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and _chained(site, statement.value)
+    ):
+        return None
+    counters = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    index = target.slice.elts[0] if isinstance(target.slice, ast.Tuple) and target.slice.elts else target.slice
+    if not (isinstance(index, ast.Name) and index.id in counters) or site.value(target.value).device != "accelerator":
+        return None
+    read = [load for load in site.flow.loads.get(target.value.id, ()) if _within(loop, load)]
+    return target.value.id if read == [target.value] else None
+
+
+def _chained(site: Site, node: ast.expr) -> bool:
+    """`torch.tensor(x).to(device).view(-1)`: the place and methods of what it gives."""
+    while node is not site.call:
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            return False
+        node = node.func.value
+    return True
 
 
 def _moved(site: Site) -> bool:
