@@ -328,6 +328,19 @@ def test_places_on_the_way_out() -> None:
     )
 
 
+def test_what_is_filled_once() -> None:
+    check_one(
+        "class Net:\n    def forward(self, mask):\n"
+        "        if self.mask is None:\n            self.mask = 1\n"
+        "        if mask is None:\n            mask = 2  # hot\n"
+        "        if self.other is None:\n            x = 3  # hot\n"
+        "        if self.last is None:\n            self.last = 4  # hot\n        self.last = None  # hot\n"
+        "total = None\nbest = None\nfor best in loader:\n    Net.forward(best)  # hot\n"
+        "    if total is None:\n        total = 1\n    else:\n        total += 1  # hot\n"
+        "    if best is not None:\n        y = 1  # hot\n    else:\n        best = 5  # hot\n" + STEP
+    )
+
+
 def test_calls_behind_a_throttle() -> None:
     check_one(
         "def log(x):\n    print(x)\ndef both(x):\n    print(x)  # hot\n"

@@ -20,15 +20,14 @@ from .regions import Region, Regions
 from .source import Source, SourceError
 from .steps import Hot, Steps
 from .tree import Tree
-from .version import Range, project_torch
+from .version import LATEST, Range, project_torch
 
 if TYPE_CHECKING:
     import libcst
 
     from .suppress import Suppressions
 
-# What a program without any statement about torch is taken to run on.
-LATEST = Range.parse(">=2.13")
+_LATEST = Range(low=LATEST)
 
 
 class Ruled(Protocol):
@@ -66,7 +65,7 @@ class Analysis:
             return self.settings.target_torch
         folder = module.path.rpartition("/")[0] or "."
         if folder not in self._torch:
-            self._torch[folder] = project_torch(Path(folder)) or LATEST
+            self._torch[folder] = project_torch(Path(folder)) or _LATEST
         return self._torch[folder]
 
     def tests_versions(self, module: Module) -> bool:

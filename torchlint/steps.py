@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .facts import calls, guards, names
-from .facts.flow import Guard, Loop
+from .facts.flow import Flow, Guard, Loop
 from .facts.module import Function, Module
 from .facts.values import Value
 from .project import CallSite, Project, last_name
@@ -217,7 +217,9 @@ class Steps:
         found: guards.Meaning = ""
         for guard in flow.guards(node, loop):
             if guard.block is not None and (
-                flow.ends_in_exit(guard.block, leaves_function=loop is not None) or _once(guard)
+                flow.ends_in_exit(guard.block, leaves_function=loop is not None)
+                or _once(guard)
+                or _fills(guard, flow, loop)
             ):
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
@@ -355,6 +357,28 @@ def _once(guard: Guard) -> bool:
         and bool(statement.value.value) is not true
         for statement in guard.block or ()
     )
+
+
+def _fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    """`if mask is None: mask = ...`, where nothing else sets it: once in a loop, or in the life of an object."""
+    test = guard.test
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is if guard.true else ast.IsNot)):
+        return False
+    name, other = names.chain(test.left), test.comparators[0]
+    if name is None or not (isinstance(other, ast.Constant) and other.value is None):
+        return False
+    if loop is None and (len(name) < 2 or name[0] != "self"):
+        return False
+    stores = [
+        node
+        for node in (flow.nodes if loop is None else ast.walk(loop))
+        if isinstance(node, ast.Name | ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and names.chain(node) == name
+        and not isinstance(flow.parents.get(node), ast.AugAssign)
+    ]
+    filled = {node for statement in guard.block or () for node in ast.walk(statement)}
+    return bool(stores) and filled.issuperset(stores)
 
 
 def _over_literal(loop: Loop) -> bool:

@@ -10,6 +10,9 @@ from typing import Any
 
 Version = tuple[int, int]
 
+LATEST: Version = (2, 13)
+"""The newest torch that is known here; a program without any statement about torch is taken to run on it."""
+
 _LOWEST: Version = (0, 0)
 _HIGHEST: Version = (99, 0)
 

@@ -173,6 +173,11 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         ("should_print = compute()\nif should_print:\n    here", "throttled"),
         ("first, flag = step % 10 == 0, 1\nif flag:\n    here", ""),
         ("if loss == 0:\n    here", ""),
+        # What is for an old torch only does not run on this one.
+        ("if is_torch_version('<=', '2.8'):\n    here", "cold"),
+        ("if kind == 'xpu' and is_torch_version('<=', '2.8'):\n    here", "cold"),
+        ("if torch.__version__ < '2.0':\n    pass\nelse:\n    here", ""),
+        ("if is_torch_version('>=', '2.8'):\n    here", ""),
     ],
 )
 def test_conditions_around_a_place(meaning: Meaning, code: str, expected: str) -> None:

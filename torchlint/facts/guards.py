@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
-from . import names
+from . import names, versions
 from .flow import Flow, Guard
 from .values import Value
 
@@ -71,7 +71,7 @@ _LASTS = frozenset(
 
 def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
     """What one guard on the way to a place says; "" for an ordinary condition."""
-    return _test(guard.test, guard.true, flow, value_of)
+    return "cold" if versions.outdated(guard.test, guard.true, flow) else _test(guard.test, guard.true, flow, value_of)
 
 
 def _test(test: ast.expr, true: bool, flow: Flow, value_of: ValueOf) -> Meaning:

@@ -6,7 +6,7 @@ import ast
 import functools
 import re
 
-from ..version import Range
+from ..version import LATEST, Range
 from . import names
 from .flow import Flow
 
@@ -45,6 +45,12 @@ def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
         if condition is not None and found is not None:
             found = found.intersection(condition)
     return found
+
+
+def outdated(test: ast.expr, true: bool, flow: Flow) -> bool:
+    """Whether a condition holds under old versions of torch only."""
+    condition = _condition(test, true) if _asks(flow.function.module.source.data) else None
+    return condition is not None and not condition.contains(LATEST)
 
 
 @functools.lru_cache(maxsize=8)
