@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 Version = tuple[int, int]
+Reader = Callable[[str], Iterator[str]]
+"""From the text of a file to the version specifiers for torch in it."""
 
 LATEST: Version = (2, 13)
 """The newest torch that is known here; a program without any statement about torch is taken to run on it."""
@@ -130,24 +133,36 @@ def _range(text: str) -> Range | None:
         return None
 
 
+def manifests(directory: str) -> list[tuple[str, Reader]]:
+    """The files of one directory that may say which torch the project is for, and what reads each."""
+    names = _names(directory)
+    if "requirements" in names:
+        names += [f"requirements/{name}" for name in _names(os.path.join(directory, "requirements"))]
+    names = [name for name in names if name.startswith(_FIRST)]
+    return [
+        (os.path.join(directory, name), read)
+        for pattern, read in _READERS.items()
+        for name in names
+        if re.fullmatch(pattern, name)
+    ]
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []
+
+
 def _statements(directory: Path) -> Iterator[str]:
     """The version specifiers for torch in the files of one directory."""
-    readers = {
-        "pyproject.toml": _pyproject,
-        "requirements*.txt": _requirements,
-        "requirements/*.txt": _requirements,
-        "setup.cfg": _setup_cfg,
-        "setup.py": _setup_py,
-        "environment*.y*ml": _environment,
-    }
-    for pattern, read in readers.items():
-        for path in sorted(directory.glob(pattern)):
-            try:
-                text = path.read_text("utf-8-sig")
-            except (OSError, UnicodeDecodeError):
-                continue
-            if "torch" in text.lower():
-                yield from read(text)
+    for path, read in manifests(str(directory)):
+        try:
+            text = Path(path).read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if "torch" in text.lower():
+            yield from read(text)
 
 
 def _of_requirements(lines: object) -> Iterator[str]:
@@ -217,3 +232,14 @@ def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
         inner = table.get(name)
         table = inner if isinstance(inner, dict) else {}
     return table
+
+
+_FIRST = ("pyproject.toml", "requirements", "setup.", "environment")
+_READERS: dict[str, Reader] = {
+    r"pyproject\.toml": _pyproject,
+    r"requirements[^/]*\.txt": _requirements,
+    r"requirements/[^/]*\.txt": _requirements,
+    r"setup\.cfg": _setup_cfg,
+    r"setup\.py": _setup_py,
+    r"environment[^/]*\.y[^/]*ml": _environment,
+}
