@@ -361,7 +361,10 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(x):\n    if torch.is_tensor(x) or a:\n        x", "unknown"),
         ("def f(x):\n    x = torch.zeros(3)\n    if not torch.is_tensor(x):\n        x", "unknown"),
         ("def f(x):\n    if isinstance(x[0], torch.Tensor):\n        x", "unknown"),
-        ("def f(x):\n    if isinstance(x, int):\n        x", "unknown"),
+        ("def f(x):\n    if isinstance(x, int):\n        x", "number"),
+        ("def f(x):\n    if isinstance(x, (int, float)):\n        x\n    y = x.unsqueeze(0)", "number"),
+        ("def f(x):\n    if isinstance(x, (int, torch.Tensor)):\n        x", "unknown"),
+        ("def f(x):\n    if not isinstance(x, int):\n        x", "unknown"),
     ],
 )
 def test_statements(value_of: ValueOf, code: str, expected: str) -> None:

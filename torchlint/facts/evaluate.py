@@ -220,6 +220,8 @@ class _Evaluator:
                 elif not true and current.kind in ("tensor", "unknown"):
                     # Sure to be something else, whatever the rest of the function does with it.
                     self.env[key] = Value("unknown", 2)
+            elif true and name == "isinstance" and len(test.args) == 2 and _is_number(test.args[1]):
+                self.env[key] = NUMBER
 
     @staticmethod
     def merge(a: Env, a_dead: bool, b: Env, b_dead: bool) -> Env:
@@ -1252,6 +1254,12 @@ class _Evaluator:
 def _narrows(test: ast.expr) -> bool:
     """Whether a condition may tell what a name is: it calls something such as `isinstance`, or binds a name."""
     return not isinstance(test, ast.Name | ast.Attribute | ast.Compare | ast.Constant)
+
+
+def _is_number(kind: ast.expr) -> bool:
+    """`float`, `(int, float)`"""
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return all(isinstance(k, ast.Name) and k.id in ("int", "float", "bool", "complex") for k in kinds)
 
 
 def _with_grad(value: Value, device: Device) -> Value:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .flow import Flow
     from .slices import Slices
 
+# Calls that make a tensor of what they are given.
+_CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
 
@@ -81,10 +84,15 @@ class Function:
 
     @cached_property
     def tensor_evidence(self) -> frozenset[str]:
-        """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`."""
-        found = set()
+        """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`.
+
+        What is converted, `x = torch.tensor(x)`, becomes one only there.
+        """
+        found, converted = set(), set()
         for call in self.flow.calls:
             func = call.func
+            if isinstance(func, ast.Attribute) and func.attr in _CONVERTS and call.args:
+                converted.add(key_of(call.args[0]))
             if (
                 isinstance(func, ast.Attribute)
                 and func.attr in TENSOR_ONLY
@@ -93,7 +101,7 @@ class Function:
                 key = key_of(func.value)
                 if key is not None and key != "self":
                     found.add(key)
-        return frozenset(found)
+        return frozenset(found - converted)
 
     @cached_property
     def bound(self) -> frozenset[str]:
