@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.values import Value
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, chain, rule
 
 
 @rule(
@@ -30,7 +30,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    A few numbers at set-up. Lists of Python numbers are what `torch.tensor()` is for.
+    A few numbers at set-up. Lists of Python numbers are what `torch.tensor()` is for. A parameter or a field that is
+    only annotated as a tensor is passed over: a program that converts it was given something else.
 
     ## Bad
 
@@ -72,16 +73,28 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
             yield site.finding(f"`{site.short()}` makes a tensor for each number")
         return
     value = site.value(given)
-    if _is_list_of_arrays(value):
+    if _is_list_of_arrays(given, value):
         yield site.finding(f"`{site.short()}` converts a list of arrays number by number")
-    elif value.is_tensor and not value.others:
+    elif value.is_tensor and not value.others and not _is_only_declared(site, given):
         yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call")
     elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site):
         yield site.finding(f"`{site.short()}` copies an array that nobody else holds")
 
 
-def _is_list_of_arrays(value: Value) -> bool:
-    return value.kind in ("list", "tuple") and value.elem is not None and value.elem.kind == "ndarray"
+def _is_list_of_arrays(given: ast.expr, value: Value) -> bool:
+    """A list of arrays; of the items of a written list, `[times[0]]`, only what a call makes is no mere number of one."""
+    if value.kind not in ("list", "tuple") or value.elem is None or value.elem.kind != "ndarray":
+        return False
+    return not isinstance(given, ast.List | ast.Tuple) or all(isinstance(item, ast.Call) for item in given.elts)
+
+
+def _is_only_declared(site: Site, given: ast.expr) -> bool:
+    """A parameter or a field: that the program converts it says more than its annotation."""
+    key = chain(given)
+    if key is None or key[0] not in {parameter.arg for parameter in site.function.parameters}:
+        return False
+    stores = site.flow.stores.get(key[0], ())
+    return all(site.flow.statement(store) is site.statement for store in stores)
 
 
 def _is_converted(site: Site, node: ast.expr) -> bool:
