@@ -3,14 +3,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls
+from torchlint.facts import calls, copies
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.rule import Finding, Site, rule
 
 
 @rule(
     "TL713",
-    on={".to()", ".contiguous()", ".type()"},
+    on={".to()", ".contiguous()", ".type()", ".clone()"},
     set="preview",
     severity="info",
     fix="safe",
@@ -25,11 +25,15 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     Finds in training and evaluation loops and in `forward`: `x.to(device).to(dtype)` in either order,
     `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
+    In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
+    `x.cpu().clone()`, `x.clone().to(device)`).
 
     ## Why is this slow?
 
     Each `.to()` that changes something writes a tensor; one call with both writes one.
     `torch.LongTensor` is the type of the host: the cast moves the tensor there and waits.
+    A cast or a move that changes something is a copy already, and `clone()` makes a second one; with `copy=True` there
+    is exactly one, whether something changes or not.
 
     ## When it does not matter
 
@@ -41,6 +45,13 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     class Block(torch.nn.Module):
         def forward(self, x: torch.Tensor):
             return x.to(device).to(torch.float16)  # TL713
+
+    class Images(torch.utils.data.Dataset):
+        def __init__(self, images: torch.Tensor):
+            self.images = images
+
+        def __getitem__(self, index):
+            return self.images[index].clone().float()  # TL713
     ```
 
     ## Good
@@ -49,11 +60,20 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     class Block(torch.nn.Module):
         def forward(self, x: torch.Tensor):
             return x.to(device, torch.float16)  # ok
+
+    class Images(torch.utils.data.Dataset):
+        def __init__(self, images: torch.Tensor):
+            self.images = images
+
+        def __getitem__(self, index):
+            return self.images[index].to(torch.float32, copy=True)  # ok
     ```
 
     ## Fix safety
 
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
+    A clone and a cast become `.to(..., copy=True)`: the same values, dtype, device, strides and gradients, and a tensor of
+    its own in every case.
     The cast by a type of the host gets no fix: the tensor would stay on the device.
 
     ## References
@@ -62,6 +82,9 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     """
     func = site.call.func
     assert isinstance(func, ast.Attribute)
+    if site.name == ".clone()":
+        yield from _doubled(site)
+        return
     if not (site.hot or site.warm or site.in_forward):
         return
     if site.name == ".type()":
@@ -84,6 +107,18 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
             yield site.finding(f"`{site.short()}` asks twice for the same")
     elif before.func.attr == "to" and _one_each(site, before, site.call):
         yield site.finding(f"`{site.short()}` writes the tensor twice; one `.to(device, dtype)` writes it once")
+
+
+def _doubled(site: Site) -> Iterator[Finding]:
+    """`x.clone().float()`, `x.cpu().clone()`"""
+    found = copies.doubled(site.flow, site.call)
+    if found is None or not site.value(found.tensor).is_tensor or site.role == "test" or site.region is not None:
+        return
+    sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
+    repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
+    if sampled or repeated or site.hot or site.in_forward:
+        message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
+        yield site.finding(message, at=found.whole)
 
 
 def _one_each(site: Site, first: ast.Call, second: ast.Call) -> bool:

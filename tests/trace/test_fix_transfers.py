@@ -124,6 +124,42 @@ def test_a_tensor_detached_first_is_the_same_clone(tmp_path: Path, copied: str) 
         assert x.data_ptr() != after(x).data_ptr()
 
 
+@pytest.mark.parametrize(
+    "copied",
+    [
+        "x.clone().float()",
+        "x.clone().double()",
+        "x.clone().bool()",
+        "x.t().clone().to(torch.float16)",
+        "x.clone().to('meta', torch.float32)",
+        "x.clone().to(x)",
+        "x.clone().to(dtype=torch.float32, non_blocking=True)",
+        "x.cpu().clone()",
+        "x.detach().half().clone()",
+        "x.cpu().clone().to(torch.float64)",
+        "x.clone().to(7)",
+    ],
+)
+def test_a_clone_beside_a_cast_is_one_copy(tmp_path: Path, copied: str) -> None:
+    code = f"def run(x: torch.Tensor):\n    for _ in range(1):\n        made = {copied}\n    return made\n"
+    before, after = before_and_after(tmp_path, code, "TL713")
+    for x in (
+        torch.arange(6.0).reshape(2, 3),
+        torch.arange(6).reshape(2, 3),
+        torch.ones(2, 3, requires_grad=True).t(),
+        torch.ones(2, 1).expand(2, 3),
+        torch.ones(4, 6)[::2, ::2],
+        torch.ones(0, 3),
+    ):
+        assert described(before, x) == described(after, x)
+        if not copied.endswith("(7)") and "meta" not in copied:
+            made = after(x)
+            assert x.data_ptr() != made.data_ptr() or not x.numel()
+            if made.requires_grad:
+                slopes = [torch.autograd.grad(run(x).sum(), x)[0] for run in (before, after)]
+                assert described(lambda slopes=slopes: slopes[0]) == described(lambda slopes=slopes: slopes[1])
+
+
 @pytest.mark.parametrize("made", ["x", "x * 2", "x[0]", "x.t()"])
 def test_a_tensor_of_a_tensor_is_its_detached_clone(tmp_path: Path, made: str) -> None:
     before, after = before_and_after(tmp_path, f"def run(x: torch.Tensor):\n    return torch.tensor({made})\n", "TL407")
