@@ -26,7 +26,7 @@ BUDGETS = ("syncs", "h2d", "d2h", "bytes", "memory", "breaks", "recompiles", "ke
 ACCELERATORS = ("cuda", "rocm", "xpu", "mps", "hpu", "npu", "xla", "cpu")
 EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d",
-    ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pycache__",
+    ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchlint_cache", ".tox", ".venv", ".vscode", "__pycache__",
     "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv",
 )  # fmt: skip
 FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
@@ -54,6 +54,7 @@ KEYS: dict[str, Kind] = {
     "show-fixes": "bool",
     "extend": "text",
     "budget": "numbers",
+    "cache-dir": "text",
 }
 SELECTORS = ("select", "ignore", "extend-select", "fixable", "unfixable")
 
@@ -72,6 +73,7 @@ class Settings:
     `exclude` are gitignore patterns below `root`; `compiled` names code that is compiled elsewhere, as
     `package.module:Class.method`; `accelerators` replaces the devices found in the code when it isn't empty;
     `budget` limits what a traced run may do;
+    `cache_dir` is where the cache is to be instead of the project's directory;
     `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run.
     """
 
@@ -93,6 +95,7 @@ class Settings:
     budget: tuple[tuple[str, float | str], ...] = ()
     ignore_noqa: bool = False
     sieve: bool = True
+    cache_dir: Path | None = None
     root: Path = field(default_factory=Path.cwd)
     source: Path | None = None
     warnings: tuple[str, ...] = ()
@@ -351,6 +354,7 @@ def _resolve(rules: Sequence[Selectable], layers: Sequence[Options], root: Path,
         compiled=tuple(merged.get("compiled", ())),
         accelerators=tuple(merged.get("accelerators", ())),
         budget=tuple(merged.get("budget", {}).items()),
+        cache_dir=root / Path(merged["cache-dir"]).expanduser() if "cache-dir" in merged else None,
         root=root,
         source=source,
         warnings=selector.warnings(selection),

@@ -92,6 +92,15 @@ def lint(
     `buffers` are what some of all these files hold in place of what is on disk (fixed or edited, not saved).
     `progress` is told how many of how many files have been looked into.
     """
+    return lint_project(*gathered(files, context, buffers), settings, progress)
+
+
+def gathered(
+    files: Sequence[Path] | Mapping[str, bytes],
+    context: Sequence[Path] = (),
+    buffers: Mapping[str, bytes] | None = None,
+) -> tuple[Project, list[str]]:
+    """The project that `lint` looks at, and the files in it that are linted."""
     readers: dict[str, Callable[[], bytes]] = {}
     if isinstance(files, Mapping):
         readers.update({normal(name): _given(data) for name, data in files.items()})
@@ -105,7 +114,7 @@ def lint(
         for path in context:
             readers.setdefault(normal(str(path)), read(normal(str(path))))
         project.refresh()
-    return lint_project(project, targets, settings, progress)
+    return project, targets
 
 
 def lint_project(
@@ -113,15 +122,28 @@ def lint_project(
     targets: Sequence[str],
     settings: Settings,
     progress: Callable[[int, int], None] | None = None,
+    analysis: Analysis | None = None,
 ) -> Result:
-    """Lint some files of a project that may know much already; the paths are the project's own."""
-    with _paused_collector(), _deep_stack():
-        return _Run(targets, settings, project, progress).result()
+    """Lint some files of a project that may know much already; the paths are the project's own.
+
+    `analysis` is what is known of the project with these settings.
+    """
+    with prepared():
+        return _Run(targets, settings, project, progress, analysis or Analysis(project, settings)).result()
 
 
 def mention_torch(project: Project, paths: Iterable[str]) -> bool:
     """Whether any of the files can have to do with torch; where none does, the rest of the project is not read."""
-    return any(source.holds(_TORCH) for source in map(project.source, paths) if source is not None)
+    return any(_is_torch(source) for source in map(project.source, paths))
+
+
+def may_be_torch(data: bytes) -> bool:
+    """Whether a file with these bytes may depend on other files: those that have nothing to do with torch never do."""
+    return _TORCH.search(data) is not None or ACCELERATOR.search(data) is not None
+
+
+def _is_torch(source: Source | None) -> bool:
+    return source is not None and (source.holds(_TORCH) or source.holds(ACCELERATOR))
 
 
 def _given(data: bytes) -> Callable[[], bytes]:
@@ -139,12 +161,13 @@ class _Run:
         settings: Settings,
         project: Project,
         progress: Callable[[int, int], None] | None,
+        analysis: Analysis,
     ) -> None:
         self.targets = list(dict.fromkeys(targets))
         self.progress = progress
         self.settings = settings
         self.project = project
-        self.analysis = Analysis(self.project, settings)
+        self.analysis = analysis
         self.rules = [rule for code, rule in load().items() if code in settings.codes]
         self.known = {code: rule.name for code, rule in load().items()}
         self.errors: dict[str, list[FileError]] = {}
@@ -168,7 +191,7 @@ class _Run:
         source = self.project.source(path)
         if source is not None and source.cell(1) is not None:
             findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
-        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not self._is_torch(path))
+        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not _is_torch(source))
 
     def _fail(self, path: str, message: str) -> None:
         self.errors.setdefault(path, []).append(FileError(path, message))
@@ -184,7 +207,7 @@ class _Run:
 
     def _tasks(self) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
         anywhere, hot, compiled = (self._dispatch(scope) for scope in ("any", "hot", "compiled"))
-        paths = [path for path in self.targets if self._is_torch(path)]
+        paths = [path for path in self.targets if _is_torch(self.project.source(path))]
         wanted = set(paths)
         for function, lines in self._sifted(paths, anywhere):
             yield anywhere, function, lines
@@ -208,10 +231,6 @@ class _Run:
 
     def _dispatch(self, scope: str) -> Dispatch:
         return Dispatch((rule for rule in self.rules if rule.scope == scope), self.project)
-
-    def _is_torch(self, path: str) -> bool:
-        source = self.project.source(path)
-        return source is not None and (source.holds(_TORCH) or source.holds(ACCELERATOR))
 
     def _may_be_warm(self, path: str) -> bool:
         source = self.project.source(path)
@@ -321,6 +340,13 @@ def _told_better(findings: Collection[Finding]) -> set[Finding]:
         by_statement.setdefault(finding.statement, set()).add(finding.code)
     rules = load()
     return {f for f in findings if not by_statement[f.statement].isdisjoint(rules[f.code].silenced_by)}
+
+
+@contextmanager
+def prepared() -> Iterator[None]:
+    """The interpreter as linting wants it."""
+    with _paused_collector(), _deep_stack():
+        yield
 
 
 @contextmanager

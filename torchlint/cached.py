@@ -1,0 +1,402 @@
+"""Linting with a cache: what was said of a file is said again as long as all that it hangs on is as it was.
+
+What is said of a file hangs on its own bytes and, where it has to do with torch, on the other files of the project and
+on what names the project's torch. Bytes are known by their hash; they are read again only where the file's stamp has
+moved, or was so young when it was noted that a later change need not have moved it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, get_args
+
+from .cache import Cache, digest, identity
+from .config import Settings
+from .finding import Applicability, Edit, Finding, Fix, Related, Severity
+from .lint import Checked, FileError, Result, may_be_torch
+from .project import normal
+from .source import Source, SourceError
+from .version import manifests
+
+YOUNG = 2_000_000_000
+"""How many nanoseconds after its last change a file's stamp is trusted: longer than any file system's clock ticks."""
+_NOT_FOUND_BY = frozenset(
+    """fixable force_exclude exclude respect_gitignore output_format fix unsafe_fixes fix_only show_fixes budget source
+    warnings cache_dir""".split()
+)
+"""Settings that no finding hangs on; which files there are is looked up each time."""
+
+T = TypeVar("T")
+Stamp = tuple[int, int, int, int]
+"""Of a file: its size, the times when its bytes and its inode changed, its inode."""
+
+
+class Lint(Protocol):
+    """What the cache stands in front of: `lint.lint`, or what spreads it over processes."""
+
+    def __call__(
+        self, files: Sequence[Path], settings: Settings, /, *, context: Sequence[Path], **options: Any
+    ) -> Result: ...
+
+
+def lint(
+    files: Sequence[Path],
+    settings: Settings,
+    cache: Cache,
+    inner: Lint,
+    *,
+    context: Sequence[Path] = (),
+    warn: Callable[[str], None] = lambda text: None,
+    **options: Any,
+) -> Result:
+    """What `inner` finds, which is asked only for the files of which the cache does not know it.
+
+    A cache that can't be written is told to `warn`, once; the result is the same.
+    """
+    run = _Run(files, settings, cache, context)
+    result = run.result(inner, options)
+    try:
+        run.save()
+    except OSError as error:
+        warn(f"{cache.directory}: {error.strerror or error}; nothing is kept for the next run")
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A file as it was read; `stamp` is None where that was too young to be trusted."""
+
+    stamp: Stamp | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was said of a file with these bytes in a project of this state; of any state where that is None."""
+
+    digest: str
+    state: str | None
+    text: Any
+
+
+class _Files:
+    """Files by the hashes of their bytes, each looked at once."""
+
+    def __init__(self, known: Mapping[str, _Row]) -> None:
+        self._known = known
+        self.rows: dict[str, _Row | None] = {}
+        """Of what was looked at; None where it can't be read."""
+        self.plain: set[str] = set()
+        """What was read and can't have to do with torch."""
+
+    def digest(self, path: str) -> str | None:
+        """The hash of a file; None where it can't be read."""
+        if path not in self.rows:
+            self.rows[path] = self._row(path)
+        row = self.rows[path]
+        return row.digest if row is not None else None
+
+    def _row(self, path: str) -> _Row | None:
+        now = time.time_ns()
+        try:
+            stamp = _stamp(path)
+            known = self._known.get(path)
+            if known is not None and known.stamp == stamp:
+                return known
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError:
+            return None
+        if not may_be_torch(data):
+            self.plain.add(path)
+        return _Row(stamp if max(stamp[1], stamp[2]) < now - YOUNG else None, digest(data).hex())
+
+    def unchanged(self) -> bool:
+        """Whether all that was looked at is still as it was."""
+        return all(self._is_unchanged(path, row) for path, row in self.rows.items())
+
+    def _is_unchanged(self, path: str, row: _Row | None) -> bool:
+        try:
+            if row is not None and row.stamp is not None:
+                return _stamp(path) == row.stamp
+            with open(path, "rb") as file:
+                return row is not None and digest(file.read()).hex() == row.digest
+        except OSError:
+            return row is None
+
+
+def _stamp(path: str) -> Stamp:
+    stat = os.stat(path)
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+
+
+class _Run:
+    def __init__(self, files: Sequence[Path], settings: Settings, cache: Cache, context: Sequence[Path]) -> None:
+        self.settings = settings
+        self.cache = cache
+        self.context = context
+        self.targets = {normal(str(file)): file for file in files}
+        self.key = _key(settings, cache.directory)
+        self.rows, self.said = _loaded(cache.load(self.key))
+        self.files = _Files(self.rows)
+        self.new: dict[str, _Said] = {}
+
+    def result(self, inner: Lint, options: Mapping[str, Any]) -> Result:
+        fresh = {path: known for path in self.targets if (known := self._known(path)) is not None}
+        stale = [path for path in self.targets if path not in fresh]
+        if not stale:
+            return Result.of(fresh, _Sources(fresh, {}))
+        state = self.state if any(path not in self.files.plain for path in stale) else None
+        context = _Chain([self.targets[path] for path in fresh], self.context) if fresh else self.context
+        found = inner([self.targets[path] for path in stale], self.settings, context=context, **options)
+        if found.checked is None:
+            return found
+        if self.files.unchanged():
+            self._learn(found.checked, state)
+        checked = {path: fresh.get(path) or found.checked[path] for path in self.targets}
+        return Result.of(checked, _Sources(fresh, found.sources or {}))
+
+    def _known(self, path: str) -> Checked | None:
+        """What was said of a file, if it would be said again."""
+        said = self.said.get(path)
+        if said is None or said.digest != self.files.digest(path) or said.state not in (None, self.state):
+            return None
+        return _checked(path, said.text, alone=said.state is None)
+
+    def _learn(self, checked: Mapping[str, Checked], state: str | None) -> None:
+        for path, one in checked.items():
+            row = self.files.rows.get(path)
+            if row is not None and (one.alone or state is not None):
+                self.new[path] = _Said(row.digest, None if one.alone else state, _text(one))
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """Every file of the project."""
+        return frozenset((*self.targets, *(normal(str(path)) for path in self.context)))
+
+    @cached_property
+    def state(self) -> str:
+        """What stands for all that a file of the project may hang on."""
+        parts = [f"{path}\n{self.files.digest(path)}".encode("utf-8", "surrogateescape") for path in sorted(self.paths)]
+        if self.settings.target_torch is None:
+            parts += _torch_named(self.paths)
+        return digest(*parts).hex()
+
+    def save(self) -> None:
+        """Keep what is new. Raises OSError where that is not to be had."""
+        rows = {**self.rows, **{path: row for path, row in self.files.rows.items() if row is not None}}
+        said = {**self.said, **self.new}
+        if "state" in self.__dict__:  # then all files are known, and what hangs on how they were before
+            rows = {path: row for path, row in rows.items() if path in self.paths}
+            said = {path: one for path, one in said.items() if path in rows and one.state in (None, self.state)}
+        if rows != self.rows or said != self.said:
+            self.cache.save(
+                self.key,
+                {
+                    "rows": {path: [row.stamp, row.digest] for path, row in rows.items()},
+                    "said": {path: [one.digest, one.state, one.text] for path, one in said.items()},
+                },
+            )
+
+
+class _Chain(Sequence[Path]):
+    """One sequence behind another, which is not looked at before it is needed."""
+
+    def __init__(self, first: Sequence[Path], second: Sequence[Path]) -> None:
+        self._parts = (first, second)
+
+    def __getitem__(self, index: Any) -> Any:
+        return [*self._parts[0], *self._parts[1]][index]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[Path]:
+        for part in self._parts:
+            yield from part
+
+
+class _Sources(Mapping[str, Source]):
+    """The files with findings; one that was not linted is read when a report wants to show it."""
+
+    def __init__(self, fresh: Mapping[str, Checked], read: Mapping[str, Source]) -> None:
+        self._read = dict(read)
+        self._paths = {path: None for path, one in fresh.items() if one.findings} | dict.fromkeys(read)
+
+    def __getitem__(self, path: str) -> Source:
+        if path not in self._read:
+            if path not in self._paths:
+                raise KeyError(path)
+            try:
+                self._read[path] = Source.of(path, Path(path).read_bytes())
+            except (OSError, SourceError) as error:
+                raise KeyError(path) from error
+        return self._read[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def _key(settings: Settings, directory: Path) -> bytes:
+    """What stands for all that is the same in all runs that may use an entry. A project that was moved keeps its own."""
+    home = os.path.dirname(os.path.abspath(directory))
+    parts = [f"cwd={_relative(os.getcwd(), home)}"]
+    for field in fields(settings):
+        if field.name not in _NOT_FOUND_BY:
+            parts.append(f"{field.name}={_plain(getattr(settings, field.name), home)!r}")
+    return digest(identity(), *(part.encode("utf-8", "surrogateescape") for part in parts))
+
+
+def _plain(value: object, home: str) -> object:
+    """A value of the settings, always written the same."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [_plain(item, home) for item in value]
+    return _relative(str(value), home) if isinstance(value, Path) else str(value)
+
+
+def _relative(path: str, home: str) -> str:
+    try:
+        return os.path.relpath(path, home)
+    except ValueError:  # on another drive
+        return path
+
+
+def _torch_named(paths: Iterable[str]) -> list[bytes]:
+    """The files that may say which torch the files are for, as `version.project_torch` looks for them."""
+    here = os.path.realpath(os.curdir)
+    found: dict[str, list[bytes]] = {}
+    todo = {os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths}
+    while todo:
+        directory = todo.pop()
+        if directory in found:
+            continue
+        has_git = os.path.exists(os.path.join(directory, ".git"))
+        found[directory] = [b"git"] if has_git else []
+        for path, _ in manifests(directory):
+            try:
+                data = Path(path).read_bytes()
+            except OSError:
+                continue
+            found[directory] += [os.path.basename(path).encode("utf-8", "surrogateescape"), data]
+        above = os.path.dirname(directory)
+        if not has_git and above != directory:
+            todo.add(above)
+    return [
+        part
+        for directory, parts in sorted(found.items())
+        if parts
+        for part in (_relative(directory, here).encode("utf-8", "surrogateescape"), *parts)
+    ]
+
+
+# What is kept is taken for what it looks like only: whatever does not look right is worked out again.
+
+
+def _loaded(entry: Any) -> tuple[dict[str, _Row], dict[str, _Said]]:
+    try:
+        rows = {
+            path: _Row(_stamp_of(stamp), _is(str, digest)) for path, (stamp, digest) in _is(dict, entry["rows"]).items()
+        }
+        said = {
+            path: _Said(_is(str, digest), state if state is None else _is(str, state), text)
+            for path, (digest, state, text) in _is(dict, entry["said"]).items()
+        }
+    except (TypeError, ValueError, KeyError):
+        return {}, {}
+    return rows, said
+
+
+def _stamp_of(value: Any) -> Stamp | None:
+    if value is None:
+        return None
+    size, modified, changed, inode = (_is(int, part) for part in value)
+    return size, modified, changed, inode
+
+
+def _is(kind: type[T], value: Any) -> T:
+    """The value, which must be of that type."""
+    if type(value) is not kind:
+        raise TypeError(value)
+    return value
+
+
+def _one_of(known: tuple[Any, ...], value: object) -> Any:
+    if value not in known:
+        raise ValueError(value)
+    return value
+
+
+def _text(checked: Checked) -> Any:
+    """What was said of a file, for JSON."""
+    findings = [
+        [
+            [f.line, f.column, f.end_line, f.end_column, *f.statement],
+            [f.code, f.name, f.message, f.severity],
+            f.provable,
+            f.cell,
+            [[related.path, related.line, related.column, related.message] for related in f.related],
+            None if f.fix is None else _fix_text(f.fix),
+        ]
+        for f in checked.findings
+    ]
+    return [findings, checked.suppressed, [error.message for error in checked.errors]]
+
+
+def _fix_text(fix: Fix) -> Any:
+    edits = [[edit.start, edit.end, edit.text.decode("latin-1")] for edit in fix.edits]
+    return [fix.title, edits, fix.applicability, fix.note]
+
+
+def _checked(path: str, text: Any, *, alone: bool) -> Checked | None:
+    """What was said of a file; None where that can't be made out."""
+    try:
+        findings, suppressed, errors = text
+        return Checked(
+            tuple(_finding(path, *parts) for parts in findings),
+            _is(int, suppressed),
+            tuple(FileError(path, _is(str, message)) for message in errors),
+            alone,
+        )
+    except (TypeError, ValueError):
+        return None
+
+
+def _finding(path: str, numbers: Any, words: Any, provable: Any, cell: Any, related: Any, fix: Any) -> Finding:
+    line, column, end_line, end_column, first, last = (_is(int, number) for number in numbers)
+    code, name, message, severity = (_is(str, word) for word in words)
+    return Finding(
+        path,
+        line,
+        column,
+        end_line,
+        end_column,
+        code,
+        name,
+        message,
+        _one_of(get_args(Severity), severity),
+        None if fix is None else _fix(*fix),
+        tuple(Related(_is(str, a), _is(int, b), _is(int, c), _is(str, d)) for a, b, c, d in related),
+        None if cell is None else _is(int, cell),
+        None,
+        (first, last),
+        _is(bool, provable),
+    )
+
+
+def _fix(title: Any, edits: Any, applicability: Any, note: Any) -> Fix:
+    return Fix(
+        _is(str, title),
+        tuple(Edit(_is(int, start), _is(int, end), _is(str, text).encode("latin-1")) for start, end, text in edits),
+        _one_of(get_args(Applicability), applicability),
+        _is(str, note),
+    )
