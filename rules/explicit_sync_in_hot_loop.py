@@ -23,6 +23,7 @@ _CLOCKS = frozenset(
         "record",
     ]
 )
+_ASKED = frozenset(("cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
 _NEAR = 3
 """How many statements from a synchronization a clock counts as next to it."""
 
@@ -53,8 +54,9 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Around a timer, where the wait is what makes the time right; behind a condition that holds once in many steps;
-    after an out-of-memory error: none of these is reported. Two programs that share a device in turns may need
+    Around a timer, where the wait is what makes the time right; in front of a read of the device, which waits anyway;
+    behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`); after an
+    out-of-memory error: none of these is reported. Two programs that share a device in turns may need
     `empty_cache()`.
 
     ## Bad
@@ -89,10 +91,13 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     level = reads.severity(site) or ("warning" if reads.in_forward(site) and not site.rare else None)
     if level is None or site.role in ("benchmark", "test") or site.region is not None or not site.accelerator:
         return
-    if site.name in _WAITS | {".synchronize()"} and _timed(site):
+    if site.name in _WAITS | {".synchronize()"} and (_timed(site) or _read_next(site)):
         return
     loops = site.flow.loops(site.target)
-    if any(site.flow.guards(site.target, loops[0] if loops else None)):
+    guards = list(site.flow.guards(site.target, loops[0] if loops else None))
+    if any(_names_it(guard.test) for guard in guards):
+        return
+    if guards:
         level = "info"
     where = reads.how_often(site) if site.hot is not None or site.warm is not None else "on every call of the module"
     # A collection shows as no event of a traced run.
@@ -108,6 +113,29 @@ def _cost(site: Site) -> str:
     if site.name in _CACHES:
         return "waits for the device and gives its cached memory back to the driver"
     return "waits for the device"
+
+
+def _names_it(test: ast.expr) -> bool:
+    """Whether a condition asks for it by name: `if clear_cache:`, `if memory_allocated() > limit:`."""
+    names = (
+        n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(test) if isinstance(n, ast.Name | ast.Attribute)
+    )
+    return any(not _ASKED.isdisjoint(name.lower().split("_")) for name in names)
+
+
+def _read_next(site: Site) -> bool:
+    """Whether one of the next statements reads a value of the device, and so waits anyway."""
+    for statement in site.flow.chain(site.target):
+        parent = site.flow.parents[statement]
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(parent, field, None)
+            if isinstance(block, list) and statement in block:
+                at = block.index(statement)
+                if any(reads.scalar_reads(site, near) for near in block[at + 1 : at + _NEAR + 1]):
+                    return True
+        if not isinstance(parent, ast.If):
+            return False
+    return False
 
 
 def _timed(site: Site) -> bool:

@@ -79,7 +79,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     where = _loading(site)
     if where and site.receiver.kind == "tensor":
         yield site.finding(f"`{site.short()}` copies one sample at a time: {where} runs in the loader")
-    elif site.hot and _each(site):
+    elif site.hot and _each(site) and site.argument("non_blocking", 2) is None:
         message = f"`{site.short()}` copies one element at a time on every step"
         yield site.finding(message, severity="info", related=site.why_hot())
 

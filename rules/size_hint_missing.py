@@ -86,7 +86,9 @@ def _one_hot(site: Site) -> str | None:
 def _repeats(site: Site) -> str | None:
     method = site.name.startswith(".")
     repeats = site.argument("repeats", 0 if method else 1)
-    if repeats is None or site.argument("output_size") is not None or not site.value(repeats).is_tensor:
+    if repeats is None or site.argument("output_size") is not None:
+        return None
+    if not site.value(repeats).is_tensor or site.value(repeats).others:
         return None
     return "output_size" if reads.device_tensor(site, repeats) is not None else None
 

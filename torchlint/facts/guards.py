@@ -143,10 +143,10 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
     if (
         isinstance(op, ast.In)
         and true
-        and isinstance(right, ast.Tuple | ast.List | ast.Set)
+        and isinstance(right, ast.Tuple | ast.List | ast.Set | ast.Name | ast.Attribute | ast.Call)
         and _is_index(left, value_of)
     ):
-        return "throttled"
+        return "throttled"  # `if step in milestones`
     if isinstance(op, ast.In) and true and _throttle_word(right):
         return "throttled"
     if isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
