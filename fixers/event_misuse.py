@@ -2,18 +2,11 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import call_node, line_before, renamed
+from torchlint.rewrite import call_node, line_before
 from torchlint.rule import Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    if site.name == "time.time()":
-        edits = renamed(site, "time.perf_counter")
-        return (
-            Fix("Use time.perf_counter", edits, "suggestion", "for the other read of the clock too")
-            if edits is not None
-            else None
-        )
     if site.name == ".elapsed_time()":
         edit = line_before(site, f"{site.text(site.call.args[0])}.synchronize()")
         return Fix("Wait for the event", (edit,), "suggestion") if edit is not None else None

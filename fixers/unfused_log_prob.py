@@ -9,6 +9,7 @@ _NAMES = {
     "log_softmax": "torch.nn.functional.log_softmax",
     "logsigmoid": "torch.nn.functional.logsigmoid",
     "binary_cross_entropy_with_logits": "torch.nn.functional.binary_cross_entropy_with_logits",
+    "softplus": "torch.nn.functional.softplus",
     "log1p": "torch.log1p",
     "expm1": "torch.expm1",
     "logsumexp": "torch.logsumexp",
@@ -38,10 +39,9 @@ def _arguments(site: Site, kind: str) -> str | None:
     if site.name == ".log()":
         assert isinstance(site.call.func, ast.Attribute)
         inner = site.call.func.value
-    if kind == "log1p":
-        assert isinstance(inner, ast.BinOp)
-        one = isinstance(inner.left, ast.Constant)
-        return site.text(inner.right if one else inner.left)
+    if isinstance(inner, ast.BinOp):  # 1 + exp(x)
+        other = inner.right if isinstance(inner.left, ast.Constant) else inner.left
+        return _inside(site, other) if kind == "softplus" and isinstance(other, ast.Call) else site.text(other)
     if not isinstance(inner, ast.Call):
         return None
     if kind == "logsumexp":

@@ -28,7 +28,8 @@ def barrier_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Once an epoch, around checkpoints, and for timing, behind a condition that holds now and then: none of it is reported.
+    Once an epoch, around checkpoints, and for timing, behind a condition that holds now and then: none of it is
+    reported, nor are benchmarks and tests.
 
     ## Bad
 
@@ -53,6 +54,8 @@ def barrier_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier
     """
+    if site.role in ("test", "benchmark"):
+        return
     if site.hot is None or (site.name == ".barrier()" and site.receiver.kind not in ("accelerator", "unknown")):
         return
     if site.name == ".barrier()" and "fabric" not in site.text(site.call.func) and site.receiver.kind != "accelerator":

@@ -59,7 +59,7 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
     if site.function.name == "__init__" or site.role == "test":
         return
     if not site.grad_off:
-        yield site.finding(f"`{site.short()}` records a node for autograd and drops it: detach first")
+        yield site.finding(f"`{site.short()}` copies for autograd what is detached at once: detach first")
 
 
 def _has_no_graph(node: ast.expr) -> bool:

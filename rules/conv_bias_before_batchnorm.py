@@ -8,6 +8,8 @@ from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, Value, rule
 
 _SEQUENTIAL = "torch.nn.Sequential"
+_PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
+"""Weights that others have trained: a model of the project can't lose a parameter."""
 
 
 @rule(
@@ -37,7 +39,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Where the weights come from a checkpoint that has the bias, which then would have to be converted.
+    Where the weights come from a checkpoint that has the bias, which then would have to be converted: projects that load
+    published weights (`from_pretrained` and its like) are not reported.
     In inference after the norm was folded into the convolution, which needs a bias. Tests are not reported.
 
     ## Bad
@@ -75,7 +78,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     if site.spread or site.role == "test" or not _has_bias(site):
         return
     norm = _norm_behind(site)
-    if norm is not None:
+    top, slash, _ = site.module.path.partition("/")
+    if norm is not None and not site.analysis.context.switched_on(_PUBLISHED, f"{top}/" if slash else ""):
         yield site.finding(f"`{site.short()}` adds a bias that the norm behind it subtracts again")
 
 

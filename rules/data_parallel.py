@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
+
+_OTHER_WAY = re.compile(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun")
 
 
 @rule(
@@ -33,6 +36,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
+    A program that itself warns there and names the distributed way is not told again.
 
     ## Bad
 
@@ -58,7 +62,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     name = str(site.target.attr if isinstance(site.target, ast.Attribute) else getattr(site.target, "id", ""))
     parent = site.flow.parents.get(site.target)
     if isinstance(parent, ast.Call) and parent.func is site.target:
-        if not _one_device(parent):
+        if not _one_device(parent) and not _told_of(site, parent):
             yield site.finding(
                 f"`{site.short(parent)}` copies the model to every GPU on each forward and runs them from one process; "
                 "`DistributedDataParallel` does neither",
@@ -69,6 +73,17 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             f"`{parent.name}` inherits from `{name}`, which copies the model to every GPU on each forward; "
             "`DistributedDataParallel` does not"
         )
+
+
+def _told_of(site: Site, call: ast.Call) -> bool:
+    """Whether the program itself points to the other way right there: a warning beside the call that names it."""
+    block = next((guard.block for guard in site.flow.guards(call) if guard.block is not None), ())
+    return any(
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and _OTHER_WAY.search(node.value)
+        for statement in block
+        if isinstance(statement, ast.Expr)
+        for node in ast.walk(statement)
+    )
 
 
 def _one_device(call: ast.Call) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import clocks, syntax
+from torchlint.facts import syntax
 from torchlint.rule import Finding, Site, rule
 
 _EVENTS = ("torch.cuda.Event", "torch.xpu.Event", "torch.mps.Event", "torch.Event")
@@ -12,28 +12,26 @@ _WAITS = frozenset(("synchronize", "item", "cpu", "tolist", "numpy", "wait", "qu
 
 @rule(
     "TLM03",
-    on={*(f"{name}()" for name in _EVENTS), ".elapsed_time()", "time.time()"},
+    on={*(f"{name}()" for name in _EVENTS), ".elapsed_time()"},
     fix="unsafe",
     category="measurement",
 )
 def event_misuse(site: Site) -> Iterator[Finding]:
-    """Events or clocks are used in a way that gives an error or a coarse number.
+    """Events are used in a way that gives an error instead of a time.
 
     ## What it does
 
-    Finds events without `enable_timing=True` whose `elapsed_time` is asked for in the same function or class;
-    `elapsed_time` in the function that records the second event, with nothing between that waits for it; and, as `info`,
-    `time.time()` in functions that measure.
+    Finds events without `enable_timing=True` whose `elapsed_time` is asked for in the same function or class, and
+    `elapsed_time` in the function that records the second event, with nothing between that waits for it.
 
     ## Why is this slow?
 
-    The first two raise: "Both events must be created with argument 'enable_timing=True'" and "Both events must be completed
-    before calculating elapsed time". `time.time()` is the time of day: it is set back and forth, and coarse on some systems.
+    Both raise: "Both events must be created with argument 'enable_timing=True'" and "Both events must be completed
+    before calculating elapsed time".
 
     ## When it does not matter
 
-    Events that only order streams need no timing and are cheaper without. For a display of progress `time.time()` will do;
-    it is reported only where the function's name says that it measures, or the file is a benchmark.
+    Events that only order streams need no timing and are cheaper without. `time.time()` is TLM05's.
 
     ## Bad
 
@@ -62,28 +60,18 @@ def event_misuse(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     `enable_timing=True` is added. Reading the time raised before; it is called unsafe since it can't be run without a
-    device. A wait before `elapsed_time`, and `time.perf_counter`, are suggestions.
+    device. A wait before `elapsed_time` is a suggestion.
 
     ## References
 
     - <https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html>
-    - <https://docs.python.org/3/library/time.html#time.perf_counter>
     """
-    if site.name == "time.time()":
-        yield from _coarse(site)
-    elif site.name == ".elapsed_time()":
+    if site.name == ".elapsed_time()":
         yield from _unfinished(site)
     elif not site.spread and _untimed(site) and _read(site):
         yield site.finding(
             f"`elapsed_time` raises for `{site.short()}`, which takes no times without `enable_timing=True`"
         )
-
-
-def _coarse(site: Site) -> Iterator[Finding]:
-    if clocks.is_benchmark(site.function, site.role) and site.role != "test":
-        span = clocks.span(site.function, site.call, site.resolve)
-        if span is not None:
-            yield site.finding("`time.time()` may jump: `time.perf_counter()` measures", severity="info")
 
 
 def _untimed(site: Site) -> bool:

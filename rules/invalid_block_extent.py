@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.facts import triton
 from torchlint.rule import Finding, Site, rule
+
+_SIZES = re.compile(rb"(?:\.shape\[-?\d+\]|\.size\(-?\d+\)|_dim)\s+in\s+[\[({]([\d, ]+)[\])}]")
 
 
 @rule(
@@ -34,6 +37,8 @@ def invalid_block_extent(site: Site) -> Iterator[Finding]:
 
     In a helper that other kernels call: constants stay constants there, annotated or not. Nothing is reported in helpers.
     `tl.static_range` may have any length.
+    Bare sizes are not reported where the file, or one that imports it, admits powers of two only
+    (`assert q.shape[-1] in (32, 64)`).
 
     ## Bad
 
@@ -103,6 +108,7 @@ def invalid_block_extent(site: Site) -> Iterator[Finding]:
                 given is not None
                 and triton.size_of(launch.function, given) is not None
                 and _rounded_elsewhere(launch, parameter, given)
+                and not _checked(site, launch)
             ):
                 yield place.finding(
                     f"`{site.at(launch.function, given).short()}` sizes a block of `{kernel.function.name}` as it is: the launch raises unless it is a power of two",
@@ -166,6 +172,18 @@ def _rounded_elsewhere(launch: triton.Launch, parameter: str, given: ast.expr) -
                 if isinstance(bound, ast.Name) and bound.id != parameter and _same(launch, bound.id, given):
                     return True
     return False
+
+
+def _checked(site: Site, launch: triton.Launch) -> bool:
+    """Whether the file, or one that imports it, admits only sizes that are powers of two: `x.shape[-1] in [32, 64]`."""
+    module = launch.function.module
+    sources = map(site.project.source, (module.path, *site.project.importers(module)))
+    return any(
+        all(triton.power_of_two(int(size)) for size in re.findall(rb"\d+", sizes[1]))
+        for source in sources
+        if source is not None
+        for sizes in _SIZES.finditer(source.data)
+    )
 
 
 def _same(launch: triton.Launch, parameter: str, given: ast.expr) -> bool:

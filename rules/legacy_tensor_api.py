@@ -15,6 +15,7 @@ from torchlint.rule import Finding, Site, rule
         "torch.set_default_tensor_type()",
         ".data",
     },
+    set="preview",
     severity="info",
     fix="safe",
     impact="low",
@@ -41,6 +42,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
     nor is `.data` outside the step loop (initialisation, copies of weights).
+    The rule is a preview: what it says is true, but of 290 findings in 26 public repositories most were constants in
+    tests and one-off code, where the old constructor costs nothing.
 
     ## Bad
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
@@ -12,12 +13,11 @@ _NAMES = [
     "trace_module",
     "freeze",
     "optimize_for_inference",
-    "save",
-    "load",
     "fork",
     "wait",
     "interface",
 ]
+_BY_NAME = re.compile(r"torchscript|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
 
 
 @rule(
@@ -33,8 +33,8 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds calls and decorators of `torch.jit`: `script`, `trace`, `freeze`, `optimize_for_inference`, `save`, `load`, `fork`,
-    `wait` and `interface`.
+    Finds calls and decorators of `torch.jit`: `script`, `trace`, `freeze`, `optimize_for_inference`, `fork`, `wait` and
+    `interface`.
 
     ## Why is this slow?
 
@@ -44,7 +44,9 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there.
+    Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
+    asked for TorchScript by that name (`if args.torchscript:`, `def export_torchscript`, `torchscript.py`) is not
+    reported, nor are `save` and `load`, since it is the file that is TorchScript.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
     are not reported, nor are tests.
 
@@ -73,7 +75,16 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     parent = site.flow.parents.get(target)
     call = syntax.called(site.flow, target)
     decorates = isinstance(parent, ast.FunctionDef | ast.ClassDef) and target in parent.decorator_list
-    if site.role == "test" or site.shim or (call is None and not decorates):
+    if site.role == "test" or site.shim or (call is None and not decorates) or _asked_for(site, target):
         return
-    instead = "`torch.export`" if site.name.endswith((".save", ".load")) else "`torch.compile` or `torch.export`"
-    yield site.finding(f"`{site.text()}` is deprecated and gets no new optimisations; use {instead}", at=call or target)
+    yield site.finding(
+        f"`{site.text()}` is deprecated and gets no new optimisations; use `torch.compile` or `torch.export`",
+        at=call or target,
+    )
+
+
+def _asked_for(site: Site, target: ast.expr) -> bool:
+    """Whether the file, the function or a condition around the place says TorchScript: then a user asked for it."""
+    if "torchscript" in site.module.path.rpartition("/")[2].lower() or _BY_NAME.search(site.function.name):
+        return True
+    return any(guard.true and _BY_NAME.search(site.text(guard.test)) for guard in site.flow.guards(target))

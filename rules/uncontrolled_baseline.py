@@ -24,13 +24,14 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Looks at functions that measure. Finds the peak of memory without `reset_peak_memory_stats` in the file, timed
-    inference with autograd on, and a time of a single run.
+    inference with autograd on, a time of a single run, and `time.time()` as the clock.
     Whether two arms of a comparison have the same seed and dtype is for their author to see.
 
     ## Why is this slow?
 
     The number leads astray: a peak is that of the whole process so far, autograd keeps activations that inference would
-    free, and of one run nobody knows how much is chance.
+    free, and of one run nobody knows how much is chance. `time.time()` is the time of day, which is set back and forth and
+    is coarse on some systems.
 
     ## When it does not matter
 
@@ -58,6 +59,7 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
 
     - <https://docs.pytorch.org/docs/stable/generated/torch.cuda.memory.reset_peak_memory_stats.html>
     - <https://docs.pytorch.org/docs/stable/benchmark_utils.html>
+    - <https://docs.python.org/3/library/time.html#time.perf_counter>
     """
     if not clocks.is_benchmark(site.function, site.role) or site.role == "test":
         return
@@ -68,6 +70,8 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
     span = clocks.span(site.function, site.call, site.resolve)
     if span is None:
         return
+    if site.name == "time.time()":
+        yield site.finding("`time.time()` may jump: `time.perf_counter()` measures")
     calls = list(span.calls())
     runs = [call for call in calls if site.value(call.func).kind == "module"]
     if not runs or any(

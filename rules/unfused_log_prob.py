@@ -22,8 +22,8 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `log(softmax(x))`, `log(sigmoid(x))`, `log(1 + x)`, `exp(x) - 1`, `log(sum(exp(x), dim))`, and
-    `binary_cross_entropy(sigmoid(x), y)` on tensors.
+    Finds `log(softmax(x))`, `log(sigmoid(x))`, `log(1 + exp(x))`, `log(1 + x)`, `exp(x) - 1`, `log(sum(exp(x), dim))`,
+    and `binary_cross_entropy(sigmoid(x), y)` on tensors.
 
     ## Why is this slow?
 
@@ -36,6 +36,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     In code that runs once or on a few numbers, which is why `log(1 + x)` and `exp(x) - 1` are reported in `forward` and in the
     step loop only.
     In compiled code the kernels are one anyway; the numbers are still worse there.
+    Not reported are tests, and `log(sum(exp(x - x.max())))`, which loses no digits.
 
     ## Bad
 
@@ -51,7 +52,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Writes the one function: `log_softmax`, `logsigmoid`, `log1p`, `expm1`, `logsumexp`,
+    Writes the one function: `log_softmax`, `logsigmoid`, `softplus`, `log1p`, `expm1`, `logsumexp`,
     `binary_cross_entropy_with_logits`.
     The fix is unsafe because the results differ in the last digits, and where the old ones were infinite.
 
@@ -61,7 +62,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.log1p.html
     - https://docs.pytorch.org/docs/stable/generated/torch.logsumexp.html
     """
-    found = _fused(site)
+    found = _fused(site) if site.role != "test" else None
     if found is not None:
         place, instead = found
         yield site.finding(
@@ -89,7 +90,7 @@ def _fused(site: Site) -> tuple[ast.expr, str] | None:
     if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):
         other = inner.right if _is_one(inner.left) else inner.left if _is_one(inner.right) else None
         if other is not None and site.value(other).is_tensor and _often(site):
-            return site.call, "torch.log1p"
+            return site.call, "F.softplus" if _is_exp(site, other) else "torch.log1p"
     return None
 
 
@@ -138,9 +139,16 @@ def _is_sum_of_exp(site: Site, node: ast.expr | None) -> bool:
     return False
 
 
+def _is_stabilised(node: ast.expr) -> bool:
+    """`exp(x - x.max())`: what `logsumexp` does inside is written out, and loses no digits."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+
+
 def _is_exp(site: Site, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if site.resolve(node.func) == "torch.exp":
-        return True
+        return not (node.args and _is_stabilised(node.args[0]))
+    if isinstance(node.func, ast.Attribute) and _is_stabilised(node.func.value):
+        return False
     return isinstance(node.func, ast.Attribute) and node.func.attr == "exp" and site.value(node.func.value).is_tensor

@@ -229,3 +229,9 @@ def test_switches_of_a_project() -> None:
     assert [True, True, False] == [
         context.switched_on(word) for word in (rb"cudnn\.benchmark", rb"cudnn\.benchmark", rb"tf32")
     ]
+
+
+def test_switches_of_a_folder() -> None:
+    context = context_of({"a/b.py": "tf32 = True", "c/d.py": "", "e.py": ""})
+
+    assert [True, True, False] == [context.switched_on(rb"tf32", under) for under in ("", "a/", "c/")]

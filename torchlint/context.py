@@ -41,7 +41,7 @@ class Context:
         self.project = project
         self._off: dict[Function, bool] = {}
         self._evidence: dict[str, bool] = {}
-        self._switches: dict[bytes, bool] = {}
+        self._switches: dict[tuple[bytes, str], bool] = {}
         self._roles: dict[str, Role] = {}
 
     # Grad mode
@@ -145,15 +145,16 @@ class Context:
             self._evidence[module.path] = found
         return self._evidence[module.path]
 
-    def switched_on(self, pattern: bytes) -> bool:
-        """Whether any file of the project holds the pattern (a regular expression): a project-wide switch."""
-        if pattern not in self._switches:
+    def switched_on(self, pattern: bytes, under: str = "") -> bool:
+        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
+        if (pattern, under) not in self._switches:
             regex = re.compile(pattern)
-            self._switches[pattern] = any(
+            paths = (path for path in self.project.paths if path.startswith(under))
+            self._switches[pattern, under] = any(
                 source is not None and regex.search(source.data) is not None
-                for source in map(self.project.source, self.project.paths)
+                for source in map(self.project.source, paths)
             )
-        return self._switches[pattern]
+        return self._switches[pattern, under]
 
     def role(self, module: Module) -> Role:
         """What the file is for, by its path and its top-level code."""

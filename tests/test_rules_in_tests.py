@@ -1,0 +1,48 @@
+"""Rules whose advice nobody follows in a test or a benchmark say nothing there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from torchlint.config import Settings
+from torchlint.lint import lint
+from torchlint.rule import load
+
+PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
+BAD = re.compile(r"^## Bad\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+IN_TESTS = ("TL502", "TL503", "TL507", "TL609", "TL702", "TL704", "TL801", "TL802", "TL806", "TL809", "TL904", "TL909")
+
+
+def found(code: str, path: str) -> list[str]:
+    """What the rule says of its own bad example in a file of that name."""
+    rule = load()[code]
+    example = BAD.search(rule.doc)
+    assert example is not None
+    wanted = frozenset((code,))
+    return [
+        one.code
+        for one in lint({path: (PRELUDE + example[1]).encode()}, Settings(codes=wanted, fixable=wanted)).findings
+    ]
+
+
+@pytest.mark.parametrize("code", IN_TESTS)
+def test_nothing_in_a_test(code: str) -> None:
+    assert code in found(code, "package/model.py")
+    assert [] == found(code, "tests/test_model.py")
+
+
+def test_no_barrier_of_a_benchmark() -> None:
+    assert [] == found("TL806", "benchmarks/bench_model.py")
+
+
+def test_backward_under_autocast_in_a_test() -> None:
+    code = "with torch.autocast('cuda'):\n    loss = model(x).sum()\n    loss.backward()\n"
+    wanted = frozenset(("TL606",))
+    settings = Settings(codes=wanted, fixable=wanted)
+    paths = ("train.py", "tests/test_train.py")
+
+    assert ["train.py"] == [
+        one.path for path in paths for one in lint({path: (PRELUDE + code).encode()}, settings).findings
+    ]
