@@ -20,7 +20,6 @@ try:
 except ImportError:  # a Python built without its own hashes
     from hashlib import blake2b
 
-NAME = ".torchlint_cache"
 LIMIT = 64 * 1024 * 1024
 """How many bytes of entries are kept; of more, the oldest go."""
 HOUR = 3600.0

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from .cache import Cache, digest, identity
 from .config import Settings
 from .finding import Applicability, Edit, Finding, Fix, Related, Severity
-from .lint import Checked, FileError, Result, may_be_torch
+from .lint import Checked, Result, may_be_torch
 from .project import normal
 from .source import Source, SourceError
 from .version import manifests
@@ -36,12 +36,8 @@ Stamp = tuple[int, int, int, int]
 """Of a file: its size, the times when its bytes and its inode changed, its inode."""
 
 
-class Lint(Protocol):
-    """What the cache stands in front of: `lint.lint`, or what spreads it over processes."""
-
-    def __call__(
-        self, files: Sequence[Path], settings: Settings, /, *, context: Sequence[Path], **options: Any
-    ) -> Result: ...
+Lint = Callable[..., Result]
+"""What the cache stands in front of: `lint.lint`, or what spreads it over processes, which takes the same arguments."""
 
 
 def lint(
@@ -171,7 +167,8 @@ class _Run:
     def _learn(self, checked: Mapping[str, Checked], state: str | None) -> None:
         for path, one in checked.items():
             row = self.files.rows.get(path)
-            if row is not None and (one.alone or state is not None):
+            # What went wrong may go right the next time.
+            if row is not None and not one.errors and (one.alone or state is not None):
                 self.new[path] = _Said(row.digest, None if one.alone else state, _text(one))
 
     @cached_property
@@ -349,7 +346,7 @@ def _text(checked: Checked) -> Any:
         ]
         for f in checked.findings
     ]
-    return [findings, checked.suppressed, [error.message for error in checked.errors]]
+    return [findings, checked.suppressed]
 
 
 def _fix_text(fix: Fix) -> Any:
@@ -360,12 +357,11 @@ def _fix_text(fix: Fix) -> Any:
 def _checked(path: str, text: Any, *, alone: bool) -> Checked | None:
     """What was said of a file; None where that can't be made out."""
     try:
-        findings, suppressed, errors = text
+        findings, suppressed = text
         return Checked(
             tuple(_finding(path, *parts) for parts in findings),
             _is(int, suppressed),
-            tuple(FileError(path, _is(str, message)) for message in errors),
-            alone,
+            alone=alone,
         )
     except (TypeError, ValueError):
         return None

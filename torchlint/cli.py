@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .failure import Failure
 from .select import suggestion
 
-COMMANDS = ("check", "baseline", "completion", "doctor", "review", "rule", "server", "trace", "version")
+COMMANDS = ("check", "baseline", "clean", "completion", "doctor", "review", "rule", "server", "trace", "version")
 """The modules of torchlint.commands."""
 _BARE = ("--add-noqa", "--add-ignore")
 """Options that take a value only behind `=`: the next word is a path."""

@@ -69,6 +69,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         _new_only(parser)
         selection(parser)
         _output(parser)
+        speed(parser)
         _other(parser)
         parser.set_defaults(run=run, **({"fix": True} if name == "fix" else {}))
 
@@ -178,11 +179,37 @@ def _output(parser: argparse.ArgumentParser) -> None:
     output.add_argument("-v", "--verbose", action="store_true", default=False, help="tell what is done, on stderr")
 
 
+def speed(parser: argparse.ArgumentParser) -> None:
+    """The options that say with what means the work is done; the result is the same with all of them."""
+    group = parser.add_argument_group("speed")
+    group.add_argument(
+        "-j",
+        "--jobs",
+        type=_count,
+        metavar="N",
+        default=None,
+        help="processes to lint with (default: one for each CPU)",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
+    return int(text)
+
+
 def _other(parser: argparse.ArgumentParser) -> None:
     other = parser.add_argument_group("other")
     other.add_argument("--stdin-filename", metavar="PATH", help="the name of what is read from standard input")
     other.add_argument(
         "-w", "--watch", action="store_true", default=False, help="go on: lint again whenever a file changes"
+    )
+    other.add_argument("-n", "--no-cache", action="store_true", default=False, help="neither read nor write the cache")
+    other.add_argument(
+        "--cache-dir",
+        type=os.path.abspath,
+        metavar="DIR",
+        help="where the cache is (default: .torchlint_cache in the project's directory) [env: TORCHLINT_CACHE_DIR]",
     )
     other.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
     other.add_argument(
@@ -205,6 +232,8 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         options["per-file-ignores"] = _pairs(options["per-file-ignores"])
     if form := os.environ.get("TORCHLINT_OUTPUT_FORMAT"):
         options.setdefault("output-format", form)
+    if cache := os.environ.get("TORCHLINT_CACHE_DIR"):
+        options.setdefault("cache-dir", os.path.abspath(cache))
     return options
 
 
@@ -360,19 +389,35 @@ def _fixing(args: argparse.Namespace, settings: Settings) -> bool:
 
 
 def _check(args: argparse.Namespace, settings: Settings, work: Work) -> int:
-    from torchlint import lint
-
     if args.quiet or not sys.stderr.isatty():
-        linted = lint.lint(work.files, settings, context=work.context)
+        linted = _linted(args, settings, work)
     else:
         with closing(Bar(sys.stderr)) as bar:
-            linted = lint.lint(work.files, settings, context=work.context, progress=bar)
+            linted = _linted(args, settings, work, progress=bar)
     result = work.narrow(linted)
     if "evidence" in args:
         result = replace(result, findings=tuple(_judged(result, args.evidence)))
     _report(args, settings, result, _look(args, settings))
     _tell_baseline(args, work)
     return _exit(result, found=bool(result.findings) and not args.exit_zero)
+
+
+def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options: Any) -> Result:
+    """What is found, with the help of what was found before."""
+    from torchlint import lint
+
+    if args.no_cache or isinstance(work.files, Mapping):
+        return lint.lint(work.files, settings, context=work.context, **options)
+    from torchlint import cached
+    from torchlint.cache import Cache
+
+    cache = Cache(cache_directory(args.paths, settings))
+    return cached.lint(work.files, settings, cache, lint.lint, context=work.context, warn=terminal.warn, **options)
+
+
+def cache_directory(paths: Iterable[str], settings: Settings) -> Path:
+    """Where the cache of the project around the paths is."""
+    return settings.cache_dir or (discover.root_around(paths) or settings.root) / config.CACHE
 
 
 def _judged(result: Result, path: str) -> list[Finding]:

@@ -1,0 +1,40 @@
+"""`torchlint clean`: delete the cache."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from torchlint.failure import Failure
+
+_DESCRIPTION = """\
+Delete the cache of the project around the working directory; the next run works everything out anew.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("clean", help="delete the cache", description=_DESCRIPTION, allow_abbrev=False)
+    parser.add_argument(
+        "--cache-dir",
+        type=os.path.abspath,
+        metavar="DIR",
+        default=argparse.SUPPRESS,
+        help="where the cache is [env: TORCHLINT_CACHE_DIR]",
+    )
+    parser.set_defaults(run=run, config=[], isolated=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Delete the cache, if there is one."""
+    from torchlint.cache import Cache
+
+    from .check import cache_directory, settings_of
+
+    cache = Cache(cache_directory(["."], settings_of(args)))
+    try:
+        if cache.clean():
+            print(f"Removing cache at: {cache.directory}", file=sys.stderr)
+    except OSError as error:
+        raise Failure(f"{error.filename or cache.directory}: {error.strerror or error}") from None
+    return 0
