@@ -80,7 +80,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers
     - https://github.com/pytorch/pytorch/issues/189690
     """
-    if not (site.hot or site.warm) or site.spread:
+    if not (site.hot or site.warm) or site.spread or site.role == "test":
         return
     batch = site.receiver
     if not batch.batch or batch.managed or batch.device == "accelerator":

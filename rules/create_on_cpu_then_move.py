@@ -7,6 +7,7 @@ from torchlint.facts import calls
 from torchlint.rule import Finding, Site, chain, rule
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
+_SHAPED = frozenset(("zeros", "ones", "empty", "full"))
 _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
 # Methods between the factory and the move that keep the tensor dense.
@@ -82,7 +83,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     """
     func = site.call.func
     assert isinstance(func, ast.Attribute)
-    if not isinstance(func.value, ast.Call) or site.spread or not site.accelerator:
+    if not isinstance(func.value, ast.Call) or site.spread or not site.accelerator or site.role == "test":
         return
     target = _target(site)
     if target == "":
@@ -105,7 +106,11 @@ def _target(site: Site) -> ast.expr | str | None:
     """The expression that names the accelerator; None for `.cuda()`, "" where the call goes elsewhere or nowhere."""
     if site.name == ".type_as()":
         given = site.argument("other", 0)
-        return given if given is not None and _is_there(site, given) else ""
+        if isinstance(given, ast.Attribute) and given.attr == "data":
+            given = given.value
+        # Only a tensor is given to `type_as`: it is enough to know where that is.
+        there = given is not None and (_is_there(site, given) or site.value(given).device == "accelerator")
+        return given if given is not None and there else ""
     target = site.argument("device", 0) or site.argument("other")
     if target is None:
         return None if site.name != ".to()" else ""
@@ -137,9 +142,17 @@ def _factory(site: Site, made: ast.Call) -> ast.Call | None:
         return None
     if any(keyword.arg is None or keyword.arg in _KEEPS for keyword in made.keywords):
         return None
+    if last in _SHAPED and any(_is_nothing(given) for given in made.args[:1]):
+        return None
     if last in _LIKE and (not made.args or site.value(made.args[0]).device != "cpu"):
         return None
     return made
+
+
+def _is_nothing(shape: ast.expr) -> bool:
+    """`torch.empty(0)`: nothing is copied."""
+    sizes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
+    return any(isinstance(size, ast.Constant) and size.value == 0 for size in sizes)
 
 
 def _host_cast(site: Site, made: ast.Call) -> bool:
@@ -156,10 +169,10 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if site.hot:
         return "on every step"
     if site.in_forward:
-        return "in every forward pass"
+        return "" if site.rare else "in every forward pass"
     if site.warm:
         return "on every iteration"
-    if site.function.name == "__init__" or site.role in ("test", "benchmark") or not isinstance(target, ast.expr):
+    if site.function.name == "__init__" or site.role == "benchmark" or not isinstance(target, ast.expr):
         return ""
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
     return "on every call" if _is_given(site, given) and not _prepares(site) else ""

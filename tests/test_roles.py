@@ -1,0 +1,25 @@
+"""What is a cost in a program is none in its tests."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from torchlint.config import Settings
+from torchlint.lint import lint
+from torchlint.rule import load
+
+PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
+
+
+@pytest.mark.parametrize("code", ["TL101", "TL102", "TL104", "TL105", "TL108", "TL109", "TL112", "TL402", "TL405"])
+def test_the_bad_example_of_a_rule_in_a_test(code: str) -> None:
+    match = re.search(r"^## Bad\n.*?```python\n(.*?)^```", load()[code].doc, re.MULTILINE | re.DOTALL)
+    assert match is not None
+    text = (PRELUDE + match[1]).encode()
+    settings = Settings(codes=frozenset((code,)), fixable=frozenset())
+
+    found = {path: bool(lint({path: text}, settings).findings) for path in ("train.py", "tests/train.py")}
+
+    assert {"train.py": True, "tests/train.py": False} == found
