@@ -43,10 +43,11 @@ def fix_files(
     write: bool,
     context: Sequence[Path] = (),
     narrow: Narrow = lambda result: result,
+    lint: Callable[..., Result] = lint,
 ) -> FixResult:
     """Lint files together and apply what may be fixed, until nothing is left to fix.
 
-    Takes the arguments of `lint`. Suggestions are never applied, unsafe fixes only if `unsafe`, and only those of the rules
+    Takes the arguments of `lint`, and what does as that does. Suggestions are never applied, unsafe fixes only if `unsafe`, and only those of the rules
     that `settings.fixable` names, and of the findings that `narrow` leaves. A rule whose fixes break a file is reported as TL004 and leaves no trace in it.
     """
     level: Level = "unsafe" if unsafe else "safe"

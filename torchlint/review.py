@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -88,9 +88,16 @@ class Review:
         return [one for one in self.remarks if one.mark not in inline]
 
 
-def review(settings: Settings, base: str, head: str = "HEAD", directory: Path | None = None) -> Review:
+def review(
+    settings: Settings,
+    base: str,
+    head: str = "HEAD",
+    directory: Path | None = None,
+    lint: Callable[..., Result] = lint,
+) -> Review:
     """Lint both ends of a change with these settings and compare. What lies outside of the working directory is left out.
 
+    `lint` does as `lint.lint` does.
     Raises Failure for what git can't tell: no repository, an unknown revision, a clone too shallow to hold the base.
     """
     repository = Repository.around(directory or Path.cwd())

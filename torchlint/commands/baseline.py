@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from . import terminal
-from .check import selection, settings_of, work_of
+from .check import linter, selection, settings_of, speed, work_of
 
 _DESCRIPTION = """\
 Write the findings in the given files and directories into a baseline, which `torchlint check --baseline` hides.
@@ -37,13 +37,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="the baseline (default: the closest .torchlint-baseline.json, or a new one in the working directory)",
     )
     selection(parser)
+    speed(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     from torchlint import baseline
     from torchlint.failure import Failure
-    from torchlint.lint import lint
     from torchlint.report import plural
 
     if "-" in args.paths:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     for warning in settings.warnings:
         terminal.warn(warning)
     work = work_of(args, settings)
-    result = lint(work.files, settings, context=work.context)
+    result = linter(args)(work.files, settings, context=work.context)
     for error in result.errors:
         terminal.error(f"{error.path}: {error.message}")
     path = baseline.locate(args.output_file, Path.cwd())

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -366,7 +366,6 @@ def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
 def _silence(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     """Write comments for what is found, and report what they do not silence."""
     from torchlint import silence
-    from torchlint.lint import lint
 
     kind: Kind = "noqa" if "add_noqa" in args else "ignore"
     if isinstance(work.files, Mapping):
@@ -375,7 +374,7 @@ def _silence(args: argparse.Namespace, settings: Settings, work: Work) -> int:
         raise Failure(
             f"`--add-{kind}` can't be combined with fixes, with the other kind of comment or with `--ignore-noqa`"
         )
-    result = work.narrow(lint(work.files, settings, context=work.context))
+    result = work.narrow(linter(args)(work.files, settings, context=work.context))
     count = silence.write(result, kind, getattr(args, f"add_{kind}") or "")
     if not args.quiet:
         from torchlint.report import plural
@@ -404,15 +403,21 @@ def _check(args: argparse.Namespace, settings: Settings, work: Work) -> int:
 
 def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options: Any) -> Result:
     """What is found, with the help of what was found before."""
-    from torchlint import lint
-
+    lint = linter(args)
     if args.no_cache or isinstance(work.files, Mapping):
-        return lint.lint(work.files, settings, context=work.context, **options)
+        return lint(work.files, settings, context=work.context, **options)
     from torchlint import cached
     from torchlint.cache import Cache
 
     cache = Cache(cache_directory(args.paths, settings))
-    return cached.lint(work.files, settings, cache, lint.lint, context=work.context, warn=terminal.warn, **options)
+    return cached.lint(work.files, settings, cache, lint, context=work.context, warn=terminal.warn, **options)
+
+
+def linter(args: argparse.Namespace) -> Callable[..., Result]:
+    """`lint.lint`, in the processes that the options ask for."""
+    from torchlint.parallel import Linter
+
+    return Linter(args.jobs).lint
 
 
 def cache_directory(paths: Iterable[str], settings: Settings) -> Path:
@@ -440,7 +445,7 @@ def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     diff, stdin = "diff" in args, isinstance(work.files, Mapping)
     fixed = fixing.fix_files(
         work.files, settings, unsafe=settings.unsafe_fixes, write=not diff and not stdin, context=work.context,
-        narrow=work.narrow,
+        narrow=work.narrow, lint=linter(args),
     )  # fmt: skip
     count = sum(sum(codes.values()) for codes in fixed.fixed.values())
     look = replace(_look(args, settings), fixed=count)

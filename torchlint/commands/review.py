@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.failure import Failure
 
 from . import terminal
-from .check import selection, settings_of
+from .check import linter, selection, settings_of, speed
 
 if TYPE_CHECKING:
     from torchlint.config import Settings
@@ -66,6 +66,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
     parser.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
     selection(parser)
+    speed(parser)
     parser.set_defaults(run=run)
 
 
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     base = args.base or (host and host.base)
     if not base:
         raise Failure("what is the change compared with? Give `--base`, such as `--base origin/main`")
-    found = review(settings, base, args.head or (host and host.head) or "HEAD")
+    found = review(settings, base, args.head or (host and host.head) or "HEAD", lint=linter(args))
     for error in found.result.errors:
         terminal.error(f"{error.path}: {error.message}")
     if host is None:
