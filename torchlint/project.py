@@ -17,7 +17,7 @@ from .facts import torch_table as table
 from .facts.calls import MODEL_NAME
 from .facts.evaluate import Evaluation, evaluate
 from .facts.module import Class, Function, Module
-from .facts.values import UNKNOWN, Value, constant, join
+from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, constant, join
 from .source import Source, SourceError
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
@@ -40,6 +40,8 @@ MAX_SITES = 8
 """Callers that many hardly agree on what they pass."""
 MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
+
+_NUMBERS = {"int": INTEGER, "float": NUMBER, "bool": BOOL}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -358,6 +360,8 @@ class Project:
         if not evaluation.returned:
             return UNKNOWN
         value = _joined(evaluation.returned)
+        if (value.others or value.sure < 2) and isinstance(function.node.returns, ast.Name):
+            value = _NUMBERS.get(function.node.returns.id, value)
         # What it gave here belongs to its own names.
         return replace(value, parameter=False) if value.kind == "tensor" else value
 

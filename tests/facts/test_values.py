@@ -711,6 +711,12 @@ def test_devices(value_of: ValueOf, code: str, expected: str) -> None:
         ("def f(x):\n    if x:\n        return None\n    return torch.zeros(3)\nf(1)", "tensor @cpu or none"),
         ("def f():\n    pass\nf()", "unknown"),
         ("def f():\n    return\nf()", "none"),
+        # An annotation speaks where the paths disagree.
+        (
+            "def f(net: nn.Module) -> int:\n    if net.training:\n        return net.count(3)\n    return 0\nf(nn.Linear(1, 1))",
+            "number",
+        ),
+        ("def f() -> float:\n    return torch.zeros(3).sum()\nf()", "tensor @cpu scalar"),
         ("def f():\n    yield torch.zeros(3)\nf()", "list[tensor @cpu]"),
         ("def f():\n    yield torch.zeros(3)\nfor x in f():\n    x", "tensor @cpu"),
         ("async def f():\n    return torch.zeros(3)\nf()", "unknown"),
