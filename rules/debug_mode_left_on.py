@@ -23,6 +23,8 @@ _CALLS = {
     "torch.autograd.profiler.emit_itt": "every operation is annotated",
 }
 _ON_PURPOSE = re.compile(r"determin|debug|seed|reproduc|profil|trace|detect|anomal|check", re.IGNORECASE)
+_REPEATABLE = re.compile(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.MULTILINE)
+"""A program that asks for the same bits on every run as a whole: slow on purpose."""
 
 
 @rule(
@@ -49,7 +51,7 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     While debugging. Behind a flag, in tests, in helpers for determinism or debugging, and where the switch is turned off
-    again nothing is reported. `TORCH_SHOW_CPP_STACKTRACES` costs only where something raises, and is not reported.
+    again nothing is reported, nor in files whose top says `use_deterministic_algorithms(True)`. `TORCH_SHOW_CPP_STACKTRACES` costs only where something raises, and is not reported.
 
     ## Bad
 
@@ -72,7 +74,12 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     if site.role != "script" and site.role != "library":
         return
     found = _environment(site) if site.name.startswith("os.") else _call(site)
-    if found is None or _conditional(site) or _ON_PURPOSE.search(site.function.name):
+    if (
+        found is None
+        or _conditional(site)
+        or _REPEATABLE.search(site.source.data)
+        or _ON_PURPOSE.search(site.function.name)
+    ):
         return
     what, cost = found
     yield site.finding(f"{what} is on for the whole run: {cost}")

@@ -12,6 +12,7 @@ _FEW = 1000
 @rule(
     "TL710",
     on={".argsort()", ".sort()", "torch.argsort()", "torch.sort()"},
+    set="preview",
     severity="info",
     fix="unsafe",
     impact="low",
@@ -30,7 +31,8 @@ def sort_for_topk(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Where `k` is nearly all of the elements, or the tensor is small.
+    Where `k` is nearly all of the elements, or the tensor is small. How large it is can rarely be told from the source,
+    so the rule is a preview: three of its four findings in 26 public repositories were on a few hundred elements.
 
     ## Bad
 
