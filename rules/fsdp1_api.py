@@ -33,7 +33,7 @@ def fsdp1_api(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In libraries that support both.
+    In libraries that support both, and where a program only asks for the strategy or lists all of them.
 
     ## Bad
 
@@ -63,6 +63,8 @@ def fsdp1_api(site: Site) -> Iterator[Finding]:
     if site.role == "test" or site.shim:
         return
     if site.name != _CLASS:
+        if isinstance(site.flow.parents.get(target), ast.Compare | ast.Dict):
+            return  # asks for the strategy, or lists all of them
         yield site.finding(f"`{site.text()}` is deprecated; use `DistributedDataParallel`, which is the same")
         return
     call = syntax.called(site.flow, target)

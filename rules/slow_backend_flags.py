@@ -36,7 +36,7 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where the numbers must be reproducible.
-    Flags behind an option, in functions whose name speaks of seeds or determinism, and in tests are not reported, and
+    Flags behind an option, in functions whose name speaks of seeds or determinism, and in tests and benchmarks are not reported, and
     neither is `cudnn.benchmark = False`, which is the default, and better for inputs whose shapes change.
 
     ## Bad
@@ -57,7 +57,7 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
     if (
-        site.role == "test"
+        site.role in ("test", "benchmark")
         or any(True for _ in site.flow.guards(site.target))
         or _ON_PURPOSE.search(site.function.name)
     ):

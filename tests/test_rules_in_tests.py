@@ -12,7 +12,7 @@ from torchlint.rule import load
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 BAD = re.compile(r"^## Bad\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-IN_TESTS = ("TL502", "TL503", "TL507", "TL609", "TL702", "TL704", "TL801", "TL802", "TL806", "TL809", "TL904", "TL909")
+IN_TESTS = ("TL502", "TL503", "TL507", "TL607", "TL608", "TL609", "TL702", "TL704", "TL709", "TL801", "TL802", "TL806", "TL809", "TL904", "TL909")
 
 
 def found(code: str, path: str) -> list[str]:
