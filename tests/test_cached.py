@@ -1,0 +1,664 @@
+"""What is found with a cache is what is found without, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from torchlint import cached, cli
+from torchlint.cache import Cache
+from torchlint.config import Settings
+from torchlint.discover import ProjectFiles, discover, project_root
+from torchlint.lint import Result, lint
+from torchlint.rule import load
+from torchlint.version import Range
+
+CODES = frozenset(load())
+TRAIN = """\
+import torch
+from model import Net
+from tools.metrics import Meter, accuracy
+
+def train(loader, optimizer):
+    net = Net().cuda()
+    meter = Meter()
+    for x, y in loader:
+        loss = net(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss, accuracy(loss, y))
+"""
+MODEL = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.ones(3).cuda()
+
+    def forward(self, x):
+        if x.sum() > 0:
+            return x * self.scale
+        return x
+"""
+METRICS = """\
+import torch
+
+class Meter:
+    def __init__(self):
+        self.total = 0.0
+
+    def update(self, loss, share):
+        self.total += loss.item()  # noqa: TL101
+
+def accuracy(output, target):
+    return (output.argmax(-1) == target).float().mean().item()
+"""
+FILES = {
+    "train.py": TRAIN,
+    "model.py": MODEL,
+    "tools/__init__.py": "",
+    "tools/metrics.py": METRICS,
+    "plain.py": "def add(a, b):\n    return a + b  # noqa: TL999\n",
+    "broken.py": "import torch\ndef f(:\n",
+    "pyproject.toml": '[project]\nname = "x"\ndependencies = ["torch>=2.4"]\n',
+}
+
+
+def settings_with(**changes: Any) -> Settings:
+    return Settings(codes=CODES, fixable=CODES, root=Path.cwd(), **changes)
+
+
+class Linter:
+    """`lint.lint`, which keeps what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, files: Sequence[Path], settings: Settings, *, context: Sequence[Path]) -> Result:
+        self.asked += [path.as_posix() for path in files]
+        return lint(files, settings, context=context)
+
+
+def files_of(paths: Sequence[str], settings: Settings) -> tuple[Sequence[Path], Sequence[Path]]:
+    files = discover(paths, settings).files
+    return files, ProjectFiles(project_root(Path()), files, settings)
+
+
+def plain(settings: Settings, *paths: str) -> Result:
+    files, context = files_of(paths or ["."], settings)
+    return lint(files, settings, context=context)
+
+
+Ran = tuple[Result, list[str]]
+
+
+def run(settings: Settings | None = None, *paths: str, directory: str = ".torchlint_cache") -> Ran:
+    """What is found with the cache, and which files were linted for it."""
+    linter = Linter()
+    settings = settings or settings_with()
+    files, context = files_of(paths or ["."], settings)
+    result = cached.lint(files, settings, Cache(Path(directory)), linter, context=context)
+    return result, linter.asked
+
+
+def same(one: Result, other: Result) -> bool:
+    return (one.findings, one.suppressed, one.files, one.errors, one.checked) == (
+        other.findings,
+        other.suppressed,
+        other.files,
+        other.errors,
+        other.checked,
+    )
+
+
+def put(path: str, text: str | bytes, *, age: float = 60.0) -> None:
+    """Write a file that was changed some seconds ago."""
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    then = time.time() - age
+    os.utime(file, (then, then))
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: a project that trains a model, with a finding in each of two files because of a third."""
+    root = tmp_path / "project"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    monkeypatch.delenv("TORCHLINT_CACHE_DIR", raising=False)
+    monkeypatch.setattr(cached, "YOUNG", 0)  # the times of inodes can't be set back
+    for path, text in FILES.items():
+        put(path, text)
+    return root
+
+
+def entries(directory: str = ".torchlint_cache") -> list[Path]:
+    return sorted(Path(directory).glob("*.json"))
+
+
+ALL = ["broken.py", "model.py", "plain.py", "tools/__init__.py", "tools/metrics.py", "train.py"]
+TORCH = ["broken.py", "model.py", "tools/metrics.py", "train.py"]
+
+
+class TestKnown:
+    def test_nothing_is_linted_twice(self) -> None:
+        first, asked = run()
+        assert ALL == asked
+        assert {"TL001", "TL101"} <= {finding.code for finding in first.findings}
+        assert first.suppressed == 1
+        second, asked = run()
+        assert [] == asked
+        assert same(first, second)
+
+    def test_the_source_of_a_known_finding_can_be_shown(self) -> None:
+        first, _ = run()
+        second, _ = run()
+        assert [first.line(f.path, f.line) for f in first.findings] == [
+            second.line(f.path, f.line) for f in second.findings
+        ]
+        assert set(first.sources or ()) == set(second.sources or ())
+        assert second.source("tools/__init__.py") is None
+
+    def test_a_file_that_was_only_touched_is_known(self) -> None:
+        run()
+        os.utime("model.py")
+        assert [] == run()[1]
+
+    def test_a_project_that_was_moved_is_known(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        first, _ = run()
+        shutil.copytree(project, project.parent / "elsewhere")
+        monkeypatch.chdir(project.parent / "elsewhere")
+        second, asked = run()
+        assert [] == asked
+        assert same(first, second)
+
+    def test_some_of_the_files_are_known_from_a_run_over_all(self) -> None:
+        run()
+        result, asked = run(None, "model.py", "train.py")
+        assert [] == asked
+        assert same(plain(settings_with(), "model.py", "train.py"), result)
+
+    def test_all_of_the_files_after_some(self) -> None:
+        run(None, "model.py")
+        result, asked = run()
+        assert [path for path in ALL if path != "model.py"] == asked
+        assert same(plain(settings_with()), result)
+
+    def test_notebooks(self) -> None:
+        cells = [["import torch\n"], ["x = torch.ones(3)\n", "if x.sum().item() == 0: pass  # noqa: TL999\n"]]
+        book = {
+            "cells": [
+                {"cell_type": "code", "source": cell, "metadata": {}, "outputs": [], "execution_count": None}
+                for cell in cells
+            ],
+            "metadata": {},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+        put("book.ipynb", json.dumps(book))
+        first, _ = run()
+        second, asked = run()
+        assert [] == asked
+        assert same(first, second)
+        assert {2} == {finding.cell for finding in second.findings if finding.path == "book.ipynb"}
+
+
+class TestChanged:
+    def test_a_file_without_torch_is_linted_alone(self) -> None:
+        run()
+        put("plain.py", "x = 1\n")
+        # The project is another one, and who knows who imports it.
+        result, asked = run()
+        assert "plain.py" in asked
+        assert same(plain(settings_with()), result)
+
+    def test_findings_of_another_file_go_when_their_loop_goes(self) -> None:
+        first, _ = run()
+        assert any(f.path == "tools/metrics.py" and f.code == "TL101" for f in first.findings)
+        put("train.py", TRAIN.replace("loss.backward()", "pass").replace("optimizer.step()", "pass"))
+        result, _ = run()
+        assert not any(f.path == "tools/metrics.py" and f.code == "TL101" for f in result.findings)
+        assert same(plain(settings_with()), result)
+
+    def test_a_change_of_the_same_size_in_the_same_instant(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(cached, "YOUNG", 2_000_000_000)
+        run()
+        stat = os.stat("model.py")
+        Path("model.py").write_text(MODEL.replace("> 0", "< 0"))
+        os.utime("model.py", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        assert "model.py" in run()[1]
+
+    def test_a_file_that_is_gone(self) -> None:
+        run()
+        Path("train.py").unlink()
+        result, asked = run()
+        assert ["broken.py", "model.py", "tools/metrics.py"] == asked
+        assert same(plain(settings_with()), result)
+
+    def test_a_file_that_is_new(self) -> None:
+        run()
+        put("other.py", "from tools.metrics import Meter\nimport torch\n")
+        result, asked = run()
+        assert sorted([*TORCH, "other.py"]) == sorted(asked)
+        assert same(plain(settings_with()), result)
+
+    def test_a_suppression_that_is_new(self) -> None:
+        run()
+        put("tools/metrics.py", METRICS.replace("mean().item()", "mean().item()  # noqa: TL101"))
+        result, _ = run()
+        assert result.suppressed == 2
+        assert same(plain(settings_with()), result)
+
+    def test_another_torch(self) -> None:
+        run()
+        put("pyproject.toml", FILES["pyproject.toml"].replace("2.4", "2.9"))
+        result, asked = run()
+        assert TORCH == asked
+        assert same(plain(settings_with()), result)
+
+    def test_a_list_of_requirements_next_to_one_file(self) -> None:
+        run()
+        put("tools/requirements-dev.txt", "torch<2.3\n")
+        result, asked = run()
+        assert TORCH == asked
+        assert same(plain(settings_with()), result)
+
+    def test_requirements_are_of_no_interest_where_torch_is_given(self) -> None:
+        settings = settings_with(target_torch=Range.parse(">=2.6"))
+        run(settings)
+        put("pyproject.toml", FILES["pyproject.toml"].replace("2.4", "2.9"))
+        assert [] == run(settings)[1]
+
+    def test_a_file_that_changes_while_it_is_linted_is_not_kept(self) -> None:
+        def slow(files: Sequence[Path], settings: Settings, *, context: Sequence[Path]) -> Result:
+            result = lint(files, settings, context=context)
+            put("model.py", MODEL.replace("sum", "max"))
+            return result
+
+        files, context = files_of(["."], settings_with())
+        cached.lint(files, settings_with(), Cache(Path(".torchlint_cache")), slow, context=context)
+        result, asked = run()
+        assert ALL == asked
+        assert same(plain(settings_with()), result)
+
+    def test_what_went_wrong_is_tried_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("model.py").chmod(0)
+        if os.access("model.py", os.R_OK):
+            pytest.skip("root may read everything")
+        first, _ = run()
+        assert ["model.py"] == [error.path for error in first.errors]
+        Path("model.py").chmod(0o644)
+        result, _ = run()
+        assert same(plain(settings_with()), result)
+
+
+class TestKeys:
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"codes": frozenset({"TL101"})},
+            {"sieve": False},
+            {"ignore_noqa": True},
+            {"per_file_ignores": (("model.py", frozenset({"TL101"})),)},
+            {"target_torch": Range.parse("2.5")},
+            {"compiled": ("model:Net.*",)},
+            {"accelerators": ("xpu",)},
+        ],
+        ids=lambda changes: next(iter(changes)),
+    )
+    def test_other_settings_share_nothing(self, changes: dict[str, Any]) -> None:
+        first, _ = run()
+        other = replace(settings_with(), **changes)
+        result, asked = run(other)
+        assert ALL == asked
+        assert same(plain(other), result)
+        again, asked = run()
+        assert [] == asked
+        assert same(first, again)
+
+    def test_what_findings_do_not_hang_on_is_shared(self) -> None:
+        run()
+        shared = settings_with(output_format="json", fix=True, unsafe_fixes=True, show_fixes=True)
+        assert [] == run(replace(shared, fixable=frozenset()))[1]
+
+    def test_another_torchlint_shares_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run()
+        monkeypatch.setattr(cached, "identity", lambda: b"another")
+        assert ALL == run()[1]
+
+    def test_another_working_directory_shares_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings = settings_with()
+        run(settings)
+        monkeypatch.chdir("tools")
+        result, asked = run(settings, ".", directory="../.torchlint_cache")
+        assert ["__init__.py", "metrics.py"] == asked
+        assert same(plain(settings), result)
+
+
+class TestNeverTrusted:
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda data: b"",
+            lambda data: data[:-1],
+            lambda data: data[: len(data) // 2],
+            lambda data: data.replace(b"TL101", b"TL102"),
+            lambda data: bytes(len(data)),
+            lambda data: b"{}",
+            lambda data: data + b" ",
+        ],
+        ids=("empty", "cut", "halved", "changed", "zeros", "json", "longer"),
+    )
+    def test_a_damaged_entry(self, damage: Callable[[bytes], bytes]) -> None:
+        first, _ = run()
+        (entry,) = entries()
+        entry.write_bytes(damage(entry.read_bytes()))
+        result, asked = run()
+        assert ALL == asked
+        assert same(first, result)
+        assert [] == run()[1]
+
+    def test_an_entry_of_another_kind_of_run_under_this_name(self) -> None:
+        run()
+        (mine,) = entries()
+        run(settings_with(sieve=False))
+        (other,) = (entry for entry in entries() if entry != mine)
+        shutil.copy(other, mine)
+        assert ALL == run()[1]
+
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            None,
+            [],
+            {"rows": [], "said": {}},
+            {"rows": {"model.py": 3}, "said": {}},
+            {"rows": {"model.py": [[1, 2, 3, "4"], "0"]}, "said": {}},
+            {"rows": {}, "said": {"model.py": ["0", 7, []]}},
+        ],
+        ids=repr,
+    )
+    def test_an_entry_that_says_something_else(self, entry: Any) -> None:
+        cache = Cache(Path(".torchlint_cache"))
+        cache.save(cached._key(settings_with(), cache.directory), entry)
+        result, asked = run()
+        assert ALL == asked
+        assert same(plain(settings_with()), result)
+
+    @pytest.mark.parametrize(
+        "text", [None, [], [[], "1"], [[[1]], 0], [[[[1] * 6, ["a"] * 4, 1, None, [], None]], 0]], ids=repr
+    )
+    def test_findings_that_are_none(self, text: Any) -> None:
+        run()
+        cache = Cache(Path(".torchlint_cache"))
+        key = cached._key(settings_with(), cache.directory)
+        entry = cache.load(key)
+        entry["said"]["model.py"][2] = text
+        cache.save(key, entry)
+        result, asked = run()
+        assert ["model.py"] == asked
+        assert same(plain(settings_with()), result)
+
+    def test_a_directory_that_can_not_be_made(self) -> None:
+        Path("file").write_text("")
+        told: list[str] = []
+        files, context = files_of(["."], settings_with())
+        cache = Cache(Path("file/cache"))
+        result = cached.lint(files, settings_with(), cache, Linter(), context=context, warn=told.append)
+        assert same(plain(settings_with()), result)
+        assert ["file/cache: Not a directory; nothing is kept for the next run"] == told
+
+
+class TestDirectory:
+    def test_it_hides_itself(self) -> None:
+        run()
+        assert "# Made by torchlint.\n*\n" == Path(".torchlint_cache/.gitignore").read_text()
+        tag = Path(".torchlint_cache/CACHEDIR.TAG").read_text()
+        assert tag.startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
+
+    def test_it_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run()
+        (old,) = entries()
+        os.utime(old, (1, 1))
+        monkeypatch.setattr("torchlint.cache.LIMIT", old.stat().st_size + 10)
+        run(settings_with(sieve=False))
+        assert old not in entries()
+        assert 1 == len(entries())
+
+    def test_an_entry_above_the_limit_is_kept_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("torchlint.cache.LIMIT", 1)
+        run()
+        assert [] == run()[1]
+
+    def test_what_a_killed_writer_left_is_swept_up(self) -> None:
+        run()
+        left = Path(".torchlint_cache/00.json.123")
+        left.write_text("")
+        os.utime(left, (1, 1))
+        young = Path(".torchlint_cache/00.json.124")
+        young.write_text("")
+        run(settings_with(sieve=False))
+        assert (False, True) == (left.exists(), young.exists())
+
+    def test_clean_deletes_it(self) -> None:
+        run()
+        cache = Cache(Path(".torchlint_cache"))
+        assert (True, False) == (cache.clean(), cache.clean())
+        assert not cache.directory.exists()
+
+    def test_clean_deletes_nothing_else(self) -> None:
+        with pytest.raises(OSError, match="tools is no cache of torchlint"):
+            Cache(Path("tools")).clean()
+        assert Path("tools/metrics.py").exists()
+
+
+class TestCommand:
+    @pytest.fixture
+    def check(self, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+        def run(*arguments: str) -> tuple[int, str, str]:
+            code = cli.main(["check", "--output-format", "concise", *arguments])
+            said = capsys.readouterr()
+            return code, said.out, said.err
+
+        return run
+
+    def test_the_same_is_said_again(self, check: Callable[..., tuple[int, str, str]]) -> None:
+        first = check()
+        assert (1, "") == (first[0], first[2])
+        assert first == check() == check("--no-cache")
+        assert 1 == len(entries())
+
+    @pytest.mark.parametrize("form", ["full", "json", "sarif", "gitlab", "junit", "grouped", "rdjson"])
+    def test_in_all_formats(self, check: Callable[..., tuple[int, str, str]], form: str) -> None:
+        check()
+        assert check("--output-format", form, "-n") == check("--output-format", form)
+
+    def test_no_cache_writes_none(self, check: Callable[..., tuple[int, str, str]]) -> None:
+        check("--no-cache")
+        assert not Path(".torchlint_cache").exists()
+
+    def test_nothing_is_kept_of_standard_input(
+        self, check: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import io
+
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"import torch\n")))
+        check("-", "--stdin-filename", "model.py")
+        assert not Path(".torchlint_cache").exists()
+
+    def test_it_lies_where_it_is_told_to(
+        self, check: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, project: Path
+    ) -> None:
+        put("torchlint.toml", 'cache-dir = "c"\n')
+        check()
+        monkeypatch.setenv("TORCHLINT_CACHE_DIR", "b")
+        check()
+        check("--cache-dir", "a")
+        assert [1, 1, 1] == [len(entries(name)) for name in "abc"]
+        assert not Path(".torchlint_cache").exists()
+
+    def test_it_lies_in_the_directory_of_the_project(
+        self, check: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir("tools")
+        check()
+        assert [] == entries()
+        assert 1 == len(entries("../.torchlint_cache"))
+
+    def test_a_directory_that_can_not_be_written_is_told_once(
+        self, check: Callable[..., tuple[int, str, str]], project: Path
+    ) -> None:
+        Path("file").write_text("")
+        code, out, err = check("--cache-dir", "file")
+        assert (code, out) == check("--no-cache")[:2]
+        assert f"warning: {project}/file: File exists; nothing is kept for the next run\n" == err
+
+    def test_clean(
+        self, check: Callable[..., tuple[int, str, str]], capsys: pytest.CaptureFixture[str], project: Path
+    ) -> None:
+        check()
+        assert 0 == cli.main(["clean"])
+        assert f"Removing cache at: {project}/.torchlint_cache\n" == capsys.readouterr().err
+        assert not Path(".torchlint_cache").exists()
+        assert 0 == cli.main(["clean"])
+        assert "" == capsys.readouterr().err
+
+    def test_processes_at_once(self, project: Path) -> None:
+        command = [sys.executable, "-m", "torchlint", "check", "--output-format", "concise", "-j", "1"]
+        running = [
+            subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)
+        ]
+        said = {process.communicate() for process in running}
+        assert 1 == len(said)
+        assert 1 == len(entries())
+        assert ["CACHEDIR.TAG", ".gitignore", entries()[0].name] == sorted(
+            os.listdir(".torchlint_cache"), key=lambda name: ("CACHE" not in name, ".git" not in name)
+        )
+        result, asked = run(settings_of_command())
+        assert [] == asked
+        assert result.findings
+
+
+def settings_of_command() -> Settings:
+    from torchlint import config
+
+    return config.load(load().values())
+
+
+# Random edits: what is kept from run to run must never show.
+
+SNIPPETS: Mapping[str, Sequence[str]] = {
+    "train.py": (
+        TRAIN,
+        TRAIN.replace("optimizer.step()", "pass").replace("loss.backward()", "pass"),
+        TRAIN.replace("meter.update", "# meter.update"),
+        TRAIN.replace("    for x, y", "    # a comment\n    for x, y"),
+        TRAIN.replace("net = Net()", "net = torch.compile(Net())"),
+        TRAIN.replace("from tools.metrics import Meter, accuracy", "from tools import Meter, accuracy"),
+        TRAIN.replace("Meter, accuracy", "Meter, accuracy as share").replace("accuracy(loss", "share(loss"),
+        "import torch\nfrom other import *\n\ndef go(model):\n    step(model)\n",
+    ),
+    "model.py": (
+        MODEL,
+        MODEL.replace("torch.nn.Module", "Base").replace("import torch\n", "import torch\nfrom other import Base\n"),
+        MODEL.replace("    def forward", "    @torch.compile\n    def forward"),
+        MODEL.replace("    def forward", "    @torch.no_grad()\n    def forward"),
+        MODEL.replace("x.sum() > 0", "self.training"),
+        MODEL.replace("Net", "Network"),
+        MODEL + "\ndef helper(x):\n    return x.item()\n",
+        "def broken(:\n",
+    ),
+    "tools/__init__.py": ("", "from .metrics import *\n", "from .metrics import Meter, accuracy\n", "import torch\n"),
+    "tools/metrics.py": (
+        METRICS,
+        METRICS.replace("  # noqa: TL101", ""),
+        METRICS.replace("loss.item()", "float(loss)"),
+        METRICS.replace("mean().item()", "mean()"),
+        METRICS.replace("def update", "def add"),
+        METRICS.replace("def accuracy", "@torch.compile\ndef accuracy"),
+        "\n\n" + METRICS,
+    ),
+    "other.py": (
+        "import torch\nclass Base(torch.nn.Module):\n    pass\n",
+        "import torch\nclass Base:\n    pass\n",
+        (
+            "from tools.metrics import Meter as M\nimport torch\n\ndef loop(opt, loss):\n    m = M()\n"
+            "    for _ in range(9):\n        loss.backward()\n        opt.step()\n        m.update(loss, 1)\n"
+        ),
+        "import torch as t\nfrom torch import compile as c\nfrom model import Net\nnet = c(Net())\n",
+        "import torch\ntorch._dynamo.config.capture_scalar_outputs = True\n",
+        "import torch\nfrom torch.utils.data import DataLoader as DL\n",
+        (
+            "import torch\nfrom model import Net\n\ndef step(net: Net):\n    with torch.no_grad():\n"
+            "        return net(torch.ones(3)).item()\n"
+        ),
+    ),
+    "pyproject.toml": (FILES["pyproject.toml"], '[project]\nname = "x"\ndependencies = ["torch>=2.9"]\n'),
+    "tools/requirements.txt": ("torch==2.1\n", "numpy\n"),
+}
+EDITS = st.one_of(
+    *(st.tuples(st.just(path), st.sampled_from([*texts, None]), st.booleans()) for path, texts in SNIPPETS.items()),
+    st.tuples(st.just("settings"), st.integers(0, 3), st.booleans()),
+)
+VARIANTS: Sequence[Mapping[str, Any]] = (
+    {},
+    {"codes": frozenset(code for code in CODES if code.startswith("TL1"))},
+    {"compiled": ("model:*",)},
+    {"ignore_noqa": True},
+)
+
+
+@contextmanager
+def directory(path: Path) -> Iterator[None]:
+    before = os.getcwd()
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
+    os.chdir(path)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(edits=st.lists(EDITS, min_size=1, max_size=6))
+@example(edits=[("train.py", SNIPPETS["train.py"][1], True), ("train.py", TRAIN, True)])
+@example(edits=[("other.py", SNIPPETS["other.py"][0], True), ("model.py", SNIPPETS["model.py"][1], True)])
+@example(edits=[("tools/requirements.txt", "torch==2.1\n", True), ("train.py", None, False)])
+def test_results_with_a_cache_are_those_without(tmp_path: Path, edits: Sequence[tuple[str, Any, bool]]) -> None:
+    with directory(tmp_path / "edited"):
+        for path, text in FILES.items():
+            put(path, text)
+        variant = settings_with()
+        for path, text, everything in [("settings", 0, True), *edits]:
+            if path == "settings":
+                variant = (
+                    settings_with(**VARIANTS[text])
+                    if "codes" not in VARIANTS[text]
+                    else replace(settings_with(), **VARIANTS[text])
+                )
+            elif text is None:
+                Path(path).unlink(missing_ok=True)
+            else:
+                put(path, text)
+            paths = ["."] if everything else [name for name in ("train.py", "tools") if os.path.exists(name)]
+            assert same(plain(variant, *paths), run(variant, *paths)[0])
