@@ -1,7 +1,7 @@
 """The tables of docs/accuracy.md from docs/accuracy/: `python scripts/accuracy.py [--check | --count REPOSITORY.json...]`.
 
 repositories.json: where a repository is, at which commit, how many lines of Python it has.
-counts.json: findings of the default set, by repository and rule; `--count` makes it from what
+counts.json: findings of the default set, by repository and rule, those of a rule on one line as one; `--count` makes it from what
 `torchlint check . --isolated --output-format json` printed in each.
 *.jsonl: one judged finding a line: code, repo, path, line, verdict (right, debatable, wrong), reason (a sentence), and
 `mended` where the finding was wrong, or right of another rule, and is no longer reported: what was missing.
@@ -106,7 +106,9 @@ def count(reports: list[Path]) -> None:
     path = DATA / "counts.json"
     counts = json.loads(path.read_text("utf-8")) if path.exists() else {}
     for report in reports:
-        codes = Counter(finding["code"] for finding in json.loads(report.read_text("utf-8")))
+        findings = json.loads(report.read_text("utf-8"))
+        places = {(finding["code"], finding["filename"], finding["location"]["row"]) for finding in findings}
+        codes = Counter(code for code, _, _ in places)
         counts[report.stem] = dict(sorted(codes.items()))
     path.write_text(json.dumps(dict(sorted(counts.items())), indent=1) + "\n", "utf-8")
 

@@ -30,10 +30,15 @@ class Drawn(NamedTuple):
 
 
 def read(report: Path) -> Iterator[Drawn]:
-    repo = report.stem
+    """The findings of a repository; of a rule's on one line the first."""
+    repo, seen = report.stem, set()
     for finding in json.loads(report.read_text("utf-8")):
         file = Path(finding["filename"])
         path = PurePosixPath(*file.parts[file.parts.index(repo) + 1 :])
+        place = finding["code"], path, finding["location"]["row"]
+        if place in seen:
+            continue
+        seen.add(place)
         yield Drawn(finding["code"], repo, str(path), finding["location"]["row"], finding["message"], file)
 
 
