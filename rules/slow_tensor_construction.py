@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from torchlint.facts.values import Value
@@ -21,12 +22,15 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.tensor()` of a list of arrays, of an array that a NumPy call has just made (in loops, forward passes
-    and data loading), and of a tensor, and `torch.stack([torch.tensor(v) for v in values])`.
+    and data loading), of a tensor, in loops and forward passes of a list of tensors, `torch.tensor(numbers)[i].item()` in loops, and
+    `torch.stack([torch.tensor(v) for v in values])`.
 
     ## Why is this slow?
 
     A list of arrays is converted number by number: torch itself warns that this is extremely slow. An array is copied
     although nobody else holds it, a tensor is copied with a warning, and a stack of scalars makes a tensor for each.
+    Of a list of tensors each is read back to the host like by `item()`, which waits where it is on the device, and the
+    gradients are lost; `torch.stack` keeps them where they are.
 
     ## When it does not matter
 
@@ -77,6 +81,10 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
         yield site.finding(f"`{site.short()}` converts a list of arrays number by number")
     elif value.is_tensor and not value.others and not _is_only_declared(site, given):
         yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call")
+    elif value.kind in ("list", "tuple") and _is_list_of_tensors(site, given):
+        yield site.finding(f"`{site.short()}` reads the tensors of the list back to the host, one after the other")
+    elif value.kind == "list" and _is_read_back(site):
+        yield site.finding(f"`{site.short()}` is made to read one element back: the list has it")
     elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site):
         yield site.finding(f"`{site.short()}` copies an array that nobody else holds")
 
@@ -86,6 +94,63 @@ def _is_list_of_arrays(given: ast.expr, value: Value) -> bool:
     if value.kind not in ("list", "tuple") or value.elem is None or value.elem.kind != "ndarray":
         return False
     return not isinstance(given, ast.List | ast.Tuple) or all(isinstance(item, ast.Call) for item in given.elts)
+
+
+def _is_list_of_tensors(site: Site, given: ast.expr) -> bool:
+    if not (site.hot or site.warm or site.in_forward or site.loop()):
+        return False
+    items = _items(site, given)
+    return bool(items) and all(_is_tensor(site, item) for item in items)
+
+
+def _items(site: Site, given: ast.expr) -> list[ast.expr]:
+    """What a list is made of: written out, by a comprehension, or appended to a name; none where there is more to it."""
+    if isinstance(given, ast.List | ast.Tuple):
+        return given.elts
+    if isinstance(given, ast.ListComp):
+        return [given.elt]
+    if not isinstance(given, ast.Name) or given.id in site.flow.globals:
+        return []
+    found: list[ast.expr] = []
+    for store in site.flow.stores.get(given.id, ()):
+        statement = site.flow.parents[store]
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.List):
+            found += statement.value.elts
+        elif statement is not site.statement:
+            return []
+    for load in site.flow.loads.get(given.id, ()):
+        method = site.flow.parents[load]
+        if isinstance(method, ast.Attribute):
+            call = site.flow.parents[method]
+            if method.attr != "append" or not isinstance(call, ast.Call) or len(call.args) != 1:
+                return []
+            found += call.args
+    return found
+
+
+def _is_tensor(site: Site, item: ast.expr) -> bool:
+    value = site.value(item)
+    if isinstance(item, ast.Subscript):
+        key = site.value(item.slice)
+        if key.kind == "str" or not site.value(item.value).is_tensor:
+            return False
+    return value.is_tensor and value.sure >= 2 and not value.others and not _is_only_declared(site, item)
+
+
+def _is_read_back(site: Site) -> bool:
+    """`torch.tensor(numbers)[i].item()` in a loop."""
+    nodes = list(itertools.islice(site.flow.ancestors(site.call), 3))
+    if len(nodes) < 3 or site.loop() is None:
+        return False
+    picked, method, read = nodes
+    return (
+        isinstance(picked, ast.Subscript)
+        and picked.value is site.call
+        and isinstance(method, ast.Attribute)
+        and method.attr == "item"
+        and isinstance(read, ast.Call)
+        and read.func is method
+    )
 
 
 def _is_only_declared(site: Site, given: ast.expr) -> bool:
