@@ -29,7 +29,7 @@ def meaning(last_of: Callable[[Module], tuple[Function, ast.expr]]) -> Callable[
         def value(expression: ast.expr) -> Value:
             return project.value(function, expression)
 
-        (loop,) = function.flow.loops(node)
+        loop = function.flow.loops(node)[-1]
         found = [guards.meaning(guard, function.flow, value) for guard in function.flow.guards(node, loop)]
         return " ".join(filter(None, found))
 
@@ -177,6 +177,10 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         ("should_print = compute()\nif should_print:\n    here", "throttled"),
         ("first, flag = step % 10 == 0, 1\nif flag:\n    here", ""),
         ("if loss == 0:\n    here", ""),
+        # The end of an episode is rare, in each of several environments too.
+        ("for index, d in enumerate(done):\n    if d and lives[index] == 0:\n        here", "throttled"),
+        ("for d in infos:\n    if d:\n        here", ""),
+        ("for d, x in zip(done, xs):\n    if x:\n        here", ""),
         # What is for an old torch only does not run on this one.
         ("if is_torch_version('<=', '2.8'):\n    here", "cold"),
         ("if kind == 'xpu' and is_torch_version('<=', '2.8'):\n    here", "cold"),

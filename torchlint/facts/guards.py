@@ -60,7 +60,10 @@ _LASTS = frozenset(
         "is_first",
         "first_step",
         "done",
+        "dones",
         "finished",
+        "terminated",
+        "truncated",
         "should_log",
         "should_print",
         "should_save",
@@ -91,6 +94,8 @@ def _test(test: ast.expr, true: bool, flow: Flow, value_of: ValueOf) -> Meaning:
             found = _test(defined, true, flow, value_of)
             if found:
                 return found
+        elements = _iterated(test, flow)
+        return _named(elements if elements is not None else test, true)
     return _named(test, true)
 
 
@@ -232,6 +237,18 @@ def _named(test: ast.expr, true: bool) -> Meaning:
     if parts[-1] in _WEAK:
         return "weak" if true else ""
     return "throttled" if true and _throttle_word(test) else ""
+
+
+def _iterated(name: ast.Name, flow: Flow) -> ast.expr | None:
+    """`done` for a name that `for d in done` or `for i, d in enumerate(done)` binds."""
+    stores = flow.stores.get(name.id, ())
+    parent = flow.parents.get(stores[0]) if len(stores) == 1 else None
+    if isinstance(parent, ast.For):
+        return parent.iter
+    loop = flow.parents.get(parent) if isinstance(parent, ast.Tuple) and parent.elts[-1] is stores[0] else None
+    if not (isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and loop.iter.args):
+        return None
+    return loop.iter.args[0] if names.chain(loop.iter.func) == ["enumerate"] else None
 
 
 def _definition(name: ast.Name, flow: Flow) -> ast.expr | None:
