@@ -242,7 +242,9 @@ def _named(test: ast.expr, true: bool) -> Meaning:
 def _iterated(name: ast.Name, flow: Flow) -> ast.expr | None:
     """`done` for a name that `for d in done` or `for i, d in enumerate(done)` binds."""
     stores = flow.stores.get(name.id, ())
-    parent = flow.parents.get(stores[0]) if len(stores) == 1 else None
+    if len(stores) != 1:
+        return None
+    parent = flow.parents.get(stores[0])
     if isinstance(parent, ast.For):
         return parent.iter
     loop = flow.parents.get(parent) if isinstance(parent, ast.Tuple) and parent.elts[-1] is stores[0] else None
