@@ -127,6 +127,7 @@ def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str
         "verbose",
         "debug",
         "args.debug",
+        "safe_merge",
         "args.verbose >= 2",
         "log_level > 1",
         "elapsed > log_interval",

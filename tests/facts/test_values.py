@@ -354,6 +354,7 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("@d\nclass A(B, m=1):\n    def f(self): pass\n    x = 1\n    x", "number = 1"),
         ("def f(): pass\nf", "function"),
         ("def f():\n    def g(): pass\n    g", "function"),
+        ("def f(x):\n    n = torch.tensor(0)\n    for y in x:\n        n += (y != 3).sum()\n    n", "tensor @cpu"),
         # What a test tells inside.
         ("def f(x):\n    if isinstance(x, torch.Tensor):\n        x", "tensor"),
         ("def f(x):\n    if not torch.is_tensor(x):\n        return\n    x", "tensor"),

@@ -165,7 +165,10 @@ class _Evaluator:
     def do_AugAssign(self, node: ast.AugAssign) -> None:
         before = self.expr(node.target)
         value = self.expr(node.value)
-        self.bind(node.target, self.binary(before, value, node.op))
+        result = self.binary(before, value, node.op)
+        if before.is_tensor and before.device:
+            result = replace(result, device=before.device)  # in place: it stays where it is
+        self.bind(node.target, result)
 
     def do_Return(self, node: ast.Return) -> None:
         self.result.returned.append(self.expr(node.value) if node.value is not None else NONE)
