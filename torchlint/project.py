@@ -15,7 +15,7 @@ from typing import TypeVar
 from .facts import names
 from .facts import torch_table as table
 from .facts.calls import MODEL_NAME
-from .facts.evaluate import Evaluation, evaluate
+from .facts.evaluate import Depth, Evaluator
 from .facts.module import Class, Function, Module
 from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, constant, join
 from .source import Source, SourceError
@@ -34,8 +34,6 @@ _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
 LEVELS = 4
 """How far one question about values may lead through other functions: callers, callees, constructors."""
-QUESTIONS = 5
-"""After how many separate questions about a function the whole of it is read."""
 MAX_SITES = 8
 """Callers that many hardly agree on what they pass."""
 MAX_FILES = 40
@@ -59,16 +57,6 @@ class CallSite:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The values of some statements of a function, as asked for at a level; `needs` levels if it met no limit."""
-
-    mask: int
-    level: int
-    needs: int | None
-    evaluation: Evaluation | None
-
-
 class Project:
     """The files of a project by path; each is read, parsed and evaluated at most once, when first asked for."""
 
@@ -78,10 +66,8 @@ class Project:
         self.errors: dict[str, SourceError | OSError] = {}
         self._sources: dict[str, Source | None] = {}
         self._modules: dict[str, Module | None] = {}
-        self._level = LEVELS
-        self._lowest = LEVELS
-        """The lowest level that the answer being worked out has come to; -1 where it wanted to go below 0."""
-        self._readings: dict[Function, list[_Reading]] = {}
+        self._depth = Depth(LEVELS)
+        self._evaluators: dict[Function, Evaluator] = {}
         self._whole: dict[object, tuple[int, object]] = {}
         """Answers that met no limit, with the levels they need."""
         self._cut: dict[tuple[object, int], object] = {}
@@ -272,78 +258,57 @@ class Project:
     # same for every level that leaves it as much room, and is worked out once.
 
     def _ask(self, key: object, compute: Callable[[], T], default: T) -> T:
-        level = self._level
+        depth = self._depth
+        level = depth.level
         if level == 0:
             # Whatever it would ask of other functions is out of reach.
-            self._lowest = -1
+            depth.lowest = -1
             return default
         kept = self._whole.get(key)
         if kept is not None and kept[0] <= level:
-            self._lowest = min(self._lowest, level - kept[0])
+            depth.lowest = min(depth.lowest, level - kept[0])
             return kept[1]  # type: ignore[return-value]
         if (key, level) in self._cut:
-            self._lowest = -1
+            depth.lowest = -1
             return self._cut[key, level]  # type: ignore[return-value]
-        before, self._lowest = self._lowest, level
+        before, depth.lowest = depth.lowest, level
         answer = compute()
-        if self._lowest < 0:
+        if depth.lowest < 0:
             self._cut[key, level] = answer
         else:
-            self._whole[key] = (level - self._lowest, answer)
-        self._lowest = min(before, self._lowest)
+            self._whole[key] = (level - depth.lowest, answer)
+        depth.lowest = min(before, depth.lowest)
         return answer
 
-    def _read(self, function: Function, seed: int) -> Evaluation | None:
-        """The values that the statements of `seed` come to; None where the question has led too far from where it was asked.
-
-        Only what decides them is read, and the whole function after a few questions.
-        """
-        if self._level == 0:
-            self._lowest = -1
-            return None
-        self._level -= 1
+    def _inside(self, function: Function, ask: Callable[[Evaluator], T], default: T) -> T:
+        """What a function's values say, one level below the question; the default where it has led too far from where it was asked."""
+        depth = self._depth
+        if depth.level == 0:
+            depth.lowest = -1
+            return default
+        depth.level -= 1
         try:
-            slices = function.slices
-            mask = slices.closure(seed)
-            level = self._level
-            read = self._readings.setdefault(function, [])
-            for reading in read:
-                if not mask & ~reading.mask:
-                    if reading.needs is None and reading.level == level:
-                        self._lowest = -1
-                        return reading.evaluation
-                    if reading.needs is not None and reading.needs <= level:
-                        self._lowest = min(self._lowest, level - reading.needs)
-                        return reading.evaluation
-            if sum(reading.level == level for reading in read) >= QUESTIONS:
-                mask = slices.all
-            before, self._lowest = self._lowest, level
-            evaluation = self._evaluate(function, mask)
-            needs = level - self._lowest if self._lowest >= 0 else None
-            read.append(_Reading(mask, level, needs, evaluation))
-            self._lowest = min(before, self._lowest)
-            return evaluation
-        finally:
-            self._level += 1
-
-    def _evaluate(self, function: Function, mask: int) -> Evaluation | None:
-        try:
-            return evaluate(function, self, mask)
+            return ask(self.evaluator(function))
         except RecursionError:
-            return None  # nested deeper than the interpreter's stack: nothing is known of its values
+            depth.lowest = -1
+            return default  # nested deeper than the interpreter's stack: nothing is known of its values
+        finally:
+            depth.level += 1
+
+    def evaluator(self, function: Function) -> Evaluator:
+        """The values of a function."""
+        found = self._evaluators.get(function)
+        if found is None:
+            found = self._evaluators[function] = Evaluator(function, self, self._depth)
+        return found
 
     def value(self, function: Function, node: ast.expr) -> Value:
         """What an expression of a function evaluates to."""
-        evaluation = self._read(function, function.slices.of(node))
-        return evaluation.value(node) if evaluation is not None else UNKNOWN
+        return self._inside(function, lambda values: values.value(node), UNKNOWN)
 
     def final(self, function: Function, name: str) -> Value | None:
         """What a name is at the end of a function or module body; None where it binds no such name."""
-        definers = function.slices.definers.get(name, 0)
-        if not definers:
-            return None
-        evaluation = self._read(function, definers)
-        return evaluation.env.get(name) if evaluation is not None else None
+        return self._inside(function, lambda values: values.final(name), None)
 
     def returns(self, function: Function) -> Value:
         """What a call of the function gives: its annotation where that is telling, else what it returns on all paths."""
@@ -352,18 +317,7 @@ class Project:
     def _return_value(self, function: Function) -> Value:
         if isinstance(function.node, ast.AsyncFunctionDef | ast.Module):
             return UNKNOWN
-        evaluation = self._read(function, function.slices.returns)
-        if evaluation is None:
-            return UNKNOWN
-        if evaluation.yielded:
-            return Value("list", 2, elem=_joined(evaluation.yielded))
-        if not evaluation.returned:
-            return UNKNOWN
-        value = _joined(evaluation.returned)
-        if (value.others or value.sure < 2) and isinstance(function.node.returns, ast.Name):
-            value = _NUMBERS.get(function.node.returns.id, value)
-        # What it gave here belongs to its own names.
-        return replace(value, parameter=False) if value.kind == "tensor" else value
+        return self._inside(function, _given, UNKNOWN)
 
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
@@ -692,6 +646,22 @@ class Project:
             if path != module.path and (named or (folder == own and "." in module.name)):
                 found.append(path)
         return found
+
+
+def _given(values: Evaluator) -> Value:
+    """What a call of the function whose values these are gives."""
+    yielded = values.yielded()
+    if yielded:
+        return Value("list", 2, elem=_joined(yielded))
+    returned = values.returned()
+    if not returned:
+        return UNKNOWN
+    value = _joined(returned)
+    annotation = getattr(values.function.node, "returns", None)
+    if (value.others or value.sure < 2) and isinstance(annotation, ast.Name):
+        value = _NUMBERS.get(annotation.id, value)
+    # What it gave here belongs to its own names.
+    return replace(value, parameter=False) if value.kind == "tensor" else value
 
 
 def last_name(call: ast.Call) -> str:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from .config import Settings
 from .discover import ProjectFiles, discover, excluded, project_root
-from .facts.evaluate import Evaluation
+from .facts.evaluate import Evaluator
 from .facts.module import Class, Function, Module
 from .lint import Result, lint, lint_project
 from .project import Project, normal
@@ -217,9 +217,9 @@ class _Warm(Project):
             file.import_text = super().import_text(path)
         return file.import_text
 
-    def _read(self, function: Function, seed: int) -> Evaluation | None:
+    def evaluator(self, function: Function) -> Evaluator:
         self._pause()
-        return super()._read(function, seed)
+        return super().evaluator(function)
 
     def _pause(self) -> None:
         if self._stop():
@@ -235,8 +235,8 @@ class _Warm(Project):
             self._session.configure(self._session.settings)  # a new file: what imports lead to it is to be found out
             return
         own = (before, module)
-        for function in [function for function in self._readings if function.module in own]:
-            del self._readings[function]
+        for function in [function for function in self._evaluators if function.module in own]:
+            del self._evaluators[function]
         for key in [key for key in self._whole if self._is_stale(key, own)]:
             del self._whole[key]
         for cut in [cut for cut in self._cut if self._is_stale(cut[0], own)]:

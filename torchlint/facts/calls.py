@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import overload
 
 from . import torch_table as table
 from .values import (
@@ -53,13 +54,32 @@ OPTIMIZER_NAME = re.compile(
 DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
 class Arguments:
-    """The values of a call's arguments. `open` tells that `*` or `**` may bring more."""
+    """The values of a call's arguments, each worked out when asked for. `open` tells that `*` or `**` may bring more."""
 
-    positional: Sequence[Value]
-    keywords: Mapping[str, Value]
-    open: bool = False
+    __slots__ = ("keywords", "open", "positional")
+
+    def __init__(self, positional: Sequence[Value], keywords: Mapping[str, Value], open: bool = False) -> None:
+        self.positional = positional
+        self.keywords = keywords
+        self.open = open
+
+    @classmethod
+    def of(cls, node: ast.Call, read: Callable[[ast.expr], Value]) -> Arguments:
+        """The arguments of a call; `read` tells what an expression is."""
+        plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
+        given: dict[str, ast.expr | Value] = {}
+        rest: dict[str, Value] = {}
+        is_open = len(plain) < len(node.args)
+        for keyword in node.keywords:
+            if keyword.arg is not None:
+                given[keyword.arg] = keyword.value
+            else:
+                is_open = True
+                rest.update(read(keyword.value).keys or {})
+        for name, value in rest.items():
+            given.setdefault(name, value)
+        return cls(_Positional(plain, read), _Keywords(given, read) if given else {}, is_open)
 
     def get(self, position: int, keyword: str) -> Value | None:
         if keyword in self.keywords:
@@ -74,6 +94,52 @@ class Arguments:
 
     def __len__(self) -> int:
         return len(self.positional) + len(self.keywords)
+
+
+class _Positional(Sequence[Value]):
+    __slots__ = ("_nodes", "_read", "_values")
+
+    def __init__(self, nodes: Sequence[ast.expr], read: Callable[[ast.expr], Value]) -> None:
+        self._nodes = nodes
+        self._read = read
+        self._values: dict[int, Value] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    @overload
+    def __getitem__(self, at: int) -> Value: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Value]: ...
+    def __getitem__(self, at: int | slice) -> Value | list[Value]:
+        if isinstance(at, slice):
+            return [self[place] for place in range(len(self._nodes))[at]]
+        if at not in self._values:
+            self._values[at] = self._read(self._nodes[at])
+        return self._values[at]
+
+
+class _Keywords(Mapping[str, Value]):
+    __slots__ = ("_given", "_read")
+
+    def __init__(self, given: dict[str, ast.expr | Value], read: Callable[[ast.expr], Value]) -> None:
+        self._given = given
+        self._read = read
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._given
+
+    def __getitem__(self, name: str) -> Value:
+        value = self._given[name]
+        if not isinstance(value, Value):
+            value = self._given[name] = self._read(value)
+        return value
 
 
 def device_of(value: Value | None) -> Device:

@@ -1,14 +1,30 @@
-"""The values of every expression of one function, from one pass over its statements in the order they run."""
+"""What the expressions of one function are, each worked out when somebody asks for it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from . import calls, names
 from . import torch_table as table
+from .bindings import (
+    Assigned,
+    Augmented,
+    Binding,
+    Changed,
+    Declared,
+    Defined,
+    Iterated,
+    Joined,
+    Narrowed,
+    Parameter,
+    Part,
+    Rest,
+    Starred,
+    Stored,
+)
 from .calls import Arguments
 from .module import Class, Function, Module, key_of
 from .values import (
@@ -33,9 +49,11 @@ from .values import (
     tensor,
 )
 
-Env = dict[str, Value]
 Reader = Callable[..., Value]
-Loops = (ast.For, ast.AsyncFor)
+T = TypeVar("T")
+K = TypeVar("K")
+CHAIN = 100
+"""How many bindings are read one for another before they are read in their order instead."""
 
 
 class World(Protocol):
@@ -68,329 +86,237 @@ class World(Protocol):
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules."""
 
-
-class Evaluation:
-    """The values of a function's expressions, of its names at the end, and of what it returns."""
-
-    def __init__(self) -> None:
-        self.values: dict[ast.expr, Value] = {}
-        self.env: Env = {}
-        self.returned: list[Value] = []
-        self.yielded: list[Value] = []
-
-    def value(self, node: ast.expr) -> Value:
-        return self.values.get(node, UNKNOWN)
+    def evaluator(self, function: Function) -> Evaluator:
+        """The values of another function, for one that is defined in it."""
 
 
-def evaluate(function: Function, world: World, mask: int) -> Evaluation:
-    """The values of the statements of `mask` (a closure of the function's `slices`)."""
-    return _Evaluator(function, world, mask).run()
+class Depth:
+    """How far the question being answered may still lead: each other function that it asks about is one level below.
+
+    So circles end, and no answer depends on what was asked before.
+    """
+
+    __slots__ = ("level", "lowest")
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.lowest = level
+        """The lowest level that the answer being worked out has come to; -1 where it wanted to go below 0."""
 
 
-class _Evaluator:
-    def __init__(self, function: Function, world: World, mask: int) -> None:
+class Evaluator:
+    """The values in one function, each worked out when it is asked for: what nobody asks for is not evaluated."""
+
+    def __init__(self, function: Function, world: World, depth: Depth) -> None:
         self.function = function
         self.world = world
-        slices = function.slices
-        self.mask = mask
-        self.index = slices.index
-        self.active = slices.active(mask)
-        self.leaving = slices.leaving
-        self.result = Evaluation()
-        self.values = self.result.values
-        self.env: Env = {}
-        self.dead = False
-        """Whether the statement being read can't be reached: the block returned, raised, broke or continued."""
-        self.looping = False
-        self.holders: set[str] = set()
-        """Names that have attributes in the environment of their own."""
+        self.depth = depth
+        self.bindings = function.bindings
+        self.reach = self.bindings.reach
         self.evidence = function.tensor_evidence
         self.parameters = {p.arg: p for p in function.parameters}
         node = function.node
         self.rest = set()
         if not isinstance(node, ast.Module):
             self.rest = {a.arg for a in (node.args.vararg, node.args.kwarg) if a is not None}
-            if node.args.kwarg is not None:
-                self.env[node.args.kwarg.arg] = Value("dict", 2)
+        self._whole: dict[object, tuple[int, Value]] = {}
+        """Answers that met no limit, with the levels they need."""
+        self._cut: dict[tuple[object, int], Value] = {}
+        self._resolved: dict[str, str | None] = {}
+        self._nested = 0
+        """How many bindings are being read, one for another."""
 
-    def run(self) -> Evaluation:
-        node = self.function.node
-        if not isinstance(node, ast.Module):
-            for default in (*node.args.defaults, *node.args.kw_defaults):
-                if default is not None:
-                    self.expr(default)
-        self.block(node.body)
-        self.result.env = self.env
-        return self.result
+    # What is asked from outside
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression of the function evaluates to."""
+        return self._entered(lambda: self._kept(node, self.expr))
+
+    def final(self, name: str) -> Value | None:
+        """What a name is at the end of the function; None where it binds no such name."""
+        binding = self.bindings.final.get(name)
+        return self._entered(lambda: self.bound(binding)) if binding is not None else None
+
+    def returned(self) -> list[Value]:
+        """What the function returns, path by path."""
+        found = self.bindings.returned
+        return self._entered(lambda: [self.bound(one) if one is not None else NONE for one in found])
+
+    def yielded(self) -> list[Value]:
+        """What the function yields, place by place."""
+        return self._entered(lambda: [self.bound(one) for one in self.bindings.yielded])
+
+    def _entered(self, answer: Callable[[], T]) -> T:
+        # Callers may ask about a function while one of its own values is being worked out.
+        reach, nested = self.reach, self._nested
+        self.reach, self._nested = self.bindings.reach, 0
+        try:
+            return answer()
+        finally:
+            self.reach, self._nested = reach, nested
+
+    # Bindings
+
+    def bound(self, binding: Binding) -> Value:
+        """What a binding binds its name to."""
+        return self._kept(binding, self._bound)
+
+    def _kept(self, key: K, work: Callable[[K], Value]) -> Value:
+        """An answer, worked out once for every level that leaves it as much room as it needs."""
+        depth = self.depth
+        level = depth.level
+        kept = self._whole.get(key)
+        if kept is not None and kept[0] <= level:
+            depth.lowest = min(depth.lowest, level - kept[0])
+            return kept[1]
+        cut = self._cut.get((key, level))
+        if cut is not None:
+            depth.lowest = -1
+            return cut
+        before, depth.lowest = depth.lowest, level
+        value = work(key)
+        if depth.lowest < 0:
+            self._cut[key, level] = value
+        else:
+            self._whole[key] = (level - depth.lowest, value)
+        depth.lowest = min(before, depth.lowest)
+        return value
+
+    def _bound(self, binding: Binding) -> Value:
+        if self._nested >= CHAIN:
+            # A thousand statements, each of which needs the one before: from the first on, not from the last.
+            self._nested = 0
+            for earlier in self.bindings.all[: binding.number]:
+                self.bound(earlier)
+        reach, self.reach = self.reach, binding.reach
+        self._nested += 1
+        value = _BINDINGS[binding.__class__](self, binding)
+        self._nested -= 1
+        self.reach = reach
+        return value
+
+    def assigned(self, binding: Assigned) -> Value:
+        return self.expr(binding.node)
+
+    def declared(self, binding: Declared) -> Value:
+        node = binding.node
+        value = self.expr(node.value) if node.value is not None else UNKNOWN
+        if not value or value.kind == "none":
+            value = self.annotated(node.annotation) or value
+        return value
+
+    def augmented(self, binding: Augmented) -> Value:
+        node = binding.node
+        target = node.target
+        if binding.before is not None:
+            before = self.bound(binding.before)
+        elif isinstance(target, ast.Name):
+            before = self.lookup(target.id, None)
+        elif isinstance(target, ast.Attribute):
+            before = self.member(self.expr(target.value), target.attr)
+        else:
+            before = self.subscript(target)
+        value = self.binary(before, self.expr(node.value), node.op)
+        if before.is_tensor and before.device:
+            return replace(value, device=before.device)  # in place: it stays where it is
+        return value
+
+    def part(self, binding: Part) -> Value:
+        whole = binding.whole
+        if isinstance(whole, Assigned) and binding.count is not None:
+            node = whole.node
+            if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == binding.count and not _starred(node):
+                reach, self.reach = self.reach, whole.reach
+                value = self.expr(node.elts[binding.at])
+                self.reach = reach
+                return value
+        value = self.bound(whole)
+        if value.items is not None and len(value.items) == binding.count:
+            return value.items[binding.at]
+        return self.element(value, None)
+
+    def starred_part(self, binding: Starred) -> Value:
+        return sequence(self.bound(binding.each))
+
+    def iterated(self, binding: Iterated) -> Value:
+        return self.element(self.expr(binding.node), binding.node)
+
+    def narrowed(self, binding: Narrowed) -> Value:
+        """`if isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` tell what x is inside."""
+        test = binding.node
+        current = self.expr(test.args[0])
+        name = self.dotted(test.func)
+        is_tensor = name == "torch.is_tensor" or (
+            name == "isinstance" and len(test.args) == 2 and self.dotted(test.args[1]) == "torch.Tensor"
+        )
+        if is_tensor:
+            if binding.true and current.kind != "tensor":
+                return tensor()
+            if not binding.true and current.kind in ("tensor", "unknown"):
+                # Sure to be something else, whatever the rest of the function does with it.
+                return Value("unknown", 2)
+        elif binding.true and name == "isinstance" and len(test.args) == 2 and _is_number(test.args[1]):
+            return NUMBER
+        return current
+
+    def changed(self, binding: Changed) -> Value:
+        node = binding.node
+        function = node.func
+        assert isinstance(function, ast.Attribute)
+        base = self.expr(function.value)
+        if base.kind not in ("module", "list", "dict"):
+            return base
+        args = self.arguments(node)
+        attr = function.attr
+        if base.kind == "module" and attr in ("to", "cuda", "cpu", "train", "eval"):
+            if base.klass is not None and self.world.method(base.klass, attr):
+                return base
+            return calls.module_method(base, attr, node, args) or base
+        if base.kind == "list" and attr in ("append", "add", "insert", "extend", "appendleft"):
+            added = args.positional[-1] if args.positional else UNKNOWN
+            if attr == "extend":
+                added = self.element(added, None)
+            elem = join(base.elem, added) if base.elem is not None else added
+            return replace(base, elem=elem, items=None)
+        if base.kind == "dict" and attr == "update":
+            given = args.first.keys if args.positional else None
+            merged = {**(base.keys or {}), **(given or {}), **({} if args.positional else args.keywords)}
+            return replace(base, keys=merged)
+        return base
+
+    def stored(self, binding: Stored) -> Value:
+        """`d["k"] = v` adds a key to a dictionary that is known; into a list or an unknown dict it joins the elements."""
+        target = binding.node
+        holder = self.expr(target.value)
+        if holder.kind not in ("dict", "list"):
+            return holder
+        value = self.bound(binding.value)
+        index = target.slice
+        if holder.kind == "dict" and isinstance(index, ast.Constant) and isinstance(index.value, str):
+            return replace(holder, keys={**(holder.keys or {}), index.value: value})
+        return replace(holder, elem=join(holder.elem, value) if holder.elem else value)
+
+    def joined_paths(self, binding: Joined) -> Value:
+        return join(self.bound(binding.one), self.bound(binding.other))
+
+    def defined(self, binding: Defined) -> Value:
+        node, module = binding.node, self.function.module
+        if isinstance(node, ast.ClassDef):
+            return Value("class", 2, klass=next((c for c in module.classes if c.node is node), None))
+        functions = module.top_functions if self.function is module.body else self.function.nested
+        return Value("function", 2, function=functions.get(node.name))
+
+    def lambda_parameter(self, binding: Parameter) -> Value:
+        return _by_name(binding.name)
+
+    def keyword_rest(self, binding: Rest) -> Value:
+        return Value("dict", 2)
 
     def canonical(self, name: str) -> str:
         return self.world.canonical(name, self.function.module)
 
     def definition(self, name: str) -> Function | Class | Module | None:
         return self.world.definition(name, self.function.module)
-
-    # Statements
-
-    def block(self, body: Iterable[ast.stmt]) -> None:
-        index, active, leaving = self.index, self.active, self.leaving
-        for statement in body:
-            number = index[statement]
-            if number not in active:
-                self.dead = self.dead or number in leaving
-                continue
-            method = getattr(self, f"do_{statement.__class__.__name__}", None)
-            if method is not None:
-                method(statement)
-            else:
-                for child in ast.iter_child_nodes(statement):
-                    if isinstance(child, ast.expr):
-                        self.expr(child)
-
-    def wanted(self, statement: ast.stmt) -> bool:
-        """Whether the statement itself is asked for, not only one inside it."""
-        return bool(self.mask >> self.index[statement] & 1)
-
-    def do_Assign(self, node: ast.Assign) -> None:
-        value = self.expr(node.value)
-        for target in node.targets:
-            self.bind(target, value)
-
-    def do_AnnAssign(self, node: ast.AnnAssign) -> None:
-        value = self.expr(node.value) if node.value is not None else UNKNOWN
-        if not value or value.kind == "none":
-            value = self.annotated(node.annotation) or value
-        if node.value is not None or isinstance(node.target, ast.Name):
-            self.bind(node.target, value)
-
-    def do_AugAssign(self, node: ast.AugAssign) -> None:
-        before = self.expr(node.target)
-        value = self.expr(node.value)
-        result = self.binary(before, value, node.op)
-        if before.is_tensor and before.device:
-            result = replace(result, device=before.device)  # in place: it stays where it is
-        self.bind(node.target, result)
-
-    def do_Return(self, node: ast.Return) -> None:
-        self.result.returned.append(self.expr(node.value) if node.value is not None else NONE)
-        self.dead = True
-
-    def do_Raise(self, node: ast.Raise) -> None:
-        for child in (node.exc, node.cause):
-            if child is not None:
-                self.expr(child)
-        self.dead = True
-
-    def do_Break(self, node: ast.Break) -> None:
-        self.dead = True
-
-    do_Continue = do_Break
-
-    def do_If(self, node: ast.If) -> None:
-        if self.wanted(node):
-            self.expr(node.test)
-        if not any(self.index[s] in self.active for s in (*node.body, *node.orelse)) and not _narrows(node.test):
-            self.dead = self.index[node] in self.leaving
-            return
-        before = dict(self.env)
-        self.narrow(node.test, True)
-        self.block(node.body)
-        then, then_dead = self.env, self.dead
-        self.env, self.dead = before, False
-        self.narrow(node.test, False)
-        self.block(node.orelse)
-        self.env = self.merge(then, then_dead, self.env, self.dead)
-        self.dead = then_dead and self.dead
-
-    def narrow(self, test: ast.expr, true: bool) -> None:
-        """`if isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` tell what x is inside."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            self.narrow(test.operand, not true)
-        elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
-            for value in test.values:
-                self.narrow(value, true)
-        elif isinstance(test, ast.Call) and test.args:
-            name = self.dotted(test.func)
-            key = key_of(test.args[0])
-            if key is None:
-                return
-            is_tensor = name == "torch.is_tensor" or (
-                name == "isinstance" and len(test.args) == 2 and self.dotted(test.args[1]) == "torch.Tensor"
-            )
-            if is_tensor:
-                current = self.env.get(key) or (self.lookup(key) if key in self.parameters else UNKNOWN)
-                if true and current.kind != "tensor":
-                    self.env[key] = tensor()
-                elif not true and current.kind in ("tensor", "unknown"):
-                    # Sure to be something else, whatever the rest of the function does with it.
-                    self.env[key] = Value("unknown", 2)
-            elif true and name == "isinstance" and len(test.args) == 2 and _is_number(test.args[1]):
-                self.env[key] = NUMBER
-
-    @staticmethod
-    def merge(a: Env, a_dead: bool, b: Env, b_dead: bool) -> Env:
-        if a_dead and not b_dead:
-            return b
-        if b_dead and not a_dead:
-            return a
-        merged = dict(b)
-        for key, value in a.items():
-            other = b.get(key)
-            # A name bound on one path only is what that path says, wherever it may be read at all.
-            merged[key] = value if other is None or other is value else join(value, other)
-        return merged
-
-    def do_For(self, node: ast.For | ast.AsyncFor) -> None:
-        wanted = self.wanted(node)
-        iterable = self.expr(node.iter) if wanted else UNKNOWN
-        before = dict(self.env)
-        for _ in self.passes():
-            if wanted:
-                self.bind(node.target, self.element(iterable, node.iter))
-            self.block(node.body)
-            self.env = self.merge(before, False, self.env, False)
-            self.dead = False
-        self.block(node.orelse)
-
-    do_AsyncFor = do_For
-
-    def passes(self) -> Iterator[int]:
-        """Twice for an outermost loop, so that the second pass knows what the first left; inner loops come along."""
-        if self.looping:
-            yield 1
-            return
-        self.looping = True
-        yield from (1, 2)
-        self.looping = False
-
-    def do_While(self, node: ast.While) -> None:
-        before = dict(self.env)
-        for _ in self.passes():
-            if self.wanted(node):
-                self.expr(node.test)
-            self.block(node.body)
-            self.env = self.merge(before, False, self.env, False)
-            self.dead = False
-        self.block(node.orelse)
-
-    def do_With(self, node: ast.With | ast.AsyncWith) -> None:
-        for item in node.items if self.wanted(node) else ():
-            value = self.expr(item.context_expr)
-            if item.optional_vars is not None:
-                self.bind(item.optional_vars, value)
-        self.block(node.body)
-
-    do_AsyncWith = do_With
-
-    def do_Try(self, node: ast.Try) -> None:
-        before = dict(self.env)
-        self.block(node.body)
-        self.block(node.orelse)
-        env, dead = self.env, self.dead
-        for handler in node.handlers:
-            self.env, self.dead = dict(before), False
-            self.block(handler.body)
-            env = self.merge(env, dead, self.env, self.dead)
-            dead = dead and self.dead
-        self.env, self.dead = env, False
-        self.block(node.finalbody)
-        self.dead = self.dead or dead
-
-    do_TryStar = do_Try
-
-    def do_Match(self, node: ast.Match) -> None:
-        if self.wanted(node):
-            self.expr(node.subject)
-        before = self.env
-        env, all_dead = dict(before), False
-        for case in node.cases:
-            self.env, self.dead = dict(before), False
-            if case.guard is not None and self.wanted(node):
-                self.expr(case.guard)
-            self.block(case.body)
-            env = self.merge(env, False, self.env, self.dead)
-        self.env, self.dead = env, all_dead
-
-    def do_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for decorator in node.decorator_list:
-            self.expr(decorator)
-        function = self.function.nested.get(node.name)
-        if self.function is self.function.module.body:
-            function = self.function.module.top_functions.get(node.name)
-        self.env[node.name] = Value("function", 2, function=function)
-
-    do_AsyncFunctionDef = do_FunctionDef
-
-    def do_ClassDef(self, node: ast.ClassDef) -> None:
-        for expression in (
-            (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)) if self.wanted(node) else ()
-        ):
-            self.expr(expression)
-        klass = next((c for c in self.function.module.classes if c.node is node), None)
-        self.env[node.name] = Value("class", 2, klass=klass)
-        # The statements of the body run here, in a scope of their own.
-        env = self.env
-        self.env = dict(env)
-        self.block([s for s in node.body if not isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)])
-        self.env, self.dead = env, False
-
-    def do_Delete(self, node: ast.Delete) -> None:
-        for target in node.targets:
-            key = key_of(target)
-            if key is not None:
-                self.env.pop(key, None)
-
-    # Binding
-
-    def bind(self, target: ast.expr, value: Value) -> None:
-        if isinstance(target, ast.Name | ast.Attribute):
-            key = key_of(target)
-            if key is None:
-                self.expr(target.value)  # type: ignore[union-attr]
-                return
-            if key in self.holders:
-                # What `x` held goes with its attributes.
-                prefix = f"{key}."
-                for stale in [k for k in self.env if k.startswith(prefix)]:
-                    del self.env[stale]
-            if isinstance(target, ast.Attribute):
-                self.expr(target.value)
-                self.holders.add(key.rpartition(".")[0])
-            self.env[key] = value
-            self.values[target] = value
-        elif isinstance(target, ast.Tuple | ast.List):
-            self.unpack(target.elts, value)
-        elif isinstance(target, ast.Starred):
-            self.bind(target.value, sequence(value))
-        elif isinstance(target, ast.Subscript):
-            self.expr(target.value)
-            self.expr(target.slice)
-            self.store(target, value)
-
-    def unpack(self, targets: list[ast.expr], value: Value) -> None:
-        items = value.items
-        starred = any(isinstance(t, ast.Starred) for t in targets)
-        if items is not None and len(items) == len(targets) and not starred:
-            for target, item in zip(targets, items, strict=True):
-                self.bind(target, item)
-            return
-        each = self.element(value, None)
-        for target in targets:
-            self.bind(target, each)
-
-    def store(self, target: ast.Subscript, value: Value) -> None:
-        """`d["k"] = v` adds a key to a dictionary that is known; into a list or an unknown dict it joins the elements."""
-        key = key_of(target.value)
-        holder = self.env.get(key) if key is not None else None
-        if key is None or holder is None:
-            return
-        if holder.kind == "dict":
-            index = target.slice
-            if isinstance(index, ast.Constant) and isinstance(index.value, str):
-                self.env[key] = replace(holder, keys={**(holder.keys or {}), index.value: value})
-            else:
-                self.env[key] = replace(holder, elem=join(holder.elem, value) if holder.elem else value)
-        elif holder.kind == "list":
-            self.env[key] = replace(holder, elem=join(holder.elem, value) if holder.elem else value)
 
     def element(self, value: Value, node: ast.expr | None) -> Value:
         """What iterating over the value gives."""
@@ -437,7 +363,8 @@ class _Evaluator:
         if following is None:
             return UNKNOWN
         if isinstance(value.origin, ast.Call) and value.origin.args:
-            inner = self.values.get(value.origin.args[0], UNKNOWN)
+            own = value.origin in self.function.flow.parents
+            inner = self.expr(value.origin.args[0]) if own else UNKNOWN
             if inner.kind == "loader":
                 return self.element(inner, None)
         returned = self.world.returns(following)
@@ -453,36 +380,21 @@ class _Evaluator:
 
     def expr(self, node: ast.expr) -> Value:
         method: Reader | None = _METHODS.get(node.__class__)
-        value = method(self, node) if method is not None else self.other(node)
-        self.values[node] = value
-        return value
-
-    def other(self, node: ast.expr) -> Value:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self.expr(child)
-        return UNKNOWN
+        return method(self, node) if method is not None else UNKNOWN
 
     def constant(self, node: ast.Constant) -> Value:
         return constant(node.value)
 
     def joined(self, node: ast.JoinedStr) -> Value:
-        for part in node.values:
-            if isinstance(part, ast.FormattedValue):
-                self.expr(part.value)
-                if part.format_spec is not None:
-                    self.expr(part.format_spec)
         first = node.values[0] if node.values else None
         text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
         return Value("str", 2, device=device_of_string(text.rstrip(":")) if text else "")
 
     def name(self, node: ast.Name) -> Value:
-        return self.lookup(node.id)
+        return self.lookup(node.id, self.reach.get(node))
 
-    def lookup(self, name: str) -> Value:
-        value = self.env.get(name)
-        if value is None:
-            value = self.outer(name)
+    def lookup(self, name: str, binding: Binding | None) -> Value:
+        value = self.bound(binding) if binding is not None else self._kept(name, self.outer)
         if value.sure < 2 and name in self.evidence and value.kind in ("unknown", "tensor"):
             value = replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
         if not value and calls.DEVICE_NAME.search(name):
@@ -493,9 +405,7 @@ class _Evaluator:
         """A name that this function does not bind before: a parameter, a closure's or the module's name, an import."""
         function = self.function
         if name in self.parameters:
-            value = self.parameter(name)
-            self.env.setdefault(name, value)
-            return value
+            return self.parameter(name)
         if name in self.rest:
             return UNKNOWN
         found = names.imported(function, name)
@@ -510,7 +420,7 @@ class _Evaluator:
                 if name in scope.nested:
                     return Value("function", 2, function=scope.nested[name])
                 if any(p.arg == name for p in scope.parameters):
-                    return _Evaluator(scope, self.world, 0).parameter(name)
+                    return self.world.evaluator(scope).parameter(name)
             scope = scope.parent
         module = function.module
         if name in module.top_functions:
@@ -572,7 +482,7 @@ class _Evaluator:
         ]
         for parameter, default in pairs:
             if parameter.arg == name and default is not None:
-                return self.values.get(default) or self.expr(default)
+                return self.expr(default)
         return None
 
     def annotated(self, annotation: ast.expr) -> Value:
@@ -640,32 +550,45 @@ class _Evaluator:
 
     def dotted(self, node: ast.expr) -> str | None:
         """The canonical dotted name of an expression, unless a local variable stands at its root."""
-        parts = names.chain(node)
-        if parts is None or parts[0] in self.env:
-            value = self.env.get(parts[0]) if parts else None
-            if value is None or value.kind not in ("name", "class", "function") or not value.cls:
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return None
+        binding = self.reach.get(root)
+        if binding is not None:
+            value = self.bound(binding)
+            if value.kind not in ("name", "class", "function") or not value.cls:
                 return None
-            assert parts is not None
+            parts = names.chain(node) or []
             return self.canonical(".".join([value.cls, *parts[1:]]))
+        key = key_of(node)
+        assert key is not None
+        if key not in self._resolved:
+            self._resolved[key] = self._resolve(node, key)
+        return self._resolved[key]
+
+    def _resolve(self, node: ast.expr, key: str) -> str | None:
         found = self.world.resolve(self.function, node)
-        if found is not None:
-            return found
-        if len(parts) == 1 and parts[0] in self.function.module.top_classes:
-            return f"{self.function.module.name}.{parts[0]}"
-        return None
+        if found is None and key in self.function.module.top_classes:
+            return f"{self.function.module.name}.{key}"
+        return found
 
     def attribute(self, node: ast.Attribute) -> Value:
-        key = key_of(node)
-        if key is not None and key in self.env:
-            self.expr(node.value)
-            return self.env[key]
-        base = self.expr(node.value)
-        value = self.member(base, node.attr, node)
-        if value.sure < 2 and key is not None and key in self.evidence and value.kind in ("unknown", "tensor"):
-            return replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
+        binding = self.reach.get(node)
+        if binding is not None:
+            return self.bound(binding)
+        return self.attribute_of(self.expr(node.value), node)
+
+    def attribute_of(self, base: Value, node: ast.Attribute) -> Value:
+        value = self.member(base, node.attr)
+        if value.sure < 2 and value.kind in ("unknown", "tensor") and self.evidence:
+            key = key_of(node)
+            if key in self.evidence:
+                return replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
         return value
 
-    def member(self, base: Value, attr: str, node: ast.Attribute) -> Value:
+    def member(self, base: Value, attr: str) -> Value:
         kind = base.kind
         if kind == "name":
             return self.named(self.canonical(f"{base.cls}.{attr}"))
@@ -716,35 +639,29 @@ class _Evaluator:
 
     def subscript(self, node: ast.Subscript) -> Value:
         base = self.expr(node.value)
-        index = self.expr(node.slice)
         kind = base.kind
         if kind == "tensor":
             return replace(base, scalar=False, const=None, origin=None)
         if kind == "batch":
             return calls.batch_tensor(base)
-        if kind in ("tuple", "list") and base.items is not None and isinstance(index.const, int):
-            if -len(base.items) <= index.const < len(base.items):
-                return base.items[index.const]
-            return UNKNOWN
+        index = self.index(node, base)
+        if kind in ("tuple", "list") and base.items is not None and isinstance(index, int):
+            return base.items[index] if -len(base.items) <= index < len(base.items) else UNKNOWN
         if kind == "list" and base.elem is not None:
             return base if isinstance(node.slice, ast.Slice) else base.elem
         if kind == "tuple":
             return base if isinstance(node.slice, ast.Slice) else self.element(base, None)
         if kind == "dict":
-            if base.keys is not None and isinstance(index.const, str):
-                return base.keys.get(index.const, base.elem or UNKNOWN)
+            if base.keys is not None and isinstance(index, str):
+                return base.keys.get(index, base.elem or UNKNOWN)
             return base.elem or UNKNOWN
         if kind == "size":
             return SIZE if isinstance(node.slice, ast.Slice) else INTEGER
         if kind == "module":
-            if base.keys is not None and isinstance(index.const, str):
-                return base.keys.get(index.const, Value("module", 1))
-            if (
-                base.items is not None
-                and isinstance(index.const, int)
-                and -len(base.items) <= index.const < len(base.items)
-            ):
-                return base.items[index.const]
+            if base.keys is not None and isinstance(index, str):
+                return base.keys.get(index, Value("module", 1))
+            if base.items is not None and isinstance(index, int) and -len(base.items) <= index < len(base.items):
+                return base.items[index]
             return base if isinstance(node.slice, ast.Slice) else base.elem or Value("module", 1)
         if kind == "ndarray":
             return NDARRAY
@@ -752,11 +669,9 @@ class _Evaluator:
             return STR
         return UNKNOWN
 
-    def slice(self, node: ast.Slice) -> Value:
-        for part in (node.lower, node.upper, node.step):
-            if part is not None:
-                self.expr(part)
-        return UNKNOWN
+    def index(self, node: ast.Subscript, base: Value) -> object:
+        """The constant that indexes a container whose parts are known one by one."""
+        return self.expr(node.slice).const if base.items is not None or base.keys is not None else None
 
     def binop(self, node: ast.BinOp) -> Value:
         return self.binary(self.expr(node.left), self.expr(node.right), node.op)
@@ -793,9 +708,9 @@ class _Evaluator:
         return UNKNOWN
 
     def unary(self, node: ast.UnaryOp) -> Value:
-        value = self.expr(node.operand)
         if isinstance(node.op, ast.Not):
             return BOOL
+        value = self.expr(node.operand)
         if isinstance(node.op, ast.USub) and isinstance(value.const, int | float):
             return constant(-value.const)
         return replace(value, const=None)
@@ -807,9 +722,9 @@ class _Evaluator:
         return value
 
     def compare(self, node: ast.Compare) -> Value:
-        values = [self.expr(node.left), *(self.expr(c) for c in node.comparators)]
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
             return BOOL
+        values = [self.expr(node.left), *map(self.expr, node.comparators)]
         tensors = [v for v in values if v.kind == "tensor"]
         others = [v for v in values if v.kind != "tensor"]
         if tensors and not any(v.kind in ("none", "str") for v in others):
@@ -821,13 +736,10 @@ class _Evaluator:
         return BOOL
 
     def ifexp(self, node: ast.IfExp) -> Value:
-        self.expr(node.test)
         return join(self.expr(node.body), self.expr(node.orelse))
 
     def named_expr(self, node: ast.NamedExpr) -> Value:
-        value = self.expr(node.value)
-        self.bind(node.target, value)
-        return value
+        return self.expr(node.value)
 
     def tuple(self, node: ast.Tuple) -> Value:
         items = tuple(self.expr(e) for e in node.elts)
@@ -853,36 +765,18 @@ class _Evaluator:
             if key is None:
                 keys.update(value.keys or {})
                 continue
-            self.expr(key)
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 keys[key.value] = value
             elem = value if elem is None else join(elem, value)
         return Value("dict", 2, keys=keys, elem=elem, origin=node)
 
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
-        outer = self.env
-        self.env = dict(outer)
-        for generator in node.generators:
-            iterable = self.expr(generator.iter)
-            self.bind(generator.target, self.element(iterable, generator.iter))
-            for test in generator.ifs:
-                self.expr(test)
-        if isinstance(node, ast.DictComp):
-            self.expr(node.key)
-            value = self.expr(node.value)
-            self.env = outer
-            return Value("dict", 2, elem=value)
-        value = self.expr(node.elt)
-        self.env = outer
-        return Value("list", 2, elem=value, origin=node)
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+        return Value("list", 2, elem=self.expr(node.elt), origin=node)
+
+    def dict_comprehension(self, node: ast.DictComp) -> Value:
+        return Value("dict", 2, elem=self.expr(node.value))
 
     def lambda_(self, node: ast.Lambda) -> Value:
-        outer = self.env
-        self.env = dict(outer)
-        for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-            self.env[parameter.arg] = _by_name(parameter.arg)
-        self.expr(node.body)
-        self.env = outer
         return Value("function", 1)
 
     def starred(self, node: ast.Starred) -> Value:
@@ -891,52 +785,19 @@ class _Evaluator:
     def awaited(self, node: ast.Await) -> Value:
         return self.expr(node.value)
 
-    def yielded(self, node: ast.Yield) -> Value:
-        if node.value is not None:
-            self.result.yielded.append(self.expr(node.value))
-        return UNKNOWN
-
     # Calls
 
     def arguments(self, node: ast.Call) -> Arguments:
-        positional = []
-        is_open = False
-        keywords: dict[str, Value] = {}
-        for argument in node.args:
-            value = self.expr(argument)
-            if isinstance(argument, ast.Starred):
-                is_open = True
-            else:
-                positional.append(value)
-        for keyword in node.keywords:
-            value = self.expr(keyword.value)
-            if keyword.arg is not None:
-                keywords[keyword.arg] = value
-            elif value.keys is not None:
-                keywords.update({k: v for k, v in value.keys.items() if k not in keywords})
-                is_open = True
-            else:
-                is_open = True
-        return Arguments(positional, keywords, is_open)
+        return Arguments.of(node, self.expr)
 
     def call(self, node: ast.Call) -> Value:
         function = node.func
         name = self.dotted(function)
-        callee = UNKNOWN
-        if name is None:
-            callee = self.expr(function)
-        elif isinstance(function, ast.Attribute):
-            self.expr(function.value)
-        args = self.arguments(node)
         if name is not None:
-            self.values.setdefault(function, Value("name", 2, cls=name))
-            return self.by_name(name, node, args)
+            return self.by_name(name, node, self.arguments(node))
         if isinstance(function, ast.Attribute):
-            base = self.values[function.value]
-            value = self.method(base, function, callee, node, args)
-        else:
-            value = self.of_value(callee, node, args, function)
-        return value
+            return self.method(self.expr(function.value), function, node, self.arguments(node))
+        return self.of_value(self.expr(function), node, self.arguments(node), function)
 
     def by_name(self, name: str, node: ast.Call, args: Arguments) -> Value:
         definition = self.definition(name)
@@ -1070,7 +931,7 @@ class _Evaluator:
         value = Value(kind, 2, cls=klass.full_name, klass=klass)  # type: ignore[arg-type]
         return replace(value, origin=node, home=self.function.module) if node is not None else value
 
-    def method(self, base: Value, function: ast.Attribute, callee: Value, node: ast.Call, args: Arguments) -> Value:
+    def method(self, base: Value, function: ast.Attribute, node: ast.Call, args: Arguments) -> Value:
         attr = function.attr
         kind = base.kind
         if kind == "tensor":
@@ -1083,11 +944,11 @@ class _Evaluator:
                 each = base.elem or Value("module", 1)
                 return sequence(each if attr == "values" else Value("tuple", 2, items=(STR, each)))
             if value is not None and not (base.klass and self.world.method(base.klass, attr)):
-                if attr in ("to", "cuda", "cpu", "train", "eval"):
-                    self.update(function.value, value)
                 return value
             if attr == "forward":
                 return self.of_value(base, node, args, function)
+        binding = self.reach.get(function)
+        callee = self.bound(binding) if binding is not None else self.attribute_of(base, function)
         if callee.kind in ("function", "module", "class"):
             return self.of_value(callee, node, args, function)
         if kind == "accelerator":
@@ -1122,12 +983,6 @@ class _Evaluator:
         if attr == "parameters" and not len(args):
             return calls.PARAMETERS
         return UNKNOWN
-
-    def update(self, node: ast.expr, value: Value) -> None:
-        """A method that changes its receiver in place, such as `model.cuda()`."""
-        key = key_of(node)
-        if key is not None and (key in self.env or "." in key):
-            self.env[key] = value
 
     def batch_method(self, base: Value, attr: str, args: Arguments) -> Value:
         if attr in ("to", "cuda", "cpu"):
@@ -1201,19 +1056,11 @@ class _Evaluator:
                     return base.keys.get(args.first.const, base.elem or UNKNOWN)
                 return base.elem or UNKNOWN
             if attr == "update":
-                given = args.first.keys if args.positional else None
-                merged = {**(base.keys or {}), **(given or {}), **({} if args.positional else args.keywords)}
-                self.update(function.value, replace(base, keys=merged))
                 return NONE
             if attr == "copy":
                 return base
         if base.kind == "list":
             if attr in ("append", "add", "insert", "extend", "appendleft"):
-                added = args.positional[-1] if args.positional else UNKNOWN
-                if attr == "extend":
-                    added = self.element(added, None)
-                elem = join(base.elem, added) if base.elem is not None else added
-                self.update(function.value, replace(base, elem=elem, items=None))
                 return NONE
             if attr in ("pop", "popleft", "__getitem__"):
                 return base.elem or UNKNOWN
@@ -1254,9 +1101,8 @@ class _Evaluator:
         return UNKNOWN
 
 
-def _narrows(test: ast.expr) -> bool:
-    """Whether a condition may tell what a name is: it calls something such as `isinstance`, or binds a name."""
-    return not isinstance(test, ast.Name | ast.Attribute | ast.Compare | ast.Constant)
+def _starred(node: ast.Tuple | ast.List) -> bool:
+    return any(isinstance(element, ast.Starred) for element in node.elts)
 
 
 def _is_number(kind: ast.expr) -> bool:
@@ -1340,29 +1186,43 @@ _OPTION_PARSERS = frozenset(
 )
 
 _METHODS: dict[type[ast.expr], Reader] = {
-    ast.Constant: _Evaluator.constant,
-    ast.JoinedStr: _Evaluator.joined,
-    ast.Name: _Evaluator.name,
-    ast.Attribute: _Evaluator.attribute,
-    ast.Subscript: _Evaluator.subscript,
-    ast.Slice: _Evaluator.slice,
-    ast.BinOp: _Evaluator.binop,
-    ast.UnaryOp: _Evaluator.unary,
-    ast.BoolOp: _Evaluator.boolop,
-    ast.Compare: _Evaluator.compare,
-    ast.IfExp: _Evaluator.ifexp,
-    ast.NamedExpr: _Evaluator.named_expr,
-    ast.Tuple: _Evaluator.tuple,
-    ast.List: _Evaluator.list,
-    ast.Set: _Evaluator.list,
-    ast.Dict: _Evaluator.dict,
-    ast.ListComp: _Evaluator.comprehension,
-    ast.SetComp: _Evaluator.comprehension,
-    ast.GeneratorExp: _Evaluator.comprehension,
-    ast.DictComp: _Evaluator.comprehension,
-    ast.Lambda: _Evaluator.lambda_,
-    ast.Starred: _Evaluator.starred,
-    ast.Await: _Evaluator.awaited,
-    ast.Yield: _Evaluator.yielded,
-    ast.Call: _Evaluator.call,
+    ast.Constant: Evaluator.constant,
+    ast.JoinedStr: Evaluator.joined,
+    ast.Name: Evaluator.name,
+    ast.Attribute: Evaluator.attribute,
+    ast.Subscript: Evaluator.subscript,
+    ast.BinOp: Evaluator.binop,
+    ast.UnaryOp: Evaluator.unary,
+    ast.BoolOp: Evaluator.boolop,
+    ast.Compare: Evaluator.compare,
+    ast.IfExp: Evaluator.ifexp,
+    ast.NamedExpr: Evaluator.named_expr,
+    ast.Tuple: Evaluator.tuple,
+    ast.List: Evaluator.list,
+    ast.Set: Evaluator.list,
+    ast.Dict: Evaluator.dict,
+    ast.ListComp: Evaluator.comprehension,
+    ast.SetComp: Evaluator.comprehension,
+    ast.GeneratorExp: Evaluator.comprehension,
+    ast.DictComp: Evaluator.dict_comprehension,
+    ast.Lambda: Evaluator.lambda_,
+    ast.Starred: Evaluator.starred,
+    ast.Await: Evaluator.awaited,
+    ast.Call: Evaluator.call,
+}
+
+_BINDINGS: dict[type[Binding], Reader] = {
+    Assigned: Evaluator.assigned,
+    Declared: Evaluator.declared,
+    Augmented: Evaluator.augmented,
+    Part: Evaluator.part,
+    Starred: Evaluator.starred_part,
+    Iterated: Evaluator.iterated,
+    Narrowed: Evaluator.narrowed,
+    Changed: Evaluator.changed,
+    Stored: Evaluator.stored,
+    Joined: Evaluator.joined_paths,
+    Defined: Evaluator.defined,
+    Parameter: Evaluator.lambda_parameter,
+    Rest: Evaluator.keyword_rest,
 }

@@ -12,8 +12,8 @@ from .torch_table import TENSOR_ONLY
 
 if TYPE_CHECKING:
     from ..source import Source
+    from .bindings import Bindings
     from .flow import Flow
-    from .slices import Slices
 
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
@@ -69,10 +69,10 @@ class Function:
         return Flow(self)
 
     @cached_property
-    def slices(self) -> Slices:
-        from .slices import Slices
+    def bindings(self) -> Bindings:
+        from .bindings import Bindings
 
-        return Slices(self)
+        return Bindings(self)
 
     @cached_property
     def parameters(self) -> tuple[ast.arg, ...]:

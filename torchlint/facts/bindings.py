@@ -1,0 +1,573 @@
+"""Which binding each read of a name in one function finds: static single assignment, without evaluating anything.
+
+A binding says how a name got its value (assigned, unpacked, iterated, changed in place, joined from two paths); what that value
+is, is worked out only when somebody asks (`evaluate.py`). The first pass over an outermost loop is kept apart, so that a
+value in the loop's body can be what the iteration before left.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .module import key_of
+
+if TYPE_CHECKING:
+    from .module import Function
+
+# Methods that change what their receiver is known to be: a module moved in place, a list or dict that grows.
+MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft update".split())
+_TESTS = frozenset(("isinstance", "is_tensor"))
+
+
+class Binding:
+    """One way in which a name is bound; `reach` tells what the names in its expressions are."""
+
+    __slots__ = ("number", "reach")
+
+    number: int
+    """Its place in the order of evaluation: it reads bindings of lower numbers only."""
+    reach: Reach
+
+
+Reach = dict[ast.expr, Binding]
+Env = dict[str, Binding]
+Changes = dict[str, Binding | None]
+"""What names are bound to after some statements; None where they were deleted."""
+B = TypeVar("B", bound=Binding)
+
+
+class Assigned(Binding):
+    """`x = node`, `with node as x`, `return node`."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.expr) -> None:
+        self.node = node
+
+
+class Declared(Binding):
+    """`x: T = v`, `x: T`."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.AnnAssign) -> None:
+        self.node = node
+
+
+class Augmented(Binding):
+    """`x += v`."""
+
+    __slots__ = ("before", "node")
+
+    def __init__(self, node: ast.AugAssign, before: Binding | None) -> None:
+        self.node = node
+        self.before = before
+
+
+class Part(Binding):
+    """One target of `a, b = whole`; `count` is None where a star takes an unknown number."""
+
+    __slots__ = ("at", "count", "whole")
+
+    def __init__(self, whole: Binding, at: int, count: int | None) -> None:
+        self.whole = whole
+        self.at = at
+        self.count = count
+
+
+class Starred(Binding):
+    """The list that `*rest` takes."""
+
+    __slots__ = ("each",)
+
+    def __init__(self, each: Binding) -> None:
+        self.each = each
+
+
+class Iterated(Binding):
+    """`for x in node`."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.expr) -> None:
+        self.node = node
+
+
+class Narrowed(Binding):
+    """What a test such as `isinstance(x, torch.Tensor)` says of x where it is true, or false."""
+
+    __slots__ = ("node", "true")
+
+    def __init__(self, node: ast.Call, true: bool) -> None:
+        self.node = node
+        self.true = true
+
+
+class Changed(Binding):
+    """The receiver after a method that may change it: `model.cuda()`, `found.append(x)`."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.Call) -> None:
+        self.node = node
+
+
+class Stored(Binding):
+    """The container after `x[i] = value`."""
+
+    __slots__ = ("node", "value")
+
+    def __init__(self, node: ast.Subscript, value: Binding) -> None:
+        self.node = node
+        self.value = value
+
+
+class Joined(Binding):
+    """What two paths bind."""
+
+    __slots__ = ("one", "other")
+
+    def __init__(self, one: Binding, other: Binding) -> None:
+        self.one = one
+        self.other = other
+
+
+class Defined(Binding):
+    """A function or class statement."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        self.node = node
+
+
+class Parameter(Binding):
+    """A parameter of a lambda."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Rest(Binding):
+    """`**kwargs` of the function itself."""
+
+    __slots__ = ()
+
+
+class Bindings:
+    """The bindings of one function, from one pass over its statements in the order they run (two over outermost loops)."""
+
+    def __init__(self, function: Function) -> None:
+        self.all: list[Binding] = []
+        self.reach: Reach = {}
+        """What each name or attribute that is read or bound refers to; names from outside of the function are left out."""
+        self.returned: list[Assigned | None] = []
+        """What it returns; None for a bare `return`."""
+        self.yielded: list[Assigned] = []
+        self._first: Reach = {}
+        """The reads in outermost loops as of their first iteration."""
+        self._target = self.reach
+        self._env: Env = {}
+        self._journal: list[tuple[str, Binding | None]] = []
+        """Every change of the environment: the name, and what it was before."""
+        self._parameters = {p.arg for p in function.parameters}
+        self._dead = False
+        """Whether the statement being read can't be reached: the block returned, raised, broke or continued."""
+        self._looping = False
+        self._held: dict[str, set[str]] = {}
+        """The dotted names ever bound, by what they are attributes of."""
+        self._attributes: set[str] = set()
+        """Their last parts."""
+        node = function.node
+        if not isinstance(node, ast.Module):
+            for default in (*node.args.defaults, *node.args.kw_defaults):
+                if default is not None:
+                    self._read(default)
+            if node.args.kwarg is not None:
+                self._env[node.args.kwarg.arg] = self._new(Rest())
+        self._block(node.body)
+        self.final = self._env
+        """The names at the end of the function."""
+
+    def _new(self, binding: B) -> B:
+        binding.number = len(self.all)
+        binding.reach = self._target
+        self.all.append(binding)
+        return binding
+
+    # The environment: changed in place, taken back where paths part
+
+    def _set(self, key: str, binding: Binding | None) -> None:
+        env = self._env
+        self._journal.append((key, env.get(key)))
+        if binding is None:
+            env.pop(key, None)
+            return
+        env[key] = binding
+        owner, dot, attribute = key.rpartition(".")
+        if dot:
+            self._attributes.add(attribute)
+            while dot:
+                self._held.setdefault(owner, set()).add(key)
+                owner, dot, _ = owner.rpartition(".")
+
+    def _take_back(self, mark: int) -> Changes:
+        """Go back to how things were at a place in the journal; what has changed since is returned."""
+        env = self._env
+        changes: Changes = {key: env.get(key) for key, _ in self._journal[mark:]}
+        for key, before in reversed(self._journal[mark:]):
+            if before is None:
+                env.pop(key, None)
+            else:
+                env[key] = before
+        del self._journal[mark:]
+        return changes
+
+    def _apply(self, changes: Changes) -> None:
+        for key, binding in changes.items():
+            self._set(key, binding)
+
+    def _joined(self, a: Changes, a_dead: bool, b: Changes, b_dead: bool) -> Changes:
+        """The changes that two paths from here make together."""
+        if a_dead and not b_dead:
+            return b
+        if b_dead and not a_dead:
+            return a
+        env = self._env
+        merged: Changes = {}
+        for key in (*a, *(key for key in b if key not in a)):
+            one = a[key] if key in a else env.get(key)
+            other = b[key] if key in b else env.get(key)
+            # A name bound on one path only is what that path says, wherever it may be read at all.
+            if one is None or other is None or one is other:
+                merged[key] = one or other
+            else:
+                merged[key] = self._new(Joined(one, other))
+        return merged
+
+    # Statements
+
+    def _block(self, body: Iterable[ast.stmt]) -> None:
+        for statement in body:
+            kind = statement.__class__
+            if kind is ast.Expr:
+                self._read(statement.value)  # type: ignore[attr-defined]
+            elif kind is ast.Assign:
+                self._assign(statement)  # type: ignore[arg-type]
+            else:
+                method = _STATEMENTS.get(kind)
+                if method is not None:
+                    method(self, statement)
+                else:
+                    self._children(statement)
+
+    def _assign(self, node: ast.Assign) -> None:
+        self._read(node.value)
+        binding = self._new(Assigned(node.value))
+        for target in node.targets:
+            self._bind(target, binding)
+
+    def _declare(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._read(node.value)
+        if node.value is not None or isinstance(node.target, ast.Name):
+            self._bind(node.target, self._new(Declared(node)))
+
+    def _augment(self, node: ast.AugAssign) -> None:
+        target = node.target
+        key = key_of(target)
+        before = self._env.get(key) if key is not None else None
+        if not isinstance(target, ast.Name):
+            self._read(target.value)
+        if isinstance(target, ast.Subscript):
+            self._read(target.slice)
+        self._read(node.value)
+        self._bind(target, self._new(Augmented(node, before)))
+
+    def _return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self._read(node.value)
+        self.returned.append(self._new(Assigned(node.value)) if node.value is not None else None)
+        self._dead = True
+
+    def _raise(self, node: ast.Raise) -> None:
+        self._children(node)
+        self._dead = True
+
+    def _leave(self, node: ast.stmt) -> None:
+        self._dead = True
+
+    def _if(self, node: ast.If) -> None:
+        self._read(node.test)
+        mark = len(self._journal)
+        self._narrow(node.test, True)
+        self._block(node.body)
+        then_dead, self._dead = self._dead, False
+        then = self._take_back(mark)
+        self._narrow(node.test, False)
+        self._block(node.orelse)
+        orelse = self._take_back(mark)
+        self._apply(self._joined(then, then_dead, orelse, self._dead))
+        self._dead = then_dead and self._dead
+
+    def _narrow(self, test: ast.expr, true: bool) -> None:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            self._narrow(test.operand, not true)
+        elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
+            for value in test.values:
+                self._narrow(value, true)
+        elif isinstance(test, ast.Call) and test.args and _last(test.func) in _TESTS:
+            key = key_of(test.args[0])
+            if key is not None:
+                self._set(key, self._new(Narrowed(test, true)))
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        self._read(node.iter)
+        self._loop(node)
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        mark = len(self._journal)
+        outermost = not self._looping
+        header = self._target
+        self._looping = True
+        for target in (self._first, self.reach) if outermost else (header,):
+            self._target = target
+            if isinstance(node, ast.While):
+                self._read(node.test)
+            else:
+                element = self._new(Iterated(node.iter))
+                element.reach = header
+                self._bind(node.target, element)
+            self._block(node.body)
+            self._apply(self._joined({}, False, self._take_back(mark), False))
+            self._dead = False
+        if outermost:
+            self._looping = False
+        self._block(node.orelse)
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            self._read(item.context_expr)
+            if item.optional_vars is not None:
+                self._bind(item.optional_vars, self._new(Assigned(item.context_expr)))
+        self._block(node.body)
+
+    def _try(self, node: ast.Try) -> None:
+        mark = len(self._journal)
+        self._block(node.body)
+        self._block(node.orelse)
+        changes, dead = self._take_back(mark), self._dead
+        for handler in node.handlers:
+            if handler.type is not None:
+                self._read(handler.type)
+            self._dead = False
+            self._block(handler.body)
+            changes = self._joined(changes, dead, self._take_back(mark), self._dead)
+            dead = dead and self._dead
+        self._apply(changes)
+        self._dead = False
+        self._block(node.finalbody)
+        self._dead = self._dead or dead
+
+    def _match(self, node: ast.Match) -> None:
+        self._read(node.subject)
+        mark = len(self._journal)
+        changes: Changes = {}
+        for case in node.cases:
+            self._dead = False
+            if case.guard is not None:
+                self._read(case.guard)
+            self._block(case.body)
+            changes = self._joined(changes, False, self._take_back(mark), self._dead)
+        self._apply(changes)
+        self._dead = False
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for decorator in node.decorator_list:
+            self._read(decorator)
+        self._set(node.name, self._new(Defined(node)))
+
+    def _class(self, node: ast.ClassDef) -> None:
+        for expression in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
+            self._read(expression)
+        self._set(node.name, self._new(Defined(node)))
+        # The statements of the body run here, in a scope of their own.
+        mark = len(self._journal)
+        self._block([s for s in node.body if not isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)])
+        self._take_back(mark)
+        self._dead = False
+
+    def _delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            key = key_of(target)
+            if key is not None:
+                self._set(key, None)
+
+    # Binding
+
+    def _bind(self, target: ast.expr, binding: Binding) -> None:
+        if isinstance(target, ast.Name | ast.Attribute):
+            key = key_of(target)
+            if isinstance(target, ast.Attribute):
+                self._read(target.value)
+            if key is None:
+                return
+            for stale in self._held.get(key, ()):
+                # What `x` held goes with its attributes.
+                if stale in self._env:
+                    self._set(stale, None)
+            self._set(key, binding)
+            self._target[target] = binding
+        elif isinstance(target, ast.Tuple | ast.List):
+            starred = any(isinstance(t, ast.Starred) for t in target.elts)
+            for at, inner in enumerate(target.elts):
+                self._bind(inner, self._new(Part(binding, at, None if starred else len(target.elts))))
+        elif isinstance(target, ast.Starred):
+            self._bind(target.value, self._new(Starred(binding)))
+        elif isinstance(target, ast.Subscript):
+            self._read(target.value)
+            self._read(target.slice)
+            key = key_of(target.value)
+            if key is not None and key in self._env:
+                self._set(key, self._new(Stored(target, binding)))
+
+    # Reading
+
+    def _read(self, node: ast.expr) -> None:
+        """Note what the names in an expression refer to, in the order it is evaluated."""
+        kind = node.__class__
+        if kind is ast.Name:
+            binding = self._env.get(node.id)  # type: ignore[attr-defined]
+            if binding is not None:
+                self._target[node] = binding
+        elif kind is ast.Constant:
+            pass
+        elif kind is ast.Attribute:
+            if node.attr in self._attributes:  # type: ignore[attr-defined]
+                key = key_of(node)
+                binding = self._env.get(key) if key is not None else None
+                if binding is not None:
+                    self._target[node] = binding
+            self._read(node.value)  # type: ignore[attr-defined]
+        else:
+            method = _EXPRESSIONS.get(kind)
+            if method is not None:
+                method(self, node)
+            else:
+                self._children(node)
+
+    def _children(self, node: ast.AST) -> None:
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, ast.expr):
+                self._read(value)
+            elif value.__class__ is list:
+                for child in value:
+                    if isinstance(child, ast.expr):
+                        self._read(child)
+
+    def _binary(self, node: ast.BinOp) -> None:
+        # A sum of a thousand terms is as deep.
+        sides = [node.right]
+        left = node.left
+        while isinstance(left, ast.BinOp):
+            sides.append(left.right)
+            left = left.left
+        self._read(left)
+        for side in reversed(sides):
+            self._read(side)
+
+    def _call(self, node: ast.Call) -> None:
+        function = node.func
+        self._read(function)
+        for argument in node.args:
+            self._read(argument)
+        for keyword in node.keywords:
+            self._read(keyword.value)
+        if function.__class__ is ast.Attribute and function.attr in MUTATORS:
+            key = key_of(function.value)
+            if key is not None and (key in self._env or "." in key or key in self._parameters):
+                self._set(key, self._new(Changed(node)))
+
+    def _named(self, node: ast.NamedExpr) -> None:
+        self._read(node.value)
+        self._bind(node.target, self._new(Assigned(node.value)))
+
+    def _yield(self, node: ast.Yield) -> None:
+        if node.value is not None:
+            self._read(node.value)
+            self.yielded.append(self._new(Assigned(node.value)))
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+        mark = len(self._journal)
+        for generator in node.generators:
+            self._read(generator.iter)
+            self._bind(generator.target, self._new(Iterated(generator.iter)))
+            for test in generator.ifs:
+                self._read(test)
+        if isinstance(node, ast.DictComp):
+            self._read(node.key)
+            self._read(node.value)
+        else:
+            self._read(node.elt)
+        self._take_back(mark)
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                self._read(default)
+        mark = len(self._journal)
+        for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            self._set(parameter.arg, self._new(Parameter(parameter.arg)))
+        self._read(node.body)
+        self._take_back(mark)
+
+
+def _nothing(bindings: Bindings, node: ast.AST) -> None:
+    """Imports are looked up by name."""
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Bindings, Any], None]] = {
+    ast.AnnAssign: Bindings._declare,
+    ast.AugAssign: Bindings._augment,
+    ast.Return: Bindings._return,
+    ast.Raise: Bindings._raise,
+    ast.Break: Bindings._leave,
+    ast.Continue: Bindings._leave,
+    ast.Import: _nothing,
+    ast.ImportFrom: _nothing,
+    ast.If: Bindings._if,
+    ast.For: Bindings._for,
+    ast.AsyncFor: Bindings._for,
+    ast.While: Bindings._loop,
+    ast.With: Bindings._with,
+    ast.AsyncWith: Bindings._with,
+    ast.Try: Bindings._try,
+    ast.Match: Bindings._match,
+    ast.FunctionDef: Bindings._function,
+    ast.AsyncFunctionDef: Bindings._function,
+    ast.ClassDef: Bindings._class,
+    ast.Delete: Bindings._delete,
+}
+if sys.version_info >= (3, 11):
+    _STATEMENTS[ast.TryStar] = Bindings._try
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Bindings, Any], None]] = {
+    ast.Call: Bindings._call,
+    ast.BinOp: Bindings._binary,
+    ast.NamedExpr: Bindings._named,
+    ast.Yield: Bindings._yield,
+    ast.ListComp: Bindings._comprehension,
+    ast.SetComp: Bindings._comprehension,
+    ast.GeneratorExp: Bindings._comprehension,
+    ast.DictComp: Bindings._comprehension,
+    ast.Lambda: Bindings._lambda,
+}
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
