@@ -359,11 +359,17 @@ def decides(place: Place, node: ast.expr) -> bool:
 
 
 def _leaves(place: Place, statement: ast.AST, node: ast.expr) -> bool:
-    """Whether a test of the value, or of a name it is assigned to, leaves the loop."""
-    if not isinstance(statement, ast.If) or not any(isinstance(s, ast.Break | ast.Return) for s in statement.body):
+    """Whether a test of the value, of the same read, or of a name it is assigned to, may leave the loop."""
+    if not isinstance(statement, ast.If):
+        return False
+    if not any(isinstance(n, ast.Break | ast.Return) for part in statement.body for n in ast.walk(part)):
         return False
     names = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
-    return any(part is node or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(statement.test))
+    same = ast.dump(node)
+    return any(
+        (isinstance(part, ast.Name) and part.id in names) or (isinstance(part, ast.Call) and ast.dump(part) == same)
+        for part in ast.walk(statement.test)
+    )
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:
