@@ -206,6 +206,8 @@ def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) ->
         ("pkg/testing/util.py", "", "test"),
         ("pkg/test_utils/util.py", "", "test"),
         ("pkg/_testing.py", "", "test"),
+        ("scripts/numerical_tests_llama.py", "", "test"),
+        ("model_testbed.py", "", "library"),
         ("pkg/testing_utils.py", "", "test"),
         ("attesting.py", "", "library"),
         ("benchmark.py", "", "benchmark"),
