@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts import serving
 from torchlint.rule import Finding, Site, chain, rule
 
 _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelerator")
@@ -44,7 +45,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     Finds `torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`, `torch.cuda.empty_cache()` and
     `gc.collect()` in step loops and in what they call, in evaluation and generation loops (`info`), and in
-    `forward` and attention processors. Behind an option of the program it is an `info` too.
+    `forward` and attention processors. Behind an option of the program it is an `info` too, and so is it in a function that
+    a web framework, Triton Inference Server or Gradio calls for each request.
 
     ## Why is this slow?
 
@@ -89,6 +91,9 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     if site.name == ".synchronize()" and not site.receiver.cls.startswith("torch.cuda."):
         return
     level = reads.severity(site) or ("warning" if reads.in_forward(site) and not site.rare else None)
+    served = level is None and serving.is_handler(site.function) and not site.rare
+    if served:
+        level = "info"
     if level is None or site.role in ("benchmark", "test") or site.region is not None or not site.accelerator:
         return
     if site.name in _WAITS | {".synchronize()"} and (_timed(site) or _read_next(site)):
@@ -99,7 +104,9 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if guards:
         level = "info"
-    where = reads.how_often(site) if site.hot is not None or site.warm is not None else "on every call of the module"
+    where = "on every request" if served else "on every call of the module"
+    if site.hot is not None or site.warm is not None:
+        where = reads.how_often(site)
     # A collection shows as no event of a traced run.
     provable = site.name != "gc.collect()"
     yield site.finding(
