@@ -208,6 +208,7 @@ def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) ->
         ("pkg/_testing.py", "", "test"),
         ("scripts/numerical_tests_llama.py", "", "test"),
         ("model_testbed.py", "", "library"),
+        ("drop_test_in_train.py", "", "library"),
         ("pkg/testing_utils.py", "", "test"),
         ("attesting.py", "", "library"),
         ("benchmark.py", "", "benchmark"),

@@ -29,7 +29,7 @@ _FRAMEWORK_EVAL = frozenset(
     ("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step")
 )
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_tests?(?:_[^/]*)?|conftest|_?testing(?:_utils)?)\.py$"
+    r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_(?:tests?|tests_[^/]*)|conftest|_?testing(?:_utils)?)\.py$"
 )
 _BENCHMARK = re.compile(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
