@@ -99,7 +99,7 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     message = f"`{site.short()}` waits for the device {reads.how_often(site)}"
     together = sum(len(reads.scalar_reads(site, near)) for near in block(site.flow, site.statement))
-    if isinstance(site.statement, ast.AugAssign):
+    if isinstance(site.statement, ast.AugAssign) and not isinstance(site.statement.value, ast.List):
         message += ": keep the sum on the device and read it once"
     elif together >= _STACK:
         message += f", one of {together} reads in this block: `torch.stack(...).tolist()` is one"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
-from . import calls
+from . import calls, names
 from .flow import Flow, Loop, contains
 from .module import Function
 from .values import Value
@@ -100,6 +100,8 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     if isinstance(func, ast.Attribute) and func.attr == "item":
         if call.args or call.keywords:
             return None
+        if _only_tested(place, func.value):
+            return None
         return device_tensor(place, func.value, sure=1) or _loss(place, func.value)
     if not call.args or call.keywords:
         return None
@@ -107,6 +109,20 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     if (name in _CASTS and len(call.args) == 1) or (name is not None and name.startswith("math.")):
         return next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
     return None
+
+
+def _only_tested(place: Place, node: ast.expr) -> bool:
+    """`if isinstance(v, torch.Tensor): v.item()`, where nothing but the test says that it may be one."""
+    same = ast.dump(node)
+    tests = [guard.test for guard in place.flow.guards(node) if guard.true]
+    return any(
+        isinstance(test, ast.Call)
+        and (names.chain(test.func) or [""])[-1] in ("isinstance", "is_tensor")
+        and bool(test.args)
+        and ast.dump(test.args[0]) == same
+        and not place.value(test.args[0]).may_be_tensor
+        for test in tests
+    )
 
 
 # Copies
@@ -364,10 +380,10 @@ def _leaves(place: Place, statement: ast.AST, node: ast.expr) -> bool:
         return False
     if not any(isinstance(n, ast.Break | ast.Return) for part in statement.body for n in ast.walk(part)):
         return False
-    names = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
+    assigned = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
     same = ast.dump(node)
     return any(
-        (isinstance(part, ast.Name) and part.id in names) or (isinstance(part, ast.Call) and ast.dump(part) == same)
+        (isinstance(part, ast.Name) and part.id in assigned) or (isinstance(part, ast.Call) and ast.dump(part) == same)
         for part in ast.walk(statement.test)
     )
 
