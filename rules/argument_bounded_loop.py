@@ -74,7 +74,7 @@ def _bound(site: Site, iterable: ast.expr) -> str | None:
     if _is_size(site, end):
         return f"`{site.short(end)}`"
     assert site.region is not None
-    argument = isinstance(end, ast.Name) and site.function is site.region.root and _is_argument(site, end)
+    argument = isinstance(end, ast.Name) and site.is_root and _is_argument(site, end)
     return f"`{site.short(end)}`" if argument else None
 
 

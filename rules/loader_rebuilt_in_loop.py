@@ -79,7 +79,7 @@ def _starts_loader(site: Site) -> bool:
 def _in_epoch_loop(site: Site) -> bool:
     """Whether a loop around the loader holds a step loop, and the loader is the same each time."""
     loop = site.loop()
-    if loop is None or not any(loop in site.flow.loops(step) for step in site.analysis.steps.loops):
+    if loop is None or not any(loop in site.flow.loops(step) for step in site.analysis.steps.loops_of(site.function)):
         return False
     changed = {
         name.id

@@ -103,10 +103,10 @@ def _training_loop(site: Site) -> Loop | None:
     """The loop within the `with` that steps the optimizer, or calls what does, and goes on without bound."""
     block = site.flow.parents.get(site.flow.parents[site.target])
     assert isinstance(block, ast.With | ast.AsyncWith)
-    steps = site.analysis.steps.loops
+    steps = site.analysis.steps.loops_of(site.function)
     for node in site.flow.nodes:
         if isinstance(node, ast.For | ast.AsyncFor | ast.While) and block in site.flow.ancestors(node):
-            inner = node in steps or any(loop in steps and node in site.flow.ancestors(loop) for loop in steps)
+            inner = any(node is loop or node in site.flow.ancestors(loop) for loop in steps)
             if inner and not _bounded(node):
                 return node
     return None

@@ -88,9 +88,10 @@ def _for_evaluation(site: Site) -> bool:
 
 def _loops_over_epochs(site: Site) -> bool:
     """Whether a loop of the file counts epochs around a step loop."""
-    for loop, function in site.analysis.steps.loops.items():
+    steps = site.analysis.steps
+    for function, loop in [(one, loop) for one in site.module.functions for loop in steps.loops_of(one)]:
         outer = function.flow.loops(loop)
-        if function.module is site.module and outer and isinstance(outer[-1], ast.For):
+        if outer and isinstance(outer[-1], ast.For):
             named = " ".join(n.id for n in ast.walk(outer[-1].target) if isinstance(n, ast.Name)).lower()
             if "epoch" in named:
                 return True

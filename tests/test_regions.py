@@ -50,8 +50,13 @@ def check_one(code: str) -> None:
     check({"train.py": HEAD + code})
 
 
+def roots_of(files: Files) -> list[Region]:
+    regions = regions_of(files)
+    return [region for path in regions.mentioning for region in regions.roots_in(path)]
+
+
 def only(code: str) -> Region:
-    (region,) = regions_of({"train.py": HEAD + code}).roots
+    (region,) = roots_of({"train.py": HEAD + code})
     return region
 
 
@@ -154,8 +159,8 @@ def test_options() -> None:
     )
     plain = only("@torch.compile\ndef f(x):\n    return x\n")
 
-    assert (6, 2, True, False, "max-autotune", "f") == (
-        region.line, region.column, region.fullgraph, region.dynamic, region.mode, region.root.name,
+    assert (6, 2, True, False, "max-autotune", ("train.py", 3, 0)) == (
+        region.line, region.column, region.fullgraph, region.dynamic, region.mode, region.root,
     )  # fmt: skip
     assert (3, 1, False, None, "") == (plain.line, plain.column, plain.fullgraph, plain.dynamic, plain.mode)
 
@@ -331,4 +336,4 @@ def test_options_that_a_project_turns_on(code: str, expected: set[str]) -> None:
 
 
 def test_files_that_do_not_parse_are_passed_over() -> None:
-    assert [] == regions_of({"a.py": "import torch\ntorch.compile(", "b.py": "\x00torch.compile"}).roots
+    assert [] == roots_of({"a.py": "import torch\ntorch.compile(", "b.py": "\x00torch.compile"})

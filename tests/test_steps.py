@@ -107,7 +107,7 @@ def check_one(code: str) -> None:
     ],
 )
 def test_what_is_no_step_loop(code: str) -> None:
-    assert {} == steps_of({"train.py": f"import torch\n{code}\n"}).loops
+    assert {} == steps_of({"train.py": f"import torch\n{code}\n"}).index.loops
     check_one(code)
 
 
@@ -266,7 +266,7 @@ def test_the_shortest_way_counts() -> None:
             "train.py": "def deep():\n    x = 1\ndef a():\n    deep()\nfor b in c:\n    a()\n    deep()\n    loss.backward()\n"
         }
     )
-    assert {"a": 1, "deep": 1} == {function.name: hot.depth for function, hot in steps.functions.items()}
+    assert {3: 1, 1: 1} == {line: why.depth for (_, line, _), why in steps.index.functions.items()}
 
 
 def test_functions_that_call_each_other() -> None:
@@ -430,7 +430,10 @@ def test_model_handed_on() -> None:
 
 def test_a_loop_that_trains_is_not_warm() -> None:
     steps = steps_of({"train.py": "for batch in loader:\n    model(batch)\n    loss.backward()\n"})
-    ((loop, function),) = steps.loops.items()
+    module = steps.project.module("train.py")
+    assert module is not None
+    (function,) = module.functions
+    (loop,) = steps.loops_of(function)
 
     assert not steps.is_warm(function, loop)
 
@@ -456,4 +459,4 @@ def test_a_method_of_a_framework_is_told() -> None:
 
 
 def test_files_that_do_not_parse_are_passed_over() -> None:
-    assert {} == steps_of({"a.py": "loss.backward(", "b.py": "\x00loss.backward()"}).loops
+    assert {} == steps_of({"a.py": "loss.backward(", "b.py": "\x00loss.backward()"}).index.loops

@@ -213,11 +213,9 @@ class _Run:
             yield anywhere, function, lines
         if hot:
             seen = set()
-            steps = self.analysis.steps
-            for function in [*steps.loops.values(), *steps.functions]:
-                if function.module.path in wanted and function not in seen:
-                    seen.add(function)
-                    yield hot, function, None
+            for function in self.analysis.steps.functions_in(wanted):
+                seen.add(function)
+                yield hot, function, None
             calls = Dispatch(hot.rules, self.project, only_calls=True)
             for function, lines in self._sifted(
                 [path for path in paths if self._may_be_warm(path)], calls, in_loops=True
@@ -225,9 +223,8 @@ class _Run:
                 if function not in seen and _has_loop(function):
                     yield calls, function, lines
         if compiled:
-            for function in self.analysis.regions.functions:
-                if function.module.path in wanted:
-                    yield compiled, function, None
+            for function in self.analysis.regions.functions_in(wanted):
+                yield compiled, function, None
 
     def _dispatch(self, scope: str) -> Dispatch:
         return Dispatch((rule for rule in self.rules if rule.scope == scope), self.project)

@@ -104,7 +104,7 @@ def lint_in(
 
 def _link(analysis: Analysis) -> None:
     """Work out what all files ask for."""
-    _ = analysis.steps.functions, analysis.regions.functions, analysis.regions.options, analysis.project.renames
+    _ = analysis.steps.index, analysis.regions.index, analysis.project.renames
 
 
 def _lint(shared: _Shared, chunk: Sequence[str]) -> tuple[Checked, ...]:

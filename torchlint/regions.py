@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import Any
 
 from .facts.flow import Flow
 from .facts.module import Function, Module
 from .facts.values import Value
+from .places import Ask, Place, asked_here, function_at, place_of
 from .project import Project
 
 STOPS = frozenset(
@@ -29,19 +31,52 @@ OPTION = re.compile(
     rb"ignore_logger_methods)\b(?:['\"]?\]?\s*[=:,]\s*['\"]?(?:True|1)|\.(?:add|update)|\s*\|?=\s*\{)",
     re.IGNORECASE,
 )
+# What one of these is in, each: many times quicker than the expression.
+_OPTION_PARTS = (
+    b"capture_scalar", b"capture_dynamic", b"allow_rnn", b"autograd_ops", b"compiled_autograd", b"allow_unspec",
+    b"logging_functions", b"logger_methods",
+)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Region:
-    """One use of torch.compile: where it stands and with which options."""
+    """One use of torch.compile: where it stands, with which options, and what it compiles."""
 
-    module: Module
+    path: str
     line: int
     column: int
     fullgraph: bool
     dynamic: bool | None
     mode: str
-    root: Function
+    root: Place
+
+
+@dataclass(frozen=True, slots=True)
+class RegionIndex:
+    """What is compiled in a project."""
+
+    functions: Mapping[Place, Region]
+    """Every function that a compiled region traces; a fullgraph region wins over others."""
+    options: frozenset[str]
+    """See `Regions.options`."""
+
+
+def region_index(regions: Regions, ask: Ask[Regions, Any, Any]) -> RegionIndex:
+    """Find what is compiled, in the order of the files."""
+    roots: list[Region] = [region for found in ask(Regions.roots_in, regions.mentioning) for region in found]
+    functions: dict[Place, Region] = {}
+    todo = [(region.root, region) for region in sorted(roots, key=lambda r: not r.fullgraph)]
+    while todo:
+        new = [place for place in dict.fromkeys(place for place, _ in todo) if place not in functions]
+        traced = dict(zip(new, ask(Regions.traced_from, new), strict=True))
+        found: list[tuple[Place, Region]] = []
+        for place, region in todo:
+            targets = traced.get(place)
+            if targets is not None and place not in functions and len(functions) < MAX_FUNCTIONS:
+                functions[place] = region
+                found += [(target, region) for target in targets]
+        todo = found
+    return RegionIndex(functions, regions.options)
 
 
 class Regions:
@@ -52,9 +87,19 @@ class Regions:
         self.patterns = patterns
 
     @cached_property
-    def roots(self) -> list[Region]:
-        """What is compiled, in the order of the files."""
-        found: list[Region] = []
+    def index(self) -> RegionIndex:
+        """What is known of the whole project."""
+        return region_index(self, asked_here(self))
+
+    def know(self, index: RegionIndex) -> None:
+        """Take over what another process has found out."""
+        self.__dict__["index"] = index
+        self.__dict__["options"] = index.options
+
+    @property
+    def mentioning(self) -> list[str]:
+        """The files that may compile something."""
+        found = []
         for path in self.project.paths:
             source = self.project.source(path)
             if source is None:
@@ -62,10 +107,13 @@ class Regions:
             # A file may have torch.compile from another one, under whatever name.
             torch = b"torch" in source.data or not self._words.isdisjoint(self.project.import_words(path))
             if self.patterns or (torch and source.holds(self._trigger)) or REPEATED in source.data:
-                module = self.project.module(path)
-                if module is not None:
-                    found += self._in(module)
+                found.append(path)
         return found
+
+    def roots_in(self, path: str) -> list[Region]:
+        """What a file compiles."""
+        module = self.project.module(path)
+        return list(self._in(module)) if module is not None else []
 
     @cached_property
     def _words(self) -> frozenset[bytes]:
@@ -109,13 +157,15 @@ class Regions:
                         )
                         forward = self.project.method(block, "forward") if block is not None else None
                         if forward is not None:
-                            yield Region(module, statement.lineno, statement.col_offset, False, None, "", forward)
+                            yield Region(
+                                module.path, statement.lineno, statement.col_offset, False, None, "", place_of(forward)
+                            )
 
     def _configured(self, module: Module) -> Iterator[Region]:
         for function in module.functions[1:]:
             name = f"{module.name}:{function.qualname}"
             if any(fnmatchcase(name, pattern) for pattern in self.patterns):
-                yield Region(module, function.first_line, 0, False, None, "", function)
+                yield Region(module.path, function.first_line, 0, False, None, "", place_of(function))
 
     def _compiled_by(self, function: Function, call: ast.Call) -> Iterator[Region]:
         if self.project.resolve(function, call.func) == "torch.compile":
@@ -151,41 +201,41 @@ class Regions:
             return None
         dynamic = options.get("dynamic")
         return Region(
-            module,
+            module.path,
             node.lineno,
             node.col_offset,
             options.get("fullgraph") is True,
             dynamic if isinstance(dynamic, bool) else None,
             str(options.get("mode") or ""),
-            root,
+            place_of(root),
         )
 
     @cached_property
     def options(self) -> frozenset[str]:
         """The options of `torch._dynamo.config` that a file of the project turns on or adds to."""
-        sources = filter(None, map(self.project.source, self.project.paths))
-        found = {
-            option
-            for source in sources
-            if b"torch" in source.data and source.holds(OPTION)
-            for option in OPTION.findall(source.data)
-        }
+        found: set[bytes] = set()
+        for source in map(self.project.source, self.project.paths):
+            if source is not None and b"torch" in source.data:
+                lowered = source.data.lower()
+                if any(part in lowered for part in _OPTION_PARTS):
+                    found.update(OPTION.findall(source.data))
         return frozenset(option.decode().lower() for option in found)
 
-    @cached_property
-    def functions(self) -> dict[Function, Region]:
-        """Every function that a compiled region traces; a fullgraph region wins over others."""
-        found: dict[Function, Region] = {}
-        todo = [(region.root, region) for region in sorted(self.roots, key=lambda r: not r.fullgraph)]
-        while todo and len(found) < MAX_FUNCTIONS:
-            function, region = todo.pop(0)
-            if function in found or function.decorator_names & STOPS or _is_autograd(function):
-                continue
-            found[function] = region
-            for call in function.flow.calls:
-                if self.reached(function, call):
-                    todo += [(target, region) for target in self.project.targets(function, call)]
-        return found
+    def functions_in(self, paths: Container[str]) -> list[Function]:
+        """The functions of some files that a compiled region traces."""
+        return [function_at(self.project, place) for place in self.index.functions if place[0] in paths]
+
+    def traced_from(self, place: Place) -> list[Place] | None:
+        """What a function of a compiled region calls, as far as it is traced; None where it is not traced itself."""
+        function = function_at(self.project, place)
+        if function.decorator_names & STOPS or _is_autograd(function):
+            return None
+        return [
+            place_of(target)
+            for call in function.flow.calls
+            if self.reached(function, call)
+            for target in self.project.targets(function, call)
+        ]
 
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Whether a place of a compiled function is traced: not behind `if not torch.compiler.is_compiling()`."""
@@ -193,7 +243,7 @@ class Regions:
 
     def at(self, function: Function, node: ast.AST) -> Region | None:
         """The compiled region that a place belongs to."""
-        region = self.functions.get(function)
+        region = self.index.functions.get(place_of(function))
         return region if region is not None and self.reached(function, node) else None
 
 

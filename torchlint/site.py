@@ -15,6 +15,7 @@ from .facts.flow import Flow, Loop
 from .facts.module import Function, Module
 from .facts.values import Value
 from .finding import Finding, Fix, Related, Severity
+from .places import place_of
 from .project import Project
 from .regions import Region, Regions
 from .source import Source, SourceError
@@ -168,6 +169,11 @@ class Site:
     def region(self) -> Region | None:
         """The torch.compile region that traces the place."""
         return self.analysis.regions.at(self.function, self.target)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the place's function is what torch.compile was given."""
+        return self.region is not None and self.region.root == place_of(self.function)
 
     def traced(self, node: ast.AST) -> bool:
         """Whether a part of the place is reached while torch.compile traces: not behind `not torch.compiler.is_compiling()`."""
@@ -370,9 +376,10 @@ class Site:
         region = self.region
         if region is None:
             return ()
-        source = region.module.source
+        source = self.project.source(region.path)
+        assert source is not None
         line, column = source.position(source.offset(region.line, region.column))
-        return (Related(region.module.path, line, column, "compiled here"),)
+        return (Related(region.path, line, column, "compiled here"),)
 
 
 class FileSite:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from .facts import calls, guards, names
 from .facts.flow import Flow, Guard, Loop
 from .facts.module import Function, Module
 from .facts.values import Value
+from .places import Ask, CallPlace, Place, asked_here, call_place, function_at, loop_at, loop_place, place_of
 from .project import CallSite, Project, last_name
 
 TRIGGER = re.compile(rb"backward\(|\.step\(|def (?:training_step|compute_loss|on_train_batch_(?:start|end))\b")
@@ -24,21 +26,159 @@ _MAKES = re.compile(r"(?:get|load|create|build|make|init|save|prepare|setup|expo
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a function runs on every training step, as plain data; see `Hot`."""
+
+    function: Place
+    loop: Place | None
+    weak: bool = False
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepIndex:
+    """What a project does on every step: the step loops with the functions they stand in, and what they call, up to three calls away."""
+
+    loops: Mapping[Place, Place]
+    training: frozenset[str]
+    """The names of the functions with step loops."""
+    functions: Mapping[Place, Why]
+
+
 class Hot:
     """Why a place runs on every training step: the loop, and the call that leads from it to the function."""
 
-    function: Function
-    loop: Loop | None
-    """None for a method that a framework calls on each step."""
-    weak: bool = False
-    """Behind a condition that thins out micro-steps only (`accelerator.sync_gradients`)."""
-    depth: int = 0
-    """How many calls lie between the loop and the place."""
+    __slots__ = ("_project", "_why")
+
+    def __init__(self, project: Project, why: Why) -> None:
+        self._project = project
+        self._why = why
+
+    @property
+    def function(self) -> Function:
+        return function_at(self._project, self._why.function)
+
+    @property
+    def loop(self) -> Loop | None:
+        """None for a method that a framework calls on each step."""
+        return loop_at(self.function, self._why.loop) if self._why.loop is not None else None
+
+    @property
+    def weak(self) -> bool:
+        """Behind a condition that thins out micro-steps only (`accelerator.sync_gradients`)."""
+        return self._why.weak
+
+    @property
+    def depth(self) -> int:
+        """How many calls lie between the loop and the place."""
+        return self._why.depth
 
     @property
     def line(self) -> int:
-        return self.loop.lineno if self.loop is not None else self.function.first_line
+        return (self._why.loop or self._why.function)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What the functions of a file do by themselves."""
+
+    loops: list[tuple[Place, Place, str]]
+    """Step loops, the functions they stand in, and the names of these."""
+    steppers: list[Place]
+    """Functions that step outside of their own loops."""
+    framework: list[Place]
+    """Methods that a framework calls on each step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Callers:
+    """Who calls a function, the loops around the calls (None where there is none), names; and the calls that it is given to."""
+
+    sites: list[tuple[Place, Place | None, str]]
+    given_to: list[CallPlace]
+
+
+@dataclass(frozen=True, slots=True)
+class _Calling:
+    """A question: what does a function call, between `loop` (None: its start) and the call unthrottled?"""
+
+    function: Place
+    loop: Place | None
+    inside: bool
+    """Only the calls in the loop count."""
+    closures: tuple[tuple[CallPlace, tuple[Place, ...]], ...]
+    """The nested functions that calls in its file are given."""
+
+
+Closures = dict[CallPlace, list[Place]]
+
+
+def step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
+    """Find what a project does on every step."""
+    loops: dict[Place, Place] = {}
+    closures: Closures = {}
+    framework: list[Place] = []
+    training: set[str] = set()
+    steppers: list[Place] = []
+    sources = map(project.source, project.paths)
+    for own in ask(Steps.own, [source.path for source in sources if source is not None and source.holds(TRIGGER)]):
+        for loop, function, name in own.loops:
+            loops.setdefault(loop, function)
+            training.add(name)
+        steppers += own.steppers
+        framework += own.framework
+    seen = set(steppers)
+    for _ in range(DEPTH):
+        # Step loops around the calls of functions that step; the callers that have none are the next to ask for.
+        further: dict[Place, None] = {}
+        for function, callers in zip(steppers, ask(Steps.callers, steppers), strict=True):
+            for call in callers.given_to:
+                closures.setdefault(call, []).append(function)
+            for caller, around, name in callers.sites:
+                if around is not None:
+                    loops.setdefault(around, caller)
+                    training.add(name)
+                else:
+                    further[caller] = None
+        steppers = [caller for caller in further if caller not in seen]
+        seen.update(steppers)
+    return StepIndex(loops, frozenset(training), _called_on_steps(loops, framework, closures, ask))
+
+
+def _called_on_steps(
+    loops: Mapping[Place, Place], framework: Sequence[Place], closures: Closures, ask: Ask[Steps, Any, Any]
+) -> dict[Place, Why]:
+    by_path: dict[str, list[tuple[CallPlace, tuple[Place, ...]]]] = {}
+    for call, given in closures.items():
+        by_path.setdefault(call[0], []).append((call, tuple(given)))
+
+    def expanded(callers: Sequence[tuple[Place, Why]], *, inside: bool = False) -> list[tuple[Place, Why]]:
+        keys = [
+            _Calling(caller, why.loop if why.function == caller else None, inside, tuple(by_path.get(caller[0], ())))
+            for caller, why in callers
+        ]
+        unique = list(dict.fromkeys(keys))
+        known = dict(zip(unique, ask(Steps.called, unique), strict=True))
+        return [
+            (callee, Why(why.function, why.loop, why.weak or weak, why.depth + 1))
+            for key, (_, why) in zip(keys, callers, strict=True)
+            for callee, weak in known[key]
+        ]
+
+    found = {function: Why(function, None) for function in framework}
+    todo = expanded([(function, Why(function, loop)) for loop, function in loops.items()], inside=True)
+    todo += expanded(list(found.items()))
+    while todo:
+        taken: list[tuple[Place, Why]] = []
+        for callee, why in todo:
+            known = found.get(callee)
+            if known is None or (known.weak, known.depth) > (why.weak, why.depth):
+                found[callee] = why
+                if why.depth < DEPTH:
+                    taken.append((callee, why))
+        todo = expanded(taken)
+    return found
 
 
 class Steps:
@@ -49,50 +189,62 @@ class Steps:
         self._warm: dict[Loop, bool] = {}
         self._runs: dict[Function, bool] = {}
 
-    # Step loops
+    @cached_property
+    def index(self) -> StepIndex:
+        """What is known of the whole project."""
+        return step_index(self.project, asked_here(self))
+
+    def know(self, index: StepIndex) -> None:
+        """Take over what another process has found out."""
+        self.__dict__["index"] = index
 
     @cached_property
-    def loops(self) -> dict[Loop, Function]:
-        """Every step loop and the function it stands in."""
-        found: dict[Loop, Function] = {}
-        self._framework: list[Function] = []
-        self._closures: dict[ast.Call, list[Function]] = {}
-        steppers: list[Function] = []
-        for path in self.project.paths:
-            source = self.project.source(path)
-            if source is None or not source.holds(TRIGGER):
-                continue
-            module = self.project.module(path)
-            if module is None:
-                continue
-            for function in _mentions(module):
-                self._own(function, found, steppers)
-        seen = set(steppers)
-        depth = 0
-        while steppers and depth < DEPTH:
-            steppers = [f for f in self._callers(steppers, found) if f not in seen]
-            seen.update(steppers)
-            depth += 1
+    def _by_function(self) -> dict[Place, list[Place]]:
+        found: dict[Place, list[Place]] = {}
+        for loop, function in self.index.loops.items():
+            found.setdefault(function, []).append(loop)
         return found
 
-    def _own(self, function: Function, found: dict[Loop, Function], steppers: list[Function]) -> None:
+    def loops_of(self, function: Function) -> list[Loop]:
+        """The step loops that stand in a function."""
+        return [loop_at(function, place) for place in self._by_function.get(place_of(function), ())]
+
+    def is_step_loop(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop of a function steps an optimizer."""
+        return loop_place(function, loop) in self.index.loops
+
+    def functions_in(self, paths: Container[str]) -> list[Function]:
+        """The functions of some files that hold a step loop or run on each step."""
+        places = dict.fromkeys((*self.index.loops.values(), *self.index.functions))
+        return [function_at(self.project, place) for place in places if place[0] in paths]
+
+    # Questions for the index
+
+    def own(self, path: str) -> _Own:
+        """What the functions of a file do by themselves."""
+        loops: dict[Place, Function] = {}
+        own = _Own([], [], [])
+        module = self.project.module(path)
+        for function in _mentions(module) if module is not None else ():
+            self._own(function, loops, own)
+        own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())
+        return own
+
+    def _own(self, function: Function, found: dict[Place, Function], own: _Own) -> None:
         flow = function.flow
         if function.name in _FRAMEWORK_STEPS and function.cls is not None and self._is_framework(function):
-            self._framework.append(function)
-        steps = [call for call in flow.calls if self._is_step(function, call)]
-        if not steps:
-            return
+            own.framework.append(place_of(function))
         outside = False
-        for call in steps:
+        for call in [call for call in flow.calls if self._is_step(function, call)]:
             loops = flow.loops(call)
             while loops and (_only_iterates(loops[0], call) or _over_literal(loops[0])):
                 loops = loops[1:]
             if loops:
-                found.setdefault(loops[0], function)
+                found.setdefault(loop_place(function, loops[0]), function)
             else:
                 outside = True
         if outside:
-            steppers.append(function)
+            own.steppers.append(place_of(function))
 
     def _is_framework(self, function: Function) -> bool:
         assert function.cls is not None
@@ -139,20 +291,16 @@ class Steps:
     def _own_backward(self, function: Function) -> bool:
         return function.cls is not None and "backward" in function.cls.methods and "forward" in function.cls.methods
 
-    def _callers(self, functions: list[Function], found: dict[Loop, Function]) -> list[Function]:
-        """Step loops around the calls of functions that step; the callers that have none are the next to ask for."""
-        further: list[Function] = []
-        for function in functions:
-            passed_on = list(self._passed_on(function))
-            for site in passed_on:
-                self._closures.setdefault(site.call, []).append(function)
-            for site in [*(self.project.call_sites(function) or ()), *passed_on]:
-                loops = [loop for loop in site.function.flow.loops(site.call) if not _over_literal(loop)]
-                if loops:
-                    found.setdefault(loops[0], site.function)
-                elif site.function not in further:
-                    further.append(site.function)
-        return further
+    def callers(self, place: Place) -> _Callers:
+        """Who calls a function."""
+        function = function_at(self.project, place)
+        passed_on = list(self._passed_on(function))
+        found = _Callers([], [call_place(site.function, site.call) for site in passed_on])
+        for site in [*(self.project.call_sites(function) or ()), *passed_on]:
+            loops = [loop for loop in site.function.flow.loops(site.call) if not _over_literal(loop)]
+            around = loop_place(site.function, loops[0]) if loops else None
+            found.sites.append((place_of(site.function), around, site.function.name))
+        return found
 
     def _passed_on(self, function: Function) -> Iterator[CallSite]:
         """A nested function given to a call: `optimizer.step(closure)`, `minimize(fun=closure)`."""
@@ -170,44 +318,23 @@ class Steps:
             if not at_top or (isinstance(call.func, ast.Attribute) and call.func.attr == "step"):
                 yield CallSite(parent, call)
 
-    # Functions called from step loops
-
-    @cached_property
-    def functions(self) -> dict[Function, Hot]:
-        """The functions that run on every step because a step loop calls them, up to three calls away."""
-        found: dict[Function, Hot] = {}
-        todo: list[tuple[Function, Hot]] = []
-        for loop, function in self.loops.items():
-            for call in self._calls_in(function, loop):
-                todo += self._called(function, call, Hot(function, loop, depth=0))
-        for function in self._framework:
-            found[function] = Hot(function, None)
-            todo += [pair for call in function.flow.calls for pair in self._called(function, call, found[function])]
-        while todo:
-            callee, hot = todo.pop(0)
-            known = found.get(callee)
-            if known is not None and (known.weak, known.depth) <= (hot.weak, hot.depth):
-                continue
-            found[callee] = hot
-            if hot.depth >= DEPTH:
-                continue
-            for call in callee.flow.calls:
-                todo += self._called(callee, call, hot)
+    def called(self, asked: _Calling) -> list[tuple[Place, bool]]:
+        """What a function calls on each step, and whether only on some micro-steps."""
+        function = function_at(self.project, asked.function)
+        loop = loop_at(function, asked.loop) if asked.loop is not None else None
+        closures = dict(asked.closures)
+        found: list[tuple[Place, bool]] = []
+        for call in self._calls_in(function, loop) if asked.inside and loop is not None else function.flow.calls:
+            targets = [place_of(target) for target in self.project.targets(function, call)]
+            targets += closures.get(call_place(function, call), ()) if closures else ()
+            weight = self.guarded(function, call, loop) if targets else "cold"
+            if weight not in ("throttled", "cold"):
+                found += [(target, weight == "weak") for target in targets if target != asked.function]
         return found
 
     def _calls_in(self, function: Function, loop: Loop) -> list[ast.Call]:
         first, last = loop.lineno, loop.end_lineno or loop.lineno
         return [c for c in function.flow.calls if first <= c.lineno <= last and loop in function.flow.loops(c)]
-
-    def _called(self, function: Function, call: ast.Call, hot: Hot) -> list[tuple[Function, Hot]]:
-        targets = [*self.project.targets(function, call), *self._closures.get(call, ())]
-        if not targets:
-            return []
-        weight = self.guarded(function, call, hot.loop if hot.function is function else None)
-        if weight in ("throttled", "cold"):
-            return []
-        weak = hot.weak or weight == "weak"
-        return [(t, Hot(hot.function, hot.loop, weak, hot.depth + 1)) for t in targets if t is not function]
 
     def guarded(self, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
         """What the conditions between a place and its loop (or the start of its function) say."""
@@ -232,19 +359,20 @@ class Steps:
 
     def hot(self, function: Function, node: ast.AST) -> Hot | None:
         """Why the place runs on every training step, or None."""
+        own = place_of(function)
         for loop in function.flow.loops(node):
-            if loop in self.loops:
+            if self.is_step_loop(function, loop):
                 weight = self.guarded(function, node, loop)
                 if weight in ("throttled", "cold"):
                     return None
-                return Hot(function, loop, weight == "weak")
-        reason = self.functions.get(function)
-        if reason is None:
+                return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
+        why = self.index.functions.get(own)
+        if why is None:
             return None
         weight = self.guarded(function, node, None)
         if weight in ("throttled", "cold"):
             return None
-        return Hot(reason.function, reason.loop, reason.weak or weight == "weak", reason.depth)
+        return Hot(self.project, replace(why, weak=why.weak or weight == "weak"))
 
     def warm(self, function: Function, node: ast.AST) -> Loop | None:
         """The evaluation or generation loop that runs the place on each of its iterations, or None."""
@@ -257,22 +385,20 @@ class Steps:
         """Whether a loop calls a model on each iteration without training it."""
         if loop not in self._warm:
             self._warm[loop] = (
-                loop not in self.loops and not self._trains(function, loop) and self._calls_model(function, loop)
+                not self.is_step_loop(function, loop)
+                and not self._trains(function, loop)
+                and self._calls_model(function, loop)
             )
         return self._warm[loop]
 
     def _trains(self, function: Function, loop: Loop) -> bool:
         """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts."""
-        training = set(self.loops.values())
-        if function in training and any(
-            inner is not loop and loop in function.flow.loops(inner) for inner in self.loops
-        ):
+        if any(inner is not loop and loop in function.flow.loops(inner) for inner in self.loops_of(function)):
             return True
-        named = {trained.name for trained in training}
         return any(
-            target in training
+            place_of(target) in self._by_function
             for call in self._calls_in(function, loop)
-            if last_name(call) in named
+            if last_name(call) in self.index.training
             for target in self.project.targets(function, call)
         )
 
