@@ -104,6 +104,9 @@ def check_one(code: str) -> None:
         "def train_step(batch):\n    loss.backward()\n    optimizer.step()\ntrain_step(1)",
         "while True:\n    def train():\n        loss.backward()",
         "for x in y:\n    pass\nelse:\n    loss.backward()",
+        # A kernel that is measured or tuned.
+        "for width in widths:\n    out = kernel(x, width)\n    out.backward(dy)",
+        "for width in widths:\n    out = kernel(x, width)\n    out.backward(torch.ones_like(out))",
     ],
 )
 def test_what_is_no_step_loop(code: str) -> None:
@@ -337,6 +340,7 @@ def test_what_is_filled_once() -> None:
         "        if self.last is None:\n            self.last = 4  # hot\n        self.last = None  # hot\n"
         "total = None\nbest = None\nfor best in loader:\n    Net.forward(best)  # hot\n"
         "    if total is None:\n        total = 1\n    else:\n        total += 1  # hot\n"
+        "    if seen is None:\n        seen = 1\n    seen = seen.view(-1)[3]  # hot\n"
         "    if best is not None:\n        y = 1  # hot\n    else:\n        best = 5  # hot\n" + STEP
     )
 

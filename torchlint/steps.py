@@ -23,6 +23,7 @@ DEPTH = 3
 
 _FRAMEWORK_STEPS = frozenset(("training_step", "compute_loss", "on_train_batch_start", "on_train_batch_end"))
 _MAKES = re.compile(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
+_LOSS = re.compile(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
 
@@ -262,6 +263,8 @@ class Steps:
             name = self.project.resolve(function, func)
             if name is not None and name != "torch.autograd.backward":
                 return False
+            if call.args and not _is_loss(function, call.args[0]):
+                return False
             owner = (names.chain(func.value) or [""])[-1]
             # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
             return not (
@@ -461,6 +464,12 @@ class Steps:
         return False
 
 
+def _is_loss(function: Function, given: ast.expr) -> bool:
+    """Whether what `backward` is given is a loss, not a gradient: `y.backward(dy)` measures or tests a kernel."""
+    last = (names.chain(given) or [""])[-1]
+    return bool(_LOSS.search(last)) or b".step(" in function.module.source.data
+
+
 def _mentions(module: Module) -> list[Function]:
     """The functions whose lines hold a word of a step."""
     lines = module.source.lines
@@ -501,10 +510,17 @@ def _fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
         if isinstance(node, ast.Name | ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and names.chain(node) == name
-        and not isinstance(flow.parents.get(node), ast.AugAssign)
+        and not _of_itself(flow.parents.get(node), name)
     ]
     filled = {node for statement in guard.block or () for node in ast.walk(statement)}
     return bool(stores) and filled.issuperset(stores)
+
+
+def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
+    """`x += 1`, `x = x.view(-1)`: where there was something, there is something afterwards."""
+    if isinstance(statement, ast.Assign):
+        return any(isinstance(n, ast.Attribute) and names.chain(n.value) == name for n in ast.walk(statement.value))
+    return isinstance(statement, ast.AugAssign)
 
 
 def _over_literal(loop: Loop) -> bool:
