@@ -181,7 +181,7 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
 def _prepares(site: Site) -> bool:
     """Whether the tensor is kept in an object, or made for a loop that the function runs: not what it is called for."""
     loops = [node for node in site.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1]
-    if loops or "register_buffer" in site.consumers():
+    if loops or site.consumed_by(("register_buffer",)):
         return True
     statement = site.statement
     return isinstance(statement, ast.Assign) and any(isinstance(part, ast.Attribute) for part in statement.targets)

@@ -67,7 +67,7 @@ def float64_on_device(site: Site) -> Iterator[Finding]:
     if (
         on_device
         and moved.is_tensor
-        and not site.consumers(call) & {"cpu", "numpy", "item", "tolist"}
+        and not site.consumed_by(("cpu", "numpy", "item", "tolist"), call)
         and not _to_host(site, call)
     ):
         yield site.finding(f"`{site.short(call)}` computes in float64 on the device on every step", at=call)

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
-from torchlint.facts.syntax import block
 from torchlint.rule import Finding, Site, rule
 
 _MATH = "sqrt exp log log2 log10 log1p floor ceil trunc fabs isnan isinf isfinite sin cos tanh pow"
@@ -98,7 +97,7 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     if found[0] is not site.call:
         return
     message = f"`{site.short()}` waits for the device {reads.how_often(site)}"
-    together = sum(len(reads.scalar_reads(site, near)) for near in block(site.flow, site.statement))
+    together = reads.reads_together(site)
     if isinstance(site.statement, ast.AugAssign) and not isinstance(site.statement.value, ast.List):
         message += ": keep the sum on the device and read it once"
     elif together >= _STACK:

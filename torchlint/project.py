@@ -666,8 +666,7 @@ def _given(values: Evaluator) -> Value:
 
 def last_name(call: ast.Call) -> str:
     """The last part of the name that is called; "" for other expressions."""
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return names.last(call.func)
 
 
 def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:

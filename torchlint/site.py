@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .config import Settings
 from .context import Context, Role
-from .facts import names, versions
+from .facts import versions
 from .facts.flow import Flow, Loop
 from .facts.module import Function, Module
 from .facts.values import Value
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .suppress import Suppressions
 
 _LATEST = Range(low=LATEST)
+
+T = TypeVar("T")
 
 
 class Ruled(Protocol):
@@ -54,6 +56,7 @@ class Analysis:
         self._trees: dict[str, Tree] = {}
         self._torch: dict[str, Range] = {}
         self._tests_versions: dict[str, bool] = {}
+        self.kept: dict[Hashable, object] = {}
 
     def tree(self, module: Module) -> Tree:
         if module.path not in self._trees:
@@ -251,34 +254,16 @@ class Site:
         """Whether `*` or `**` hides some of the call's arguments."""
         return any(isinstance(a, ast.Starred) for a in self.call.args) or any(k.arg is None for k in self.call.keywords)
 
-    def consumers(self, node: ast.expr | None = None) -> set[str]:
-        """The calls that take the value of an expression, by the last part of their names: directly, or through the names it is assigned to."""
-        expression: ast.AST = node if node is not None else self.target
-        found: set[str] = set()
-        seen: set[str] = set()
-        self._consumers(expression, found, seen)
-        return found
+    def consumed_by(self, words: Collection[str], node: ast.expr | None = None) -> bool:
+        """Whether a call whose name ends in one of the words takes the value of an expression: directly, or through the names it is assigned to."""
+        return self.flow.consumers.take(node if node is not None else self.target, frozenset(words))
 
-    def _consumers(self, expression: ast.AST, found: set[str], seen: set[str]) -> None:
-        child: ast.AST = expression
-        for parent in self.flow.ancestors(expression):
-            if isinstance(parent, ast.Call) and child is not parent.func:
-                found.add(
-                    (names.chain(parent.func) or [parent.func.attr if isinstance(parent.func, ast.Attribute) else ""])[
-                        -1
-                    ]
-                )
-            if isinstance(parent, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
-                targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-                for name in {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)} - seen:
-                    seen.add(name)
-                    for load in self.flow.loads.get(name, ()):
-                        self._consumers(load, found, seen)
-            if isinstance(parent, ast.Return):
-                found.add("return")
-            if isinstance(parent, ast.stmt):
-                break
-            child = parent
+    def once(self, key: Hashable, answer: Callable[[], T]) -> T:
+        """What several places of a run ask alike, worked out for the first of them."""
+        kept = self.analysis.kept
+        if key not in kept:
+            kept[key] = answer()
+        return kept[key]  # type: ignore[return-value]
 
     @property
     def shim(self) -> bool:

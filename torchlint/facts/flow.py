@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .consumers import Consumers
     from .module import Function
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -35,12 +36,13 @@ class Guard:
     node: ast.AST
 
 
-class _Block:
+class Block:
     """The statements of one block by their place in it, and the conditions under which they leave it."""
 
-    __slots__ = ("exits", "index")
+    __slots__ = ("exits", "index", "statements")
 
     def __init__(self, block: list[ast.stmt]) -> None:
+        self.statements = block
         self.index = {statement: at for at, statement in enumerate(block)}
         self.exits = [(at, guard) for at, statement in enumerate(block) if (guard := _exit(statement)) is not None]
 
@@ -55,7 +57,7 @@ class Flow:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self._blocks: dict[ast.AST, dict[str, _Block]] = {}
+        self._blocks: dict[ast.AST, dict[str, Block]] = {}
         self.nodes: list[ast.AST] = []
         self.parents: dict[ast.AST, ast.AST] = {}
         node = function.node
@@ -116,16 +118,20 @@ class Flow:
         found += [a for a in self.ancestors(node) if isinstance(a, ast.stmt)]
         return found
 
-    def _blocks_of(self, parent: ast.AST) -> dict[str, _Block]:
+    def _blocks_of(self, parent: ast.AST) -> dict[str, Block]:
         """The blocks of a compound statement by their fields."""
         if parent not in self._blocks:
             fields = ((field, getattr(parent, field, None)) for field in ("body", "orelse", "finalbody"))
-            self._blocks[parent] = {
-                field: _Block(block) for field, block in fields if block.__class__ is list and block
-            }
+            self._blocks[parent] = {field: Block(block) for field, block in fields if block.__class__ is list and block}
         return self._blocks[parent]
 
-    def _inside(self, parent: ast.AST, field: str, child: ast.AST) -> bool:
+    def block(self, statement: ast.stmt) -> Block | None:
+        """The block that a statement stands in."""
+        parent = self.parents.get(statement, self.function.node)
+        return next((block for block in self._blocks_of(parent).values() if statement in block.index), None)
+
+    def inside(self, parent: ast.AST, field: str, child: ast.AST) -> bool:
+        """Whether a node is a statement of a block of a compound statement."""
         block = self._blocks_of(parent).get(field)
         return block is not None and child in block.index
 
@@ -137,7 +143,7 @@ class Flow:
             if isinstance(parent, ast.Lambda):
                 break
             if isinstance(parent, _LOOPS) and (
-                self._inside(parent, "body", child) or (isinstance(parent, ast.While) and child is parent.test)
+                self.inside(parent, "body", child) or (isinstance(parent, ast.While) and child is parent.test)
             ):
                 found.append(parent)
             child = parent
@@ -169,9 +175,9 @@ class Flow:
             if parent is within:
                 return
             if isinstance(parent, ast.If):
-                if self._inside(parent, "body", child):
+                if self.inside(parent, "body", child):
                     yield Guard(parent.test, True, tuple(parent.body), parent)
-                elif self._inside(parent, "orelse", child):
+                elif self.inside(parent, "orelse", child):
                     yield Guard(parent.test, False, tuple(parent.orelse), parent)
             elif isinstance(parent, ast.IfExp):
                 if child is parent.body:
@@ -197,7 +203,7 @@ class Flow:
         """The context managers entered around the node, innermost first."""
         child = node
         for parent in self.ancestors(node):
-            if isinstance(parent, ast.With | ast.AsyncWith) and self._inside(parent, "body", child):
+            if isinstance(parent, ast.With | ast.AsyncWith) and self.inside(parent, "body", child):
                 yield from (item.context_expr for item in reversed(parent.items))
             child = parent
 
@@ -215,6 +221,12 @@ class Flow:
             )
             return name in _EXITS
         return False
+
+    @cached_property
+    def consumers(self) -> Consumers:
+        from .consumers import Consumers
+
+        return Consumers(self)
 
     @cached_property
     def calls(self) -> list[ast.Call]:

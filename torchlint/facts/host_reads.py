@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import Any, Literal, Protocol, TypeVar
 
 from . import calls, names
 from .flow import Flow, Loop, contains
 from .module import Function
+from .syntax import block
 from .values import Value
 
+T = TypeVar("T")
 _LOSS = re.compile(r"(?:^|_)loss$")
 _CASTS = frozenset(("float", "int", "bool", "complex"))
 _EQUALS = frozenset(("equal", "allclose", "is_nonzero"))
@@ -64,7 +66,8 @@ class Place(Protocol):
     def project(self) -> Any: ...
     def value(self, node: ast.expr) -> Value: ...
     def resolve(self, node: ast.expr) -> str | None: ...
-    def consumers(self, node: ast.expr | None = None) -> set[str]: ...
+    def consumed_by(self, words: Collection[str], node: ast.expr | None = None) -> bool: ...
+    def once(self, key: Hashable, answer: Callable[[], T]) -> T: ...
 
 
 # Where a value lives
@@ -156,17 +159,20 @@ def _copies(place: Place, method: str, call: ast.Call) -> bool:
 
 def host_copies(place: Place, statement: ast.stmt) -> list[ast.Call]:
     """The copies to the host in a statement, outermost first."""
-    return [n for n in own_nodes(statement) if isinstance(n, ast.Call) and host_copy(place, n) is not None]
+    return place.once(
+        ("host_copies", statement),
+        lambda: [n for n in own_nodes(statement) if isinstance(n, ast.Call) and host_copy(place, n) is not None],
+    )
 
 
 def host_needs(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to something that works on the host: an environment, a file, a picture, a decoder."""
-    return bool(place.consumers(node) & _NEEDS_HOST)
+    return place.consumed_by(_NEEDS_HOST, node)
 
 
 def comes_back(place: Place, call: ast.Call) -> bool:
     """Whether what a copy gives is sent to the device again."""
-    if place.consumers(call) & _BACK:
+    if place.consumed_by(_BACK, call):
         return True
     chain = [a for a in place.flow.ancestors(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
     return any(
@@ -197,7 +203,19 @@ def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:
 
 def scalar_reads(place: Place, statement: ast.stmt) -> list[ast.Call]:
     """The scalar reads of a statement, outermost first."""
-    return [n for n in own_nodes(statement) if isinstance(n, ast.Call) and scalar_read(place, n) is not None]
+    return place.once(
+        ("scalar_reads", statement, place.hot is not None),
+        lambda: [n for n in own_nodes(statement) if isinstance(n, ast.Call) and scalar_read(place, n) is not None],
+    )
+
+
+def reads_together(place: Place) -> int:
+    """How many scalar reads the block of the place has."""
+    near = block(place.flow, place.statement)
+    return place.once(
+        ("reads_together", near[0], place.hot is not None),
+        lambda: sum(len(scalar_reads(place, statement)) for statement in near),
+    )
 
 
 def per_element(place: Place, call: ast.Call) -> ast.AST | None:
@@ -357,7 +375,7 @@ def how_often(place: Place) -> str:
 
 def for_environment(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to `env.step(action)`, which needs it on the host."""
-    return "step" in place.consumers(node)
+    return place.consumed_by(("step",), node)
 
 
 def decides(place: Place, node: ast.expr) -> bool:
@@ -371,20 +389,25 @@ def decides(place: Place, node: ast.expr) -> bool:
         return False
     if isinstance(loops[0], ast.While) and contains(loops[0].test, node):
         return True
-    return place.hot is None and any(_leaves(place, statement, node) for statement in ast.walk(loops[0]))
-
-
-def _leaves(place: Place, statement: ast.AST, node: ast.expr) -> bool:
-    """Whether a test of the value, of the same read, or of a name it is assigned to, may leave the loop."""
-    if not isinstance(statement, ast.If):
+    if place.hot is not None:
         return False
-    if not any(isinstance(n, ast.Break | ast.Return) for part in statement.body for n in ast.walk(part)):
-        return False
+    names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
     assigned = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
-    same = ast.dump(node)
-    return any(
-        (isinstance(part, ast.Name) and part.id in assigned) or (isinstance(part, ast.Call) and ast.dump(part) == same)
-        for part in ast.walk(statement.test)
+    return not names.isdisjoint(assigned) or (bool(calls_) and ast.dump(node) in calls_)
+
+
+def _leaving(loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that tests which may leave a loop read, and the calls they make."""
+    tests = [
+        statement.test
+        for statement in ast.walk(loop)
+        if isinstance(statement, ast.If)
+        and any(isinstance(n, ast.Break | ast.Return) for part in statement.body for n in ast.walk(part))
+    ]
+    parts = [part for test in tests for part in ast.walk(test)]
+    return (
+        frozenset(part.id for part in parts if isinstance(part, ast.Name)),
+        frozenset(ast.dump(part) for part in parts if isinstance(part, ast.Call)),
     )
 
 

@@ -44,6 +44,11 @@ def chain(node: ast.expr) -> list[str] | None:
     return None
 
 
+def last(node: ast.expr) -> str:
+    """The last part of a dotted name; "" for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def imported(function: Function, name: str) -> str | None:
     """The dotted name that an import binds to `name` where `function` stands."""
     scope: Function | None = function

@@ -33,29 +33,27 @@ def _arms(flow: Flow, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     child = node
     for parent in flow.ancestors(node):
         if isinstance(parent, ast.If) and child is not parent.test:
-            yield parent, "body" if child in parent.body else "orelse"
+            yield parent, "body" if flow.inside(parent, "body", child) else "orelse"
         elif isinstance(parent, ast.Try) and child in parent.handlers:
             yield parent, "handler"
-        elif isinstance(parent, ast.Try) and child in parent.body:
+        elif isinstance(parent, ast.Try) and flow.inside(parent, "body", child):
             yield parent, "body"
         child = parent
 
 
 def block(flow: Flow, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block that a statement stands in."""
-    parent = flow.parents.get(statement, flow.function.node)
-    for field in ("body", "orelse", "finalbody"):
-        statements: list[ast.stmt] = getattr(parent, field, None) or []
-        if statement in statements:
-            return statements
-    return [statement]
+    found = flow.block(statement)
+    return found.statements if found is not None else [statement]
 
 
 def following(flow: Flow, statement: ast.stmt) -> ast.stmt | None:
     """The next statement of the same block."""
-    statements = block(flow, statement)
-    at = statements.index(statement) + 1
-    return statements[at] if at < len(statements) else None
+    found = flow.block(statement)
+    if found is None:
+        return None
+    at = found.index[statement] + 1
+    return found.statements[at] if at < len(found.statements) else None
 
 
 def target(flow: Flow, value: ast.expr) -> ast.expr | None:
