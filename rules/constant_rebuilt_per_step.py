@@ -89,9 +89,9 @@ def _numbers(site: Site) -> bool:
     moved = isinstance(parent, ast.Attribute) and parent.attr in ("to", "cuda", "type_as")
     if not moved and site.argument("device") is None:
         return False
-    return isinstance(given, ast.List | ast.Tuple) and all(
-        isinstance(element, ast.Constant | ast.UnaryOp) for element in given.elts
-    )
+    if not isinstance(given, ast.List | ast.Tuple) or not given.elts:
+        return False
+    return all(isinstance(element, ast.Constant | ast.UnaryOp) for element in given.elts)
 
 
 def _power(site: Site) -> ast.expr | None:

@@ -8,8 +8,6 @@ from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, Value, rule
 
 _SEQUENTIAL = "torch.nn.Sequential"
-_PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
-"""Weights that others have trained: a model of the project can't lose a parameter."""
 
 
 @rule(
@@ -78,8 +76,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     if site.spread or site.role == "test" or not _has_bias(site):
         return
     norm = _norm_behind(site)
-    top, slash, _ = site.module.path.partition("/")
-    if norm is not None and not site.analysis.context.switched_on(_PUBLISHED, f"{top}/" if slash else ""):
+    if norm is not None and not site.analysis.context.loads_published(site.module):
         yield site.finding(f"`{site.short()}` adds a bias that the norm behind it subtracts again")
 
 

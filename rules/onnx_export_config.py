@@ -4,11 +4,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, chain, rule
 
 _SHAPES = ("dynamic_shapes", "dynamic_axes")
 _POSITIONAL = 8
 """With so many arguments by position, the axes may be one of them."""
+
+
+_PROGRAM = re.compile(r"exported|program", re.IGNORECASE)
+"""A name for what `torch.export` gave, which fixed the shapes or not."""
 
 
 @rule(
@@ -36,7 +40,7 @@ def onnx_export_config(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     For a device that is always given one shape, where fixed shapes even make the better engine. Where the shapes are an
-    option of the program, or hidden behind `**`, nothing is reported. Whether the results of the exported graph were
+    option of the program, or hidden behind `**`, nothing is reported, nor where what is written is an exported program. Whether the results of the exported graph were
     compared can't be seen; `verify=True` of the exporter does it.
 
     ## Bad
@@ -59,9 +63,9 @@ def onnx_export_config(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/onnx.html>
     - <https://docs.pytorch.org/docs/stable/export.html#torch.export.Dim>
     """
-    if site.spread or site.role == "test":
-        return
     model = site.argument("model", 0)
+    if site.spread or site.role == "test" or (model is not None and _PROGRAM.search((chain(model) or [""])[-1])):
+        return
     name = site.short(model) if model is not None else "the model"
     fixed = all(_unset(site.argument(shapes)) for shapes in _SHAPES) and len(site.call.args) < _POSITIONAL
     if fixed and _training(site):

@@ -34,7 +34,8 @@ def sdpa_slow_path(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    For masks that are more than causal, for second derivatives, which only the math backend has, and in comparisons of numbers.
+    For masks that are more than causal, for second derivatives, which only the math backend has, and in comparisons of numbers. The math
+    backend in functions and files for an export is not reported.
 
     ## Bad
 
@@ -72,7 +73,8 @@ def sdpa_slow_path(site: Site) -> Iterator[Finding]:
             yield site.finding(f"`{site.short()}` keeps every attention of the program off that kernel")
     else:
         backends = site.argument("backends", 0)
-        if backends is not None and site.resolve(backends) == "torch.nn.attention.SDPBackend.MATH":
+        exports = "export" in f"{site.function.qualname} {site.module.path}".lower()
+        if backends is not None and not exports and site.resolve(backends) == "torch.nn.attention.SDPBackend.MATH":
             yield site.finding(f"`{site.short()}` writes the matrix of scores to memory")
 
 

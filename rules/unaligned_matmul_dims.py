@@ -35,7 +35,8 @@ def unaligned_matmul_dims(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     For small heads, whose product costs nothing, and where a library pads by itself.
-    Another size is another checkpoint. Tests are not reported.
+    Another size is another checkpoint: projects that load published weights (`from_pretrained` and its like) are not
+    reported, nor are tests.
 
     ## Bad
 
@@ -54,7 +55,7 @@ def unaligned_matmul_dims(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html
     """
-    if site.role == "test":
+    if site.role == "test" or site.analysis.context.loads_published(site.module):
         return
     sizes = (site.argument("in_features", 0), site.argument("out_features", 1))
     for size in sizes:

@@ -238,3 +238,10 @@ def test_switches_of_a_folder() -> None:
     context = context_of({"a/b.py": "tf32 = True", "c/d.py": "", "e.py": ""})
 
     assert [True, True, False] == [context.switched_on(rb"tf32", under) for under in ("", "a/", "c/")]
+
+
+def test_published_weights_of_a_part_of_the_project() -> None:
+    context = context_of({"a/b.py": "", "a/c.py": "def from_pretrained(): ...", "d/e.py": ""})
+    modules = [context.project.module(path) for path in context.project.paths]
+
+    assert [True, True, False] == [context.loads_published(module) for module in modules if module is not None]

@@ -28,6 +28,7 @@ _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
 _FRAMEWORK_EVAL = frozenset(
     ("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step")
 )
+_PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_(?:tests?|tests_[^/]*)|conftest|_?testing(?:_utils)?)\.py$"
 )
@@ -155,6 +156,11 @@ class Context:
                 for source in map(self.project.source, paths)
             )
         return self._switches[pattern, under]
+
+    def loads_published(self, module: Module) -> bool:
+        """Whether the module's part of the project loads weights that others have trained: its models keep their parameters."""
+        top, slash, _ = module.path.partition("/")
+        return self.switched_on(_PUBLISHED, f"{top}/" if slash else "")
 
     def role(self, module: Module) -> Role:
         """What the file is for, by its path and its top-level code."""
