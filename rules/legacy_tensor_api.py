@@ -28,7 +28,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     Finds `torch.autograd.Variable(x)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
     other lists too where that happens on each step or for the device, `torch.set_default_tensor_type`, and writes in place
-    through `.data` in the step loop.
+    through `.data` in the step loop; there, and in loops that run a model, also `.data` of an expression that autograd records.
 
     ## Why is this slow?
 
@@ -101,12 +101,20 @@ def _is_data(site: Site) -> bool:
 
 
 def _data(site: Site) -> Iterator[Finding]:
-    """`p.data.add_(...)`, `x.data * 2` on a tensor in the step loop."""
+    """`p.data.add_(...)` in the step loop, `(x * w).data` there and in loops that run a model."""
     assert isinstance(site.target, ast.Attribute)
-    if site.hot is None or not isinstance(site.target.ctx, ast.Load):
+    if not (site.hot or site.warm) or not isinstance(site.target.ctx, ast.Load):
         return
     value = site.value(site.target.value)
     if not value.is_tensor or not (value.parameter or value.grad):
+        return
+    if isinstance(site.target.value, ast.BinOp | ast.Call) and value.grad and not site.grad_off:
+        yield site.finding(
+            f"`{site.short()}` throws away the graph that the expression has just recorded; calculate under `torch.no_grad()`",
+            related=site.why_hot(),
+        )
+        return
+    if site.hot is None:
         return
     parent = site.flow.parents.get(site.target)
     writes = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.startswith("_")

@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import calls
+from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, chain, rule
 
 
 @rule(
     "TL406",
-    on={".to()", ".cuda()"},
+    on={".to()", ".cuda()", ".cpu()"},
     fix="suggestion",
     impact="high",
     category="data",
@@ -24,6 +25,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function given as `collate_fn`, moves to an
     accelerator, and comprehensions over tensors in a step loop that move one element each (info).
+    The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()` (info).
 
     ## Why is this slow?
 
@@ -72,6 +74,9 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing
     """
     assert isinstance(site.call.func, ast.Attribute)
+    if site.name == ".cpu()":
+        yield from _rows(site)
+        return
     if site.receiver.kind not in ("tensor", "unknown", "batch") or site.receiver.device == "accelerator":
         return
     if not _to_accelerator(site) or site.role == "test":
@@ -82,6 +87,39 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     elif site.hot and _each(site) and site.argument("non_blocking", 2) is None:
         message = f"`{site.short()}` copies one element at a time on every step"
         yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _rows(site: Site) -> Iterator[Finding]:
+    """`for x in xs: save(x.cpu())`, where one `xs.cpu()` before the loop would do."""
+    comprehension, loop = site.flow.comprehension(site.call), site.loop((ast.For,))
+    assert isinstance(site.call.func, ast.Attribute)
+    row = site.call.func.value
+    while isinstance(row, ast.Call) and isinstance(row.func, ast.Attribute) and row.func.attr in ("detach", "data"):
+        row = row.func.value
+    if not isinstance(row, ast.Name) or site.role == "test":
+        return
+    if comprehension is not None:
+        target, rows = comprehension.generators[0].target, comprehension.generators[0].iter
+    elif isinstance(loop, ast.For):
+        target, rows = loop.target, loop.iter
+    else:
+        return
+    if isinstance(rows, ast.Call) and site.resolve(rows.func) == "enumerate" and isinstance(target, ast.Tuple):
+        target, rows = target.elts[-1], rows.args[0]
+    if not (isinstance(target, ast.Name) and target.id == row.id and _is_row(site, target)):
+        return
+    value = site.value(rows)
+    if reads.device_tensor(site, rows) is not None and not value.on_cpu and not value.others:
+        yield site.finding(
+            f"`{site.short()}` copies one row at a time; `{site.short(rows)}.cpu()` before the loop copies all at once",
+            severity="info",
+        )
+
+
+def _is_row(site: Site, target: ast.Name) -> bool:
+    """Whether nothing else was assigned to the name of the row before it is copied."""
+    stores = site.flow.stores.get(target.id, ())
+    return not any(target.lineno < store.lineno < site.call.lineno for store in stores)
 
 
 def _to_accelerator(site: Site) -> bool:
