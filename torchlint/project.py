@@ -234,6 +234,8 @@ class Project:
     def _starred(self, module: Module, parts: list[str]) -> str | None:
         """The canonical name of what a star import of the project brings in."""
         for origin in module.stars:
+            if self.find(origin, module) is None and self.find(origin.partition(".")[0], module) is not None:
+                continue  # a file of the project's own package that is not there: its names would lead back here
             name = ".".join([origin, *parts])
             canonical = self.canonical(name, module)
             if canonical != name or self.definition(f"{origin}.{parts[0]}", module) is not None:
