@@ -97,6 +97,21 @@ class Project:
                 self._sources[path] = None
         return self._sources[path]
 
+    def raw(self, path: str) -> bytes | OSError:
+        """The bytes of a file, or why they can't be had."""
+        source = self.source(path)
+        if source is not None:
+            return source.raw
+        try:
+            return self._files[path]()
+        except OSError as error:
+            return error
+
+    def leave_out(self, path: str) -> None:
+        """Take a file for one that can't be read."""
+        self._sources[path] = self._modules[path] = None
+        self._import_words.pop(path, None)
+
     def module(self, path: str) -> Module | None:
         """The file, parsed; None where it can't be."""
         if path not in self._modules:
