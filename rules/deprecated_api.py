@@ -12,6 +12,10 @@ _KEYWORDS = {
     for name, keywords in KEYWORDS.items()
     if (kept := {keyword: entry for keyword, entry in keywords.items() if entry.removed is None})
 }
+_NEW_SUCCESSOR = frozenset(
+    ("torch.distributed.all_gather_into_tensor", "torch.distributed.reduce_scatter_tensor", "return_lse")
+)
+"""What takes their place came with the deprecation itself: for an older torch there is nothing else to write."""
 
 
 @rule(
@@ -42,6 +46,8 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     In code for old versions of torch only, which is why the range of the project counts.
     Names that only the documentation deprecates, such as `torch.norm` and `torch.svd`, are not reported: nothing warns,
     and nobody has said that they will go.
+    Where the successor came with the deprecation itself (`torch.distributed.all_gather_single` in torch 2.13), a project
+    that allows an older torch is not told.
     Compatibility shims (`try: ... except ImportError`, `hasattr(torch, ...)`) are not reported.
 
     ## Bad
@@ -81,7 +87,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     if (
         (call is None and not entry.attribute)
         or syntax.from_shim(site.function, site.target)
-        or not _reached(site, entry.since)
+        or not _reached(site, entry.since, site.name)
     ):
         return
     yield site.finding(
@@ -94,14 +100,14 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
     func = site.text(site.call.func)
     for given in site.call.keywords:
         entry = _KEYWORDS.get(name, {}).get(given.arg or "")
-        if entry is not None and _reached(site, entry.since) and not _is_none(given.value):
+        if entry is not None and _reached(site, entry.since, given.arg or "") and not _is_none(given.value):
             yield site.finding(
                 f"`{given.arg}` of `{func}` is deprecated since torch {_version(entry.since)} and warns; "
                 f"use {entry.instead}",
                 at=given,
             )
     missing = REQUIRED.get(name)
-    if missing is None or site.spread or not _reached(site, missing.since):
+    if missing is None or site.spread or not _reached(site, missing.since, missing.keyword):
         return
     if site.argument(missing.keyword, missing.position) is None:
         yield site.finding(
@@ -109,9 +115,11 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         )
 
 
-def _reached(site: Site, since: tuple[int, int]) -> bool:
-    """Whether the place is reached under a torch that deprecates the name."""
-    return site.torch is not None and site.torch.intersects(Range(low=since))
+def _reached(site: Site, since: tuple[int, int], name: str) -> bool:
+    """Whether the place is reached under a torch that deprecates the name, and the successor is there in all of them."""
+    if site.torch is None or not site.torch.intersects(Range(low=since)):
+        return False
+    return name not in _NEW_SUCCESSOR or site.torch.low >= since
 
 
 def _is_none(node: ast.expr) -> bool:

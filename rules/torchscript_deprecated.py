@@ -17,7 +17,7 @@ _NAMES = [
     "wait",
     "interface",
 ]
-_BY_NAME = re.compile(r"torchscript|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
+_BY_NAME = re.compile(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
 
 
 @rule(
@@ -45,7 +45,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
-    asked for TorchScript by that name (`if args.torchscript:`, `def export_torchscript`, `torchscript.py`) is not
+    asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`), or exports (`def export_coreml`), is not
     reported, nor are `save` and `load`, since it is the file that is TorchScript.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
     are not reported, nor are tests.
