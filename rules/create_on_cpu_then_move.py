@@ -171,7 +171,8 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if site.in_forward:
         return "" if site.rare else "in every forward pass"
     if site.warm:
-        return "on every iteration"
+        # Behind any condition it may be a rare iteration.
+        return "" if any(site.flow.guards(site.target, site.warm)) else "on every iteration"
     if site.function.name == "__init__" or site.role == "benchmark" or not isinstance(target, ast.expr):
         return ""
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
