@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -65,12 +65,19 @@ class Analysis:
 
     def torch(self, module: Module) -> Range:
         """The torch versions that the file's project is for."""
+        return self.torch_in(module.path.rpartition("/")[0])
+
+    def torch_in(self, folder: str) -> Range:
+        """The torch versions that the project of the files in a folder is for."""
         if self.settings.target_torch is not None:
             return self.settings.target_torch
-        folder = module.path.rpartition("/")[0] or "."
         if folder not in self._torch:
             self._torch[folder] = project_torch(Path(folder)) or _LATEST
         return self._torch[folder]
+
+    def know_torch(self, known: Mapping[str, Range]) -> None:
+        """Take over `torch_in` of some folders, which another process has looked up."""
+        self._torch.update(known)
 
     def tests_versions(self, module: Module) -> bool:
         """Whether the file asks for torch's version anywhere."""
