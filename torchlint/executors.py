@@ -11,10 +11,11 @@ import signal
 import struct
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import subprocess
@@ -30,7 +31,6 @@ MOST_MEMORY = 150 << 20
 """Bytes; a process that has come to hold more makes room for a fresh one once it has answered."""
 
 _HEAD = struct.Struct("<Bq")
-_PLACE = struct.Struct("<q")
 _ANSWER, _LAST_ANSWER, _DIED, _RAISED = range(4)
 _READ = 1 << 20
 _BOOT = "import sys; sys.path[:] = {path!r}; from torchlint.executors import serve; serve()"
@@ -43,14 +43,27 @@ class Died:
     reason: str
 
 
+class Workers(Protocol):
+    """Processes that share something, and keep what they find out about it."""
+
+    def map(self, work: Callable[[S, T], R], items: Sequence[T]) -> Answers[R]:
+        """What `work(shared, item)` gives, behind the place of the item, in the order in which it is there.
+
+        `work` is a function of a module. What it raises is raised here. Items that are neighbours come to the same process
+        where that costs no time.
+        """
+        ...
+
+    def close(self) -> None:
+        """End them, whatever they do."""
+        ...
+
+
 class Executor(Protocol):
     """Where work is done."""
 
-    def map(self, work: Callable[[S, T], R], shared: S, items: Sequence[T]) -> Answers[R]:
-        """What `work(shared, item)` gives, behind the place of the item, in the order in which it is there.
-
-        `work` is a function of a module. What it raises is raised here. Closing the iterator ends all that still runs.
-        """
+    def open(self, shared: Any) -> Workers:
+        """Processes that know `shared`. They start when there is work."""
         ...
 
 
@@ -74,6 +87,26 @@ class RemoteError(Exception):
         return f"\n{self.args[0]}"
 
 
+class _Queue:
+    """The places of items, a run of neighbours for each worker; who has done with his own helps where most is left."""
+
+    def __init__(self, count: int, workers: int) -> None:
+        edges = [count * number // workers for number in range(workers + 1)]
+        self._runs = [deque(range(start, end)) for start, end in pairwise(edges)]
+
+    def __bool__(self) -> bool:
+        return any(self._runs)
+
+    def take(self, worker: int) -> int | None:
+        """The next place for a worker; None where none is left."""
+        with suppress(IndexError):
+            return self._runs[worker].popleft()
+        longest = max(self._runs, key=len)
+        with suppress(IndexError):
+            return longest.pop()
+        return None
+
+
 # Forks
 
 
@@ -84,15 +117,15 @@ class _Fork:
     pid: int
     items: int
     answers: int
-    place: int
+    place: int = 0
     """The item it works on."""
-    received: bytearray
+    received: bytearray = field(default_factory=bytearray)
 
-    def give(self, place: int) -> None:
+    def give(self, place: int, data: bytes) -> None:
         self.place = place
         self.received = bytearray()
         with suppress(BrokenPipeError):  # it has died: its answers end, which tells
-            os.write(self.items, _PLACE.pack(place))
+            _write(self.items, data)
 
     def end(self) -> int:
         """Its exit code, less than 0 for a signal."""
@@ -102,51 +135,52 @@ class _Fork:
 
 
 class Forked:
-    """Forks of this process: they know all that it knows when `map` begins, and nothing is sent to them but numbers."""
+    """Forks of this process: they know all that it knows when they start, nothing of `shared` is sent to them."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
 
-    def map(self, work: Callable[[S, T], R], shared: S, items: Sequence[T]) -> Answers[R]:
-        crew = _Crew(lambda place: work(shared, items[place]), len(items))
-        try:
-            yield from crew.answers(self.jobs)
-        finally:
-            crew.close()
+    def open(self, shared: Any) -> Workers:
+        return _Forks(self.jobs, shared)
 
 
-class _Crew(Generic[R]):
-    """The forks of one `map`."""
+class _Forks:
+    def __init__(self, jobs: int, shared: Any) -> None:
+        self._shared = shared
+        self._forks: list[_Fork | None] = [None] * jobs
+        """By number; None where none runs."""
 
-    def __init__(self, work: Callable[[int], R], count: int) -> None:
-        self._work = work
-        self._waiting = deque(range(count))
-        self._forks: dict[int, _Fork] = {}
-
-    def answers(self, jobs: int) -> Iterator[tuple[int, R | Died]]:
+    def map(self, work: Callable[[S, T], R], items: Sequence[T]) -> Answers[R]:
         import selectors
 
+        queue = _Queue(len(items), len(self._forks))
         with selectors.DefaultSelector() as selector:
-            while self._waiting or self._forks:
-                while self._waiting and len(self._forks) < jobs:
-                    selector.register(self._start(self._waiting.popleft()), selectors.EVENT_READ)
+
+            def occupy(number: int) -> None:
+                place = queue.take(number)
+                if place is not None:
+                    fork = self._forks[number] or self._start(number)
+                    selector.register(fork.answers, selectors.EVENT_READ, (number, fork))
+                    fork.give(place, pickle.dumps((work, items[place]), pickle.HIGHEST_PROTOCOL))
+
+            for number in range(len(self._forks)):
+                occupy(number)
+            while selector.get_map():
                 for key, _ in selector.select():
-                    fork = self._forks[key.fd]
-                    data = os.read(key.fd, _READ)
+                    number, fork = key.data
+                    data = os.read(fork.answers, _READ)
                     fork.received += data
                     if data and not _is_whole(fork.received):
                         continue
-                    place, received = fork.place, fork.received
-                    goes_on = bool(data and self._waiting) and received[0] == _ANSWER
-                    if goes_on:
-                        fork.give(self._waiting.popleft())
-                    else:
-                        selector.unregister(key.fd)
-                        code = self._forks.pop(key.fd).end()
+                    selector.unregister(fork.answers)
+                    place, received, code = fork.place, fork.received, 0
+                    if not data or received[0] != _ANSWER:
+                        self._forks[number] = None
+                        code = fork.end()
+                    occupy(number)
                     yield place, _opened(received) if data else Died(_reason(code))
 
-    def _start(self, place: int) -> int:
-        """A new fork that begins with an item."""
+    def _start(self, number: int) -> _Fork:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # what is in their buffers would be written twice
         items, give = os.pipe()
@@ -156,17 +190,18 @@ class _Crew(Generic[R]):
             self._serve(items, answer, [give, answers])
         os.close(items)
         os.close(answer)
-        fork = self._forks[answers] = _Fork(pid, give, answers, place, bytearray())
-        fork.give(place)
-        return answers
+        fork = self._forks[number] = _Fork(pid, give, answers)
+        return fork
 
     def _serve(self, items: int, answer: int, foreign: list[int]) -> NoReturn:
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            for descriptor in foreign + [end for fork in self._forks.values() for end in (fork.items, fork.answers)]:
+            for fork in filter(None, self._forks):
+                foreign += [fork.items, fork.answers]
+            for descriptor in foreign:
                 os.close(descriptor)
-            while place := os.read(items, _PLACE.size):
-                _write(answer, _answered(lambda: self._work(_PLACE.unpack(place)[0])))
+            with open(items, "rb") as source:
+                _serve(source, answer, self._shared)
             os._exit(0)
         except BrokenPipeError:
             os._exit(0)  # nobody waits for the answer
@@ -174,106 +209,102 @@ class _Crew(Generic[R]):
             os._exit(1)  # nothing may leave this function: the stack below it is the parent's
 
     def close(self) -> None:
-        """End what still runs."""
-        for fork in self._forks.values():
-            with suppress(ProcessLookupError):
-                os.kill(fork.pid, signal.SIGKILL)
-        while self._forks:
-            self._forks.popitem()[1].end()
+        for number, fork in enumerate(self._forks):
+            if fork is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(fork.pid, signal.SIGKILL)
+                self._forks[number] = None
+                fork.end()
 
 
 # Fresh interpreters
 
 
 class Spawned:
-    """Fresh interpreters that import torchlint: `work`, `shared` and the items are pickled and sent through pipes."""
+    """Fresh interpreters that import torchlint: `shared` and the items are pickled and sent through pipes."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
 
-    def map(self, work: Callable[[S, T], R], shared: S, items: Sequence[T]) -> Answers[R]:
-        import threading
-
-        hall = _Hall(pickle.dumps((work, shared), pickle.HIGHEST_PROTOCOL), items)
-        threads = [threading.Thread(target=hall.attend, daemon=True) for _ in range(min(self.jobs, len(items)))]
-        for thread in threads:
-            thread.start()
-        try:
-            for _ in items:
-                place, received = hall.taken()
-                yield place, received if isinstance(received, Died) else _opened(received)
-        finally:
-            hall.close()
-            for thread in threads:
-                thread.join()
+    def open(self, shared: Any) -> Workers:
+        return _Interpreters(self.jobs, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL))
 
 
-class _Hall:
-    """The interpreters of one `map`, each attended by a thread."""
+class _Interpreters:
+    """Each is attended by a thread of this process while there is work."""
 
-    def __init__(self, setting: bytes, items: Sequence[object]) -> None:
-        import queue
-
+    def __init__(self, jobs: int, setting: bytes) -> None:
         self._setting = setting
-        self._waiting = deque(enumerate(items))
-        self._answers: SimpleQueue[tuple[int, bytes | Died]] = queue.SimpleQueue()
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: list[subprocess.Popen[bytes] | None] = [None] * jobs
         self._closed = False
 
-    def taken(self) -> tuple[int, bytes | Died]:
-        """The next answer."""
+    def map(self, work: Callable[[S, T], R], items: Sequence[T]) -> Answers[R]:
         import queue
+        import threading
 
-        while True:
-            with suppress(queue.Empty):
-                return self._answers.get(timeout=0.5)  # a wait without an end keeps Ctrl-C out on Windows
+        waiting = _Queue(len(items), len(self._running))
+        answers: SimpleQueue[tuple[int, bytes | Died]] = queue.SimpleQueue()
+        lock = threading.Lock()
 
-    def attend(self) -> None:
-        """Keep an interpreter busy as long as items wait."""
-        process = None
-        while not self._closed:
-            try:
-                place, item = self._waiting.popleft()
-            except IndexError:
-                break
-            process = process or self._started()
-            received = _asked(process, pickle.dumps(item, pickle.HIGHEST_PROTOCOL))
-            if received is not None and received[0] == _ANSWER:
-                self._answers.put((place, received))
-                continue
-            code = self._ended(process)
-            process = None
-            self._answers.put((place, Died(_reason(code)) if received is None else received))
-        if process is not None:
-            self._ended(process)
+        def attend(number: int) -> None:
+            while not self._closed:
+                with lock:
+                    place = waiting.take(number)
+                if place is None:
+                    break
+                try:
+                    answer = self._answer(number, pickle.dumps((work, items[place]), pickle.HIGHEST_PROTOCOL))
+                except OSError as error:
+                    answer = Died(f"it did not start: {error.strerror}")
+                answers.put((place, answer))
 
-    def _started(self) -> subprocess.Popen[bytes]:
+        for number in range(min(len(self._running), len(items))):
+            threading.Thread(target=attend, args=(number,), daemon=True).start()
+        for _ in items:
+            received: tuple[int, bytes | Died] | None = None
+            while received is None:
+                with suppress(queue.Empty):
+                    received = answers.get(timeout=0.5)  # a wait without an end keeps Ctrl-C out on Windows
+            place, answer = received
+            yield place, answer if isinstance(answer, Died) else _opened(answer)
+
+    def _answer(self, number: int, data: bytes) -> bytes | Died:
+        process = self._running[number] or self._start(number)
+        received = _asked(process, data)
+        if received is not None and received[0] == _ANSWER:
+            return received
+        self._running[number] = None
+        code = _ended(process)
+        return received or Died(_reason(code))
+
+    def _start(self, number: int) -> subprocess.Popen[bytes]:
         import subprocess
 
         program = [sys.executable, "-I", "-c", _BOOT.format(path=sys.path)]
         process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._running.add(process)
+        self._running[number] = process
         if self._closed:
             process.kill()
         assert process.stdin is not None
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             process.stdin.write(self._setting)
         return process
 
-    def _ended(self, process: subprocess.Popen[bytes]) -> int:
-        assert process.stdin is not None and process.stdout is not None
-        with suppress(OSError):
-            process.stdin.close()
-        code = process.wait()
-        process.stdout.close()
-        self._running.discard(process)
-        return code
-
     def close(self) -> None:
-        """End what still runs."""
         self._closed = True
-        for process in tuple(self._running):
+        for process in filter(None, self._running):
             process.kill()
+            _ended(process)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the end of an interpreter; its exit code."""
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(OSError):
+        process.stdin.close()
+    code = process.wait()
+    process.stdout.close()
+    return code
 
 
 def _asked(process: subprocess.Popen[bytes], data: bytes) -> bytes | None:
@@ -294,12 +325,19 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     answers = os.dup(1)
     os.dup2(2, 1)  # what somebody prints is no answer
-    source = open(0, "rb")  # noqa: SIM115 - to the end of the process
-    work, shared = pickle.load(source)
-    while source.peek(1):
-        item = pickle.load(source)
-        _write(answers, _answered(lambda: work(shared, item)))  # noqa: B023 - called at once
+    with open(0, "rb", closefd=False) as source:
+        _serve(source, answers, pickle.load(source))
     os._exit(0)
+
+
+def _serve(source: BinaryIO, answers: int, shared: Any) -> None:
+    """Answer what comes until it ends."""
+    while True:
+        try:
+            work, item = pickle.load(source)
+        except EOFError:
+            return
+        _write(answers, _answered(lambda: work(shared, item)))  # noqa: B023 - called at once
 
 
 # Answers on their way

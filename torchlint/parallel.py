@@ -1,24 +1,32 @@
-"""Linting with several processes: what is global is worked out once, then chunks of files are linted wherever there is room.
+"""Linting with several processes: each looks into some of the files, also for what is to be known of all of them.
 
-What a rule says of a file does not depend on which files are linted with it, so neither the chunks nor the processes show in the result.
+The project's step loops and compiled regions are found by questions about single files and functions, then its files are
+linted, in chunks of neighbours. What is said of a file hangs on the project only, so neither chunks nor processes show in
+the result. This process reads the files and parses none, so that it stays small, and so do forks of it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .config import Settings
 from .lint import Checked, FileError, Result, gathered, lint_project, mention_torch, prepared
+from .places import Place
 from .project import Project
+from .regions import Regions, region_index
 from .site import Analysis
+from .steps import step_index
+from .version import Range
 
 if TYPE_CHECKING:
-    from .executors import Executor
+    from .executors import Executor, Workers
 
 WORTH = 600_000
 """Bytes of source from which processes pay."""
@@ -57,15 +65,6 @@ class Linter:
         return lint_project(project, targets, settings, progress)
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """What every chunk is linted with."""
-
-    project: Project
-    settings: Settings
-    analysis: Analysis
-
-
 def lint_in(
     executor: Executor,
     jobs: int,
@@ -74,65 +73,196 @@ def lint_in(
     settings: Settings,
     progress: Progress | None = None,
 ) -> Result:
-    """Lint files of a project in the processes of an executor, `jobs` of them at once."""
-    from .executors import Died
+    """Lint files of a project in the processes of an executor, `jobs` of them at once.
 
-    analysis = Analysis(project, settings)
-    with prepared():
-        _link(analysis)
-    shared = _Shared(project, settings, analysis)
+    A file that ends each process that looks at it is an error; the others are linted as if it were not there.
+    """
+    lost: dict[str, Checked] = {}
     checked: dict[str, Checked] = {}
-    todo = _chunks(project, targets, jobs)
-    while todo:
-        again: list[list[str]] = []
-        with closing(executor.map(_lint, shared, todo)) as answers:
-            for place, answer in answers:
-                chunk = todo[place]
-                if not isinstance(answer, Died):
-                    checked.update(zip(chunk, answer, strict=True))
-                elif len(chunk) == 1:
-                    checked[chunk[0]] = _lost(chunk[0], answer.reason)
-                else:
-                    again += [[path] for path in chunk]
-                if progress is not None:
-                    progress(len(checked), len(targets))
-        todo = again
+    while len(checked) < len(targets):
+        _ = project.renames  # every process asks for them
+        workers = executor.open(Shared(project, settings))
+        try:
+            rest = [path for path in targets if path not in lost]
+            checked = {**lost, **_Run(workers, jobs, project, settings, progress).checked(rest)}
+        except _LostError as loss:
+            lost[loss.path] = _lost(loss.path, loss.reason)
+            project.leave_out(loss.path)
+        finally:
+            workers.close()
     checked = {path: checked[path] for path in targets}
     found = (path for path, one in checked.items() if one.findings)
-    return Result.of(checked, {path: source for path in found if (source := project.source(path)) is not None})
+    result = Result.of(checked, {path: source for path in found if (source := project.source(path)) is not None})
+    context = [error for path in sorted(lost.keys() - checked.keys()) for error in lost[path].errors]
+    return replace(result, errors=(*result.errors, *context))
 
 
-def _link(analysis: Analysis) -> None:
-    """Work out what all files ask for."""
-    _ = analysis.steps.index, analysis.regions.index, analysis.project.renames
+class _LostError(Exception):
+    """A file of the project that no process survives."""
 
-
-def _lint(shared: _Shared, chunk: Sequence[str]) -> tuple[Checked, ...]:
-    result = lint_project(shared.project, chunk, shared.settings, analysis=shared.analysis)
-    return tuple((result.checked or {}).values())
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
 
 
 def _lost(path: str, reason: str) -> Checked:
     return Checked(errors=(FileError(path, f"could not be linted: the worker died ({reason})"),))
 
 
+class _Run:
+    """One go at all files."""
+
+    def __init__(
+        self, workers: Workers, jobs: int, project: Project, settings: Settings, progress: Progress | None
+    ) -> None:
+        self.workers = workers
+        self.jobs = jobs
+        self.project = project
+        self.settings = settings
+        self.progress = progress or (lambda done, total: None)
+
+    def checked(self, targets: Sequence[str]) -> dict[str, Checked]:
+        """What is said of each file, the lost ones among them."""
+        self.progress(0, len(targets))
+        steps = step_index(self.project, lambda question, keys: self._asked("steps", question, keys))
+        regions = region_index(
+            Regions(self.project, self.settings.compiled),
+            lambda question, keys: self._asked("regions", question, keys),
+        )
+        links = pickle.dumps((steps, regions), pickle.HIGHEST_PROTOCOL)
+        checked: dict[str, Checked] = {}
+        for keys, answer in self._answers(_lint, targets, links):
+            if isinstance(answer, str):
+                checked[keys[0]] = _lost(keys[0], answer)
+            else:
+                checked.update(zip(keys, answer, strict=True))
+            self.progress(len(checked), len(targets))
+        return checked
+
+    def _asked(self, part: str, question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
+        """The answers to a question about each of the keys."""
+        known: dict[Any, Any] = {}
+        for chunk, answer in self._answers(_answer, keys, (part, question)):
+            if isinstance(answer, str):
+                raise _LostError(_path(chunk[0]), answer)
+            known.update(zip(chunk, answer, strict=True))
+        return [known[key] for key in keys]
+
+    def _answers(
+        self, work: Callable[[Shared, tuple[Any, list[Any]]], Sequence[Any]], keys: Sequence[Any], setting: Any
+    ) -> Iterator[tuple[list[Any], Any]]:
+        """What the workers say of the keys, in pieces; a text for a single one of which it can't be had."""
+        from .executors import Died
+
+        chunks = self._chunks(keys)
+        while chunks:
+            again: list[list[Any]] = []
+            with closing(self.workers.map(work, [(setting, chunk) for chunk in chunks])) as answers:
+                for place, answer in answers:
+                    chunk = chunks[place]
+                    if not isinstance(answer, Died):
+                        yield chunk, answer
+                    elif len(chunk) == 1:
+                        yield chunk, answer.reason
+                    else:
+                        again += [[key] for key in chunk]
+            chunks = again
+
+    def _chunks(self, keys: Iterable[Any]) -> list[list[Any]]:
+        """The keys in pieces of about one size, neighbours together."""
+        paths: dict[str, list[Any]] = {}
+        for key in dict.fromkeys(keys):
+            paths.setdefault(_path(key), []).append(key)
+        share = min(max(_size(self.project, paths) // (self.jobs * _CHUNKS), _SMALLEST), _LARGEST)
+        chunks: list[list[Any]] = []
+        room = 0
+        for path in sorted(paths):
+            if room <= 0:
+                chunks.append([])
+                room = share
+            chunks[-1] += paths[path]
+            room -= _size(self.project, [path])
+        return chunks
+
+
+def _path(key: Any) -> str:
+    """The file that a question is about."""
+    if isinstance(key, str):
+        return key
+    place: Place = key if isinstance(key, tuple) else key.function
+    return place[0]
+
+
 def _size(project: Project, paths: Iterable[str]) -> int:
     return sum(len(source.data) for source in map(project.source, paths) if source is not None)
 
 
-def _chunks(project: Project, targets: Iterable[str], jobs: int) -> list[list[str]]:
-    """The files in pieces of about one size, neighbours together."""
-    paths = sorted(dict.fromkeys(targets))
-    share = min(max(_size(project, paths) // (jobs * _CHUNKS), _SMALLEST), _LARGEST)
-    chunks: list[list[str]] = []
-    room = 0
-    for path in paths:
-        if room <= 0:
-            chunks.append([])
-            room = share
-        chunks[-1].append(path)
-        room -= _size(project, [path])
-    return chunks
+# In the workers
+
+
+class Shared:
+    """What a worker knows: the project, and what it has found out about it."""
+
+    def __init__(self, project: Project, settings: Settings) -> None:
+        self.project = project
+        self.settings = settings
+        self.analysis = Analysis(project, settings)
+        self._links = b""
+
+    def know(self, links: bytes) -> None:
+        """Take over what others have found out about the whole project, pickled."""
+        if links != self._links:
+            self._links = links
+            steps, regions = pickle.loads(links)
+            self.analysis.steps.know(steps)
+            self.analysis.regions.know(regions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a process that knows nothing, has another working directory and maybe another disk."""
+        files = {path: self.project.raw(path) for path in self.project.paths}
+        folders = {path.rpartition("/")[0] for path in files}
+        torch = {folder: self.analysis.torch_in(folder) for folder in folders}
+        return _shared, (files, _Elsewhere(**vars(self.settings), directory=Path.cwd()), torch)
+
+
+@dataclass(frozen=True)
+class _Elsewhere(Settings):
+    """The settings of a run in another directory."""
+
+    directory: Path = Path()
+
+    def enabled(self, path: Path | str) -> frozenset[str]:
+        return super().enabled(self.directory / path)
+
+
+def _shared(files: Mapping[str, bytes | OSError], settings: Settings, torch: Mapping[str, Range]) -> Shared:
+    shared = Shared(Project({path: partial(_read, data) for path, data in files.items()}), settings)
+    shared.analysis.know_torch(torch)
+    return shared
+
+
+def _read(data: bytes | OSError) -> bytes:
+    if isinstance(data, OSError):
+        raise data
+    return data
+
+
+def _answer(shared: Shared, item: tuple[tuple[str, Callable[[Any, Any], Any]], Sequence[Any]]) -> list[Any]:
+    (part, question), keys = item
+    subject = getattr(shared.analysis, part)
+    with prepared():
+        return [question(subject, key) for key in keys]
+
+
+def _lint(shared: Shared, item: tuple[bytes, Sequence[str]]) -> list[Checked]:
+    links, paths = item
+    shared.know(links)
+    result = lint_project(shared.project, paths, shared.settings, analysis=shared.analysis)
+    return list((result.checked or {}).values())
+
+
+# How many
 
 
 def cpus() -> int:
