@@ -7,59 +7,42 @@ It is JSON, as a directory may come with a repository from anywhere: pickle woul
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
-try:
-    from _blake2 import blake2b  # what hashlib gives, without OpenSSL, whose import costs more than a cached run
-except ImportError:  # a Python built without its own hashes
-    from hashlib import blake2b
+from .stamp import SIZE, digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
 LIMIT = 64 * 1024 * 1024
 """How many bytes of entries are kept; of more, the oldest go."""
 HOUR = 3600.0
 """How many seconds nobody needs to write an entry."""
 _MAGIC = b"torchlint cache 1\n"
-_SUFFIX = ".json"
+_SUFFIX = ".entry"
 _TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# This folder was made by torchlint. It can be deleted at any time.\n"
     "# About cache directory tags see https://bford.info/cachedir/\n"
 )
-_SIZE = 16
-
-
-def digest(*parts: bytes) -> bytes:
-    """What stands for some bytes, in their order and with their borders."""
-    hashed = blake2b(digest_size=_SIZE)
-    for part in parts:
-        hashed.update(b"%d:" % len(part))
-        hashed.update(part)
-    return hashed.digest()
 
 
 class Cache:
     """The entries below one directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: str) -> None:
         self.directory = directory
 
     def load(self, key: bytes) -> Any:
         """What was saved under the key; None where there is nothing, or nothing whole."""
-        try:
-            with open(self._path(key), "rb") as file:
-                data = file.read()
-        except OSError:
+        body = self.read(key)
+        if body is None:
             return None
-        start = len(_MAGIC) + 2 * _SIZE
-        body = data[start:]
-        if data[:start] != _MAGIC + key + digest(body):
-            return None
+        import json
+
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
@@ -67,8 +50,24 @@ class Cache:
 
     def save(self, key: bytes, entry: Any) -> None:
         """Keep something that JSON can hold. Raises OSError where that is not to be had; what was there stays."""
+        import json
+
+        self.write(key, json.dumps(entry, separators=(",", ":")).encode())
+
+    def read(self, key: bytes) -> bytes | None:
+        """The bytes that were written under the key; None where they are not there, or not whole."""
+        try:
+            with open(self._path(key), "rb") as file:
+                data = file.read()
+        except OSError:
+            return None
+        start = len(_MAGIC) + 2 * SIZE
+        body = data[start:]
+        return body if data[:start] == _MAGIC + key + digest(body) else None
+
+    def write(self, key: bytes, body: bytes) -> None:
+        """Keep some bytes. Raises OSError where that is not to be had; what was there stays."""
         self._prepare()
-        body = json.dumps(entry, separators=(",", ":")).encode()
         path = self._path(key)
         temporary = f"{path}.{os.getpid()}"
         try:
@@ -76,20 +75,19 @@ class Cache:
                 file.write(_MAGIC + key + digest(body) + body)
             os.replace(temporary, path)
         except OSError:
-            with suppress(OSError):
-                os.unlink(temporary)
+            _remove(temporary)
             raise
         self._prune()
 
     def clean(self) -> bool:
         """Delete the directory; whether there was one. Raises OSError where it is not torchlint's or can't be deleted."""
-        if not self.directory.is_dir():
+        if not os.path.isdir(self.directory):
             return False
-        if not (self.directory / "CACHEDIR.TAG").is_file():
+        if not os.path.isfile(os.path.join(self.directory, "CACHEDIR.TAG")):
             raise OSError(f"{self.directory} is no cache of torchlint")
         for name in os.listdir(self.directory):
-            os.unlink(self.directory / name)
-        self.directory.rmdir()
+            os.unlink(os.path.join(self.directory, name))
+        os.rmdir(self.directory)
         return True
 
     def _path(self, key: bytes) -> str:
@@ -106,18 +104,27 @@ class Cache:
     def _prune(self) -> None:
         """Delete the oldest entries above the limit, and what writers that were killed left behind."""
         found = []
-        with suppress(OSError), os.scandir(self.directory) as entries:
-            for entry in entries:
-                with suppress(OSError):
-                    stat = entry.stat()
-                    found.append((stat.st_mtime, stat.st_size, entry.path))
+        for name in os.listdir(self.directory):
+            path = os.path.join(self.directory, name)
+            try:
+                stat = os.stat(path)
+            except OSError:
+                continue
+            found.append((stat.st_mtime, stat.st_size, path))
         newest, total = max(found, default=(0.0, 0, ""))[0], 0
         for modified, size, path in sorted(found, reverse=True):
             kept = path.endswith(_SUFFIX)
             total += size if kept else 0
             if (kept and total > LIMIT and total > size) or (_SUFFIX in path and not kept and modified < newest - HOUR):
-                with suppress(OSError):
-                    os.unlink(path)
+                _remove(path)
+
+
+def _remove(path: str) -> None:
+    """Delete a file, if it can be."""
+    from contextlib import suppress
+
+    with suppress(OSError):
+        os.unlink(path)
 
 
 def identity() -> bytes:
@@ -127,6 +134,9 @@ def identity() -> bytes:
 
 
 def _libcst() -> str:
+    for folder in sys.path:
+        if os.path.isfile(os.path.join(folder, "libcst", "__init__.py")):
+            return os.path.join(folder, "libcst")
     from importlib.util import find_spec
 
     spec = find_spec("libcst")
@@ -136,21 +146,26 @@ def _libcst() -> str:
 def _distribution(package: str, name: str) -> list[bytes]:
     """The record of an installed package, which holds the hashes of its files; of one that is worked on, the files' stamps."""
     site = os.path.dirname(package)
-    with suppress(OSError):
-        for entry in sorted(os.listdir(site)):
-            if entry.startswith(f"{name}-") and entry.endswith(".dist-info"):
+    for entry in sorted(os.listdir(site or os.curdir)):
+        if entry.startswith(f"{name}-") and entry.endswith(".dist-info"):
+            try:
                 with open(os.path.join(site, entry, "RECORD"), "rb") as file:
                     return [entry.encode(), file.read()]
+            except OSError:
+                continue
     folders = [package, *(os.path.join(site, folder) for folder in ("rules", "fixers") if name == "torchlint")]
-    return [f"{path} {size} {modified}".encode() for path, size, modified in sorted(_stamps(folders))]
+    return sorted(_stamps(folders))
 
 
-def _stamps(folders: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+def _stamps(folders: Iterable[str]) -> Iterator[bytes]:
     for folder in folders:
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith((".py", ".json")):
-                    stat = entry.stat()
-                    yield entry.path, stat.st_size, stat.st_mtime_ns
-                elif entry.is_dir() and not entry.name.startswith((".", "__")):
-                    yield from _stamps([entry.path])
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name.endswith((".py", ".json")):
+                stat = entry.stat()
+                yield f"{entry.path} {stat.st_size} {stat.st_mtime_ns}".encode("utf-8", "surrogateescape")
+            elif not entry.name.startswith((".", "__")) and entry.is_dir():
+                yield from _stamps([entry.path])

@@ -8,23 +8,22 @@ moved, or was so young when it was noted that a later change need not have moved
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from .cache import Cache, digest, identity
+from . import stamp
+from .cache import Cache, identity
 from .config import Settings
 from .finding import Applicability, Edit, Finding, Fix, Related, Severity
 from .lint import Checked, Result, may_be_torch
 from .project import normal
 from .source import Source, SourceError
+from .stamp import digest, encoded
 from .version import manifests
 
-YOUNG = 2_000_000_000
-"""How many nanoseconds after its last change a file's stamp is trusted: longer than any file system's clock ticks."""
 _NOT_FOUND_BY = frozenset(
     """fixable force_exclude exclude respect_gitignore output_format fix unsafe_fixes fix_only show_fixes budget source
     warnings cache_dir""".split()
@@ -32,10 +31,6 @@ _NOT_FOUND_BY = frozenset(
 """Settings that no finding hangs on; which files there are is looked up each time."""
 
 T = TypeVar("T")
-Stamp = tuple[int, int, int, int]
-"""Of a file: its size, the times when its bytes and its inode changed, its inode."""
-
-
 Lint = Callable[..., Result]
 """What the cache stands in front of: `lint.lint`, or what spreads it over processes, which takes the same arguments."""
 
@@ -65,9 +60,9 @@ def lint(
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A file as it was read; `stamp` is None where that was too young to be trusted."""
+    """A file as it was read; `stamp` is "" where that was too young to be trusted."""
 
-    stamp: Stamp | None
+    stamp: str
     digest: str
 
 
@@ -98,11 +93,10 @@ class _Files:
         return row.digest if row is not None else None
 
     def _row(self, path: str) -> _Row | None:
-        now = time.time_ns()
         try:
-            stamp = _stamp(path)
+            lasting = stamp.lasting(path)
             known = self._known.get(path)
-            if known is not None and known.stamp == stamp:
+            if known is not None and lasting and known.stamp == lasting:
                 return known
             with open(path, "rb") as file:
                 data = file.read()
@@ -110,7 +104,7 @@ class _Files:
             return None
         if not may_be_torch(data):
             self.plain.add(path)
-        return _Row(stamp if max(stamp[1], stamp[2]) < now - YOUNG else None, digest(data).hex())
+        return _Row(lasting, digest(data).hex())
 
     def unchanged(self) -> bool:
         """Whether all that was looked at is still as it was."""
@@ -118,17 +112,11 @@ class _Files:
 
     def _is_unchanged(self, path: str, row: _Row | None) -> bool:
         try:
-            if row is not None and row.stamp is not None:
-                return _stamp(path) == row.stamp
-            with open(path, "rb") as file:
-                return row is not None and digest(file.read()).hex() == row.digest
+            if row is not None and row.stamp:
+                return stamp.stamp(path) == row.stamp
+            return stamp.content(path) == (row and row.digest)
         except OSError:
             return row is None
-
-
-def _stamp(path: str) -> Stamp:
-    stat = os.stat(path)
-    return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
 
 
 class _Run:
@@ -179,7 +167,7 @@ class _Run:
     @cached_property
     def state(self) -> str:
         """What stands for all that a file of the project may hang on."""
-        parts = [f"{path}\n{self.files.digest(path)}".encode("utf-8", "surrogateescape") for path in sorted(self.paths)]
+        parts = [encoded(f"{path}\n{self.files.digest(path)}") for path in sorted(self.paths)]
         if self.settings.target_torch is None:
             parts += _torch_named(self.paths)
         return digest(*parts).hex()
@@ -242,14 +230,14 @@ class _Sources(Mapping[str, Source]):
         return len(self._paths)
 
 
-def _key(settings: Settings, directory: Path) -> bytes:
+def _key(settings: Settings, directory: str) -> bytes:
     """What stands for all that is the same in all runs that may use an entry. A project that was moved keeps its own."""
     home = os.path.dirname(os.path.abspath(directory))
     parts = [f"cwd={_relative(os.getcwd(), home)}"]
     for field in fields(settings):
         if field.name not in _NOT_FOUND_BY:
             parts.append(f"{field.name}={_plain(getattr(settings, field.name), home)!r}")
-    return digest(identity(), *(part.encode("utf-8", "surrogateescape") for part in parts))
+    return digest(identity(), *map(encoded, parts))
 
 
 def _plain(value: object, home: str) -> object:
@@ -284,7 +272,7 @@ def _torch_named(paths: Iterable[str]) -> list[bytes]:
                 data = Path(path).read_bytes()
             except OSError:
                 continue
-            found[directory] += [os.path.basename(path).encode("utf-8", "surrogateescape"), data]
+            found[directory] += [encoded(os.path.basename(path)), data]
         above = os.path.dirname(directory)
         if not has_git and above != directory:
             todo.add(above)
@@ -292,7 +280,7 @@ def _torch_named(paths: Iterable[str]) -> list[bytes]:
         part
         for directory, parts in sorted(found.items())
         if parts
-        for part in (_relative(directory, here).encode("utf-8", "surrogateescape"), *parts)
+        for part in (encoded(_relative(directory, here)), *parts)
     ]
 
 
@@ -302,7 +290,8 @@ def _torch_named(paths: Iterable[str]) -> list[bytes]:
 def _loaded(entry: Any) -> tuple[dict[str, _Row], dict[str, _Said]]:
     try:
         rows = {
-            path: _Row(_stamp_of(stamp), _is(str, digest)) for path, (stamp, digest) in _is(dict, entry["rows"]).items()
+            path: _Row(_is(str, lasting), _is(str, digest))
+            for path, (lasting, digest) in _is(dict, entry["rows"]).items()
         }
         said = {
             path: _Said(_is(str, digest), state if state is None else _is(str, state), text)
@@ -311,13 +300,6 @@ def _loaded(entry: Any) -> tuple[dict[str, _Row], dict[str, _Said]]:
     except (TypeError, ValueError, KeyError):
         return {}, {}
     return rows, said
-
-
-def _stamp_of(value: Any) -> Stamp | None:
-    if value is None:
-        return None
-    size, modified, changed, inode = (_is(int, part) for part in value)
-    return size, modified, changed, inode
 
 
 def _is(kind: type[T], value: Any) -> T:

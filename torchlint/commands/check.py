@@ -420,9 +420,9 @@ def linter(args: argparse.Namespace) -> Callable[..., Result]:
     return Linter(args.jobs).lint
 
 
-def cache_directory(paths: Iterable[str], settings: Settings) -> Path:
+def cache_directory(paths: Iterable[str], settings: Settings) -> str:
     """Where the cache of the project around the paths is."""
-    return settings.cache_dir or (discover.root_around(paths) or settings.root) / config.CACHE
+    return str(settings.cache_dir or (discover.root_around(paths) or settings.root) / config.CACHE)
 
 
 def _judged(result: Result, path: str) -> list[Finding]:
