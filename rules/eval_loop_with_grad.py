@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -70,6 +71,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
     of a model, inside a loop, all of whose results end in `.detach()`, `.data`, `.item()`, `.numpy()` or an `argmax`.
+    In a script, outside of loops too, what is read at once: `model(x).argmax(1).eq(y).float().mean().item()` (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
 
     ## Why is this slow?
@@ -115,6 +117,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
         return
     if site.name == ".eval()":
         yield from _evaluated(site)
+    elif site.name == ".item()" and site.loop() is None:
+        yield from _read(site)
     elif site.loop() is not None and site.value(_dropped(site)).kind in ("tensor", "unknown"):
         yield from _unused(site)
 
@@ -226,6 +230,24 @@ def _unused(site: Site) -> Iterator[Finding]:
     for call in _sources(site):
         if site.flow.loops(call) and not _off(site, call) and not _frozen(site, call) and _goes_nowhere(site, call, 0):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
+
+
+def _read(site: Site) -> Iterator[Finding]:
+    """`print(model(x).eq(y).float().mean().item())` in a script or its `main`: nothing else gets the result."""
+    scripted = site.function.node is site.module.body.node or site.function.name == "main"
+    call = next(filter(functools.partial(_is_model, site), _chained(site.call)), None) if scripted else None
+    if call is None or site.grad_off or _evaluates(site) or _off(site, call) or _frozen(site, call):
+        return
+    yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call, severity="info")
+
+
+def _chained(node: ast.expr) -> Iterator[ast.Call]:
+    """The calls of `f(x).g().h()`, outermost first."""
+    while isinstance(node, ast.Call):
+        yield node
+        if not isinstance(node.func, ast.Attribute):
+            return
+        node = node.func.value
 
 
 def _evaluates(site: Site) -> bool:
