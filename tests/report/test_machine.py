@@ -46,6 +46,7 @@ class TestJson:
                 "message": "Add up the tensor and read it once, behind the loop",
                 "note": "the sum is a float32 tensor instead of a Python float",
             },
+            "impact": "high",
             "location": at(7, 14),
             "message": "`loss.item()` waits for the GPU on every step",
             "name": "item-in-loop",

@@ -1,4 +1,4 @@
-"""A JSON array with ruff's keys, and ours beside them: related, evidence, statement_rows, the note of a fix."""
+"""A JSON array with ruff's keys, and ours beside them: related, evidence, impact, statement_rows, the note of a fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint.finding import Finding
 from torchlint.source import Source
 
-from . import Look, page_url
+from . import Look, impact, page_url
 
 if TYPE_CHECKING:
     from torchlint.lint import Result
@@ -30,6 +30,7 @@ def item(result: Result, finding: Finding, look: Look) -> dict[str, Any]:
         "evidence": evidence and {"verdict": evidence.verdict, "detail": evidence.detail, "count": evidence.count},
         "filename": look.absolute(finding.path),
         "fix": _fix(result, finding),
+        "impact": impact(finding.code),
         "location": _location(finding.line, finding.column),
         "message": finding.message,
         "name": finding.name,
