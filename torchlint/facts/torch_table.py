@@ -9,15 +9,23 @@ NOT_TENSOR = {
     "is_complex": "number",
     "is_floating_point": "number",
     "is_nonzero": "number",
+    "is_conj": "number",
+    "is_distributed": "number",
+    "is_inference": "number",
+    "is_neg": "number",
+    "is_same_size": "number",
+    "is_signed": "number",
+    "can_cast": "number",
     "is_grad_enabled": "number",
     "is_inference_mode_enabled": "number",
     "is_autocast_enabled": "number",
-    "is_deterministic_algorithms_enabled": "number",
     "are_deterministic_algorithms_enabled": "number",
     "equal": "number",
     "allclose": "number",
     "numel": "number",
     "get_num_threads": "number",
+    "get_num_interop_threads": "number",
+    "set_flush_denormal": "number",
     "initial_seed": "number",
     "seed": "number",
     "get_default_dtype": "dtype",
@@ -41,12 +49,14 @@ NOT_TENSOR = {
     "set_default_tensor_type": "none",
     "set_float32_matmul_precision": "none",
     "set_num_threads": "none",
+    "set_num_interop_threads": "none",
     "set_printoptions": "none",
     "set_rng_state": "none",
     "use_deterministic_algorithms": "none",
     "save": "none",
     "_assert": "none",
     "_check": "none",
+    "_assert_async": "none",
     "load": "unknown",
     "typename": "str",
     "compile": "unknown",
@@ -78,13 +88,16 @@ TUPLES = {
     "eigh": 2,
     "lu": 3,
     "lu_factor": 2,
+    "lu_unpack": 3,
+    "geqrf": 2,
+    "triangular_solve": 2,
+    "histogram": 2,
     "multi_head_attention_forward": 2,
-    "scaled_dot_product_attention_with_weights": 2,
 }
 # Functions (and methods) that give a sequence of tensors.
 SEQUENCES = frozenset(
     """split chunk tensor_split unbind meshgrid broadcast_tensors unsafe_chunk unsafe_split hsplit vsplit dsplit
-    atleast_1d_many split_with_sizes align_tensors unflatten_dense_tensors gradient""".split()
+    split_with_sizes unsafe_split_with_sizes gradient""".split()
 )
 # One tensor without dim, (values, indices) with it.
 REDUCE_PAIRS = frozenset(("max", "min", "median", "nanmedian"))
@@ -104,7 +117,7 @@ INTEGER = frozenset(
 # Factories: the tensor lives where `device=` says, on the CPU by default.
 FACTORIES = frozenset(
     """zeros ones empty full eye arange range linspace logspace rand randn randint randperm tensor as_tensor
-    scalar_tensor from_file complex normal hann_window hamming_window blackman_window kaiser_window bartlett_window
+    scalar_tensor from_file normal hann_window hamming_window blackman_window kaiser_window bartlett_window
     tril_indices triu_indices Tensor FloatTensor LongTensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor
     BFloat16Tensor ShortTensor CharTensor""".split()
 )
@@ -136,15 +149,23 @@ METHODS_NOT_TENSOR = {
     "is_nonzero": "number",
     "is_set_to": "number",
     "is_same_size": "number",
+    "is_coalesced": "number",
+    "is_conj": "number",
+    "is_distributed": "number",
+    "is_inference": "number",
+    "is_neg": "number",
+    "is_signed": "number",
+    "dense_dim": "number",
+    "sparse_dim": "number",
     "equal": "number",
     "allclose": "number",
+    "record_stream": "none",
     "backward": "none",
     "register_hook": "instance",
     "register_post_accumulate_grad_hook": "instance",
     "retain_grad": "none",
     "storage": "instance",
     "untyped_storage": "instance",
-    "has_names": "number",
     "nbytes": "number",
     "__len__": "number",
 }
@@ -163,7 +184,6 @@ ATTRIBUTES_NOT_TENSOR = {
     "is_nested": "number",
     "requires_grad": "number",
     "grad_fn": "instance",
-    "names": "tuple",
     "name": "str",
     "nbytes": "number",
     "itemsize": "number",
@@ -173,15 +193,15 @@ ATTRIBUTES_NOT_TENSOR = {
 TENSOR_ATTRIBUTES = frozenset("data grad T mT H mH real imag".split())
 
 # Methods and attributes that only tensors have (not arrays, not modules): an unknown value used so is a tensor.
-# The list holds what torch.Tensor has and numpy.ndarray, nn.Module, str, list, dict, pandas do not.
+# The list holds what torch.Tensor has and numpy.ndarray, str, list, dict, pandas do not, nor nn.Module.
 TENSOR_ONLY = frozenset(
-    """backward detach detach_ requires_grad_ retain_grad unsqueeze unsqueeze_ permute contiguous masked_fill
+    """backward detach detach_ retain_grad unsqueeze unsqueeze_ permute contiguous masked_fill
     masked_fill_ masked_select softmax log_softmax expand_as view_as scatter scatter_ scatter_add_ index_select
     new_zeros new_ones new_full new_tensor new_empty type_as is_cuda clamp clamp_ clamp_min clamp_max bmm mm
     addmm addcmul_ addcdiv_ mul_ add_ sub_ div_ zero_ fill_ copy_ normal_ uniform_ sigmoid sigmoid_ relu relu_ exp_
-    logsumexp topk chunk unbind narrow cumsum_ log1p rsqrt bernoulli_ bfloat16 numel nelement
+    logsumexp topk chunk unbind narrow cumsum_ log1p rsqrt bernoulli_ numel nelement
     index_copy_ index_fill_ index_add_ grad_fn unfold movedim swapaxes_ tril triu
-    mean_ sqrt_ pow_ abs_ matmul argsort_ isnan isinf""".split()
+    sqrt_ pow_ abs_ matmul isnan isinf""".split()
 )
 
 # What `self.x(...)` of these modules gives.
