@@ -11,6 +11,8 @@ _SLOW = {
     "torch.backends.cudnn.enabled": (False, "turns cuDNN off"),
 }
 _ON_PURPOSE = re.compile(r"determin|reprod|seed|random|setup_rng", re.IGNORECASE)
+_SEEDED = re.compile(rb"manual_seed|seed_everything|set_seed|CUBLAS_WORKSPACE_CONFIG")
+"""A program that sets its seeds wants the same numbers again: the slow kernels are on purpose."""
 
 
 @rule(
@@ -36,8 +38,9 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where the numbers must be reproducible.
-    Flags behind an option, in functions whose name speaks of seeds or determinism, and in tests and benchmarks are not reported, and
-    neither is `cudnn.benchmark = False`, which is the default, and better for inputs whose shapes change.
+    Flags behind an option, in functions whose name speaks of seeds or determinism, in files that set a seed, and in tests
+    and benchmarks are not reported, and neither is `cudnn.benchmark = False`, which is the default, and better for inputs
+    whose shapes change.
 
     ## Bad
 
@@ -58,6 +61,7 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     """
     if (
         site.role in ("test", "benchmark")
+        or _SEEDED.search(site.source.data)
         or any(True for _ in site.flow.guards(site.target))
         or _ON_PURPOSE.search(site.function.name)
     ):
