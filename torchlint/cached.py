@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from . import stamp
 from .cache import Cache, identity
@@ -30,6 +30,9 @@ _NOT_FOUND_BY = frozenset(
 )
 """Settings that no finding hangs on; which files there are is looked up each time."""
 
+if TYPE_CHECKING:
+    from .replay import Witness
+
 T = TypeVar("T")
 Lint = Callable[..., Result]
 """What the cache stands in front of: `lint.lint`, or what spreads it over processes, which takes the same arguments."""
@@ -42,15 +45,18 @@ def lint(
     inner: Lint,
     *,
     context: Sequence[Path] = (),
+    witness: Witness | None = None,
     warn: Callable[[str], None] = lambda text: None,
     **options: Any,
 ) -> Result:
     """What `inner` finds, which is asked only for the files of which the cache does not know it.
 
-    A cache that can't be written is told to `warn`, once; the result is the same.
+    A cache that can't be written is told to `warn`, once; the result is the same. `witness` is told what was looked at.
     """
     run = _Run(files, settings, cache, context)
     result = run.result(inner, options)
+    if witness is not None:
+        run.testify(witness)
     try:
         run.save()
     except OSError as error:
@@ -129,6 +135,8 @@ class _Run:
         self.rows, self.said = _loaded(cache.load(self.key))
         self.files = _Files(self.rows)
         self.new: dict[str, _Said] = {}
+        self.is_sure = True
+        """Whether what is said is known to be of the files that were looked at."""
 
     def result(self, inner: Lint, options: Mapping[str, Any]) -> Result:
         fresh = {path: known for path in self.targets if (known := self._known(path)) is not None}
@@ -139,9 +147,12 @@ class _Run:
         context = _Chain([self.targets[path] for path in fresh], self.context) if fresh else self.context
         found = inner([self.targets[path] for path in stale], self.settings, context=context, **options)
         if found.checked is None:
+            self.is_sure = False
             return found
         if self.files.unchanged():
             self._learn(found.checked, state)
+        else:
+            self.is_sure = False
         checked = {path: fresh.get(path) or found.checked[path] for path in self.targets}
         return Result.of(checked, _Sources(fresh, found.sources or {}))
 
@@ -171,6 +182,17 @@ class _Run:
         if self.settings.target_torch is None:
             parts += _torch_named(self.paths)
         return digest(*parts).hex()
+
+    def testify(self, witness: Witness) -> None:
+        """Tell what the result hangs on."""
+        witness.directory_of_cache = self.cache.directory
+        witness.exact &= self.is_sure and None not in self.files.rows.values()
+        witness.files.update({path: (row.stamp, row.digest) for path, row in self.files.rows.items() if row})
+        if "state" in self.__dict__ and self.settings.target_torch is None:
+            for directory, files in _torch_directories(self.paths).items():
+                witness.manifest(directory)
+                for path in files:
+                    witness.file(path)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""
@@ -257,31 +279,33 @@ def _relative(path: str, home: str) -> str:
 
 
 def _torch_named(paths: Iterable[str]) -> list[bytes]:
-    """The files that may say which torch the files are for, as `version.project_torch` looks for them."""
+    """What the files say that may name the torch that some files are for."""
     here = os.path.realpath(os.curdir)
-    found: dict[str, list[bytes]] = {}
-    todo = {os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths}
+    parts = []
+    for directory, files in sorted(_torch_directories(paths).items()):
+        if files or os.path.exists(os.path.join(directory, ".git")):
+            parts.append(encoded(f"{_relative(directory, here)}\n{len(files)}"))
+        for path in files:
+            try:
+                parts += [encoded(os.path.basename(path)), Path(path).read_bytes()]
+            except OSError:
+                parts.append(b"")
+    return parts
+
+
+def _torch_directories(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The directories where `version.project_torch` looks for what some files are for, and what it reads there."""
+    found: dict[str, list[str]] = {}
+    todo = {os.path.realpath(folder) for folder in {os.path.dirname(path) or os.curdir for path in paths}}
     while todo:
         directory = todo.pop()
         if directory in found:
             continue
-        has_git = os.path.exists(os.path.join(directory, ".git"))
-        found[directory] = [b"git"] if has_git else []
-        for path, _ in manifests(directory):
-            try:
-                data = Path(path).read_bytes()
-            except OSError:
-                continue
-            found[directory] += [encoded(os.path.basename(path)), data]
+        found[directory] = [path for path, _ in manifests(directory)]
         above = os.path.dirname(directory)
-        if not has_git and above != directory:
+        if above != directory and not os.path.exists(os.path.join(directory, ".git")):
             todo.add(above)
-    return [
-        part
-        for directory, parts in sorted(found.items())
-        if parts
-        for part in (encoded(_relative(directory, here)), *parts)
-    ]
+    return found
 
 
 # What is kept is taken for what it looks like only: whatever does not look right is worked out again.

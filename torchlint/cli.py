@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
 
 from .failure import Failure
-from .select import suggestion
+from .replay import replay
+
+TYPE_CHECKING = False  # importing typing costs more than printing again what was printed before
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
 
 COMMANDS = ("check", "baseline", "clean", "completion", "doctor", "review", "rule", "server", "trace", "version")
 """The modules of torchlint.commands."""
@@ -25,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # characters that the terminal's encoding lacks are no reason to stop
             stream.reconfigure(errors="backslashreplace")
     try:
+        if arguments[:1] == ["check"] and (again := replay(arguments)) is not None:
+            return again
         args = _parse(arguments)
         code: int = args.run(args)
     except Failure as failure:
@@ -43,18 +47,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
+    import argparse
+    import importlib
+
     parser = argparse.ArgumentParser(
         prog="torchlint",
         description="Finds what makes PyTorch code slow, proves it with a traced run, and fixes it.",
         epilog="`torchlint COMMAND --help` tells more of a command.",
         allow_abbrev=False,
     )
-    parser.set_defaults(parser=parser)
+    parser.set_defaults(parser=parser, arguments=arguments)
     parser.add_argument("-V", "--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for name in COMMANDS:
-        importlib.import_module(f".commands.{name}", __package__).add(commands)
     word = next((argument for argument in arguments if not argument.startswith("-")), None)
+    is_check = arguments[:1] in (["check"], ["fix"])  # what people wait for; the others take time to import
+    for name in ("check",) if is_check else COMMANDS:
+        importlib.import_module(f".commands.{name}", __package__).add(commands)
     if word is not None and word not in commands.choices:
         print(_unknown(word, list(commands.choices)), file=sys.stderr)
         raise SystemExit(2)
@@ -68,6 +76,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _unknown(word: str, commands: list[str]) -> str:
+    from .select import suggestion
+
     looks_like_path = os.path.exists(word) or os.sep in word or word.endswith(".py")
     tip = f"; to lint it, type `torchlint check {word}`" if looks_like_path else suggestion(word, commands)
     return f"error: unrecognized subcommand '{word}'{tip}\n\nUsage: torchlint COMMAND ...\n\nFor more information, try '--help'."

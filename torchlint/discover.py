@@ -17,6 +17,8 @@ from .failure import Failure
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+    from .replay import Witness
+
 SUFFIXES = (".py", ".pyi", ".ipynb")
 ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git")
 _GLOB = frozenset("*?[!/\\")
@@ -30,13 +32,14 @@ class Found:
     warnings: tuple[str, ...] = ()
 
 
-def discover(paths: Iterable[Path | str], settings: Settings) -> Found:
+def discover(paths: Iterable[Path | str], settings: Settings, witness: Witness | None = None) -> Found:
     """The Python files that the paths stand for, sorted within each directory; relative to the working directory if below it.
 
     A file that is named is taken whatever it is called, unless `force_exclude` leaves it out.
-    Links to directories are not followed. Raises Failure for a path that isn't there.
+    Links to directories are not followed. `witness` is told what was looked at.
+    Raises Failure for a path that isn't there.
     """
-    walk = _Walk(settings)
+    walk = _Walk(settings, witness)
     for path in paths:
         walk.add(_normal(str(path)))
     return walk.found()
@@ -68,7 +71,10 @@ def root_around(paths: Iterable[str]) -> Path | None:
 class ProjectFiles(Sequence[Path]):
     """The Python files of a project less those that are linted anyway; looked for at first use."""
 
-    def __init__(self, root: Path | None, linted: Iterable[Path], settings: Settings) -> None:
+    def __init__(
+        self, root: Path | None, linted: Iterable[Path], settings: Settings, witness: Witness | None = None
+    ) -> None:
+        self._witness = witness
         self._root = root
         self._linted = linted
         self._settings = settings
@@ -78,7 +84,7 @@ class ProjectFiles(Sequence[Path]):
         if self._root is None:
             return ()
         linted = {os.path.abspath(path) for path in self._linted}
-        files = discover([self._root], self._settings).files
+        files = discover([self._root], self._settings, self._witness).files
         return tuple(path for path in files if os.path.abspath(path) not in linted)
 
     def __getitem__(self, index: Any) -> Any:
@@ -97,6 +103,7 @@ def _normal(path: str) -> str:
 @dataclass
 class _Walk:
     settings: Settings
+    witness: Witness | None = None
     files: dict[str, str] = field(default_factory=dict)
     """Absolute path to the path to show."""
     links: list[str] = field(default_factory=list)
@@ -116,6 +123,8 @@ class _Walk:
             raise Failure(f"{path}: No such file or directory")
 
     def directory(self, path: str, absolute: str, ignores: list[_Patterns]) -> None:
+        if self.witness is not None:
+            self.witness.directory(absolute)
         try:
             with os.scandir(path) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
@@ -125,9 +134,9 @@ class _Walk:
         if self.settings.respect_gitignore:
             names = {entry.name for entry in entries}
             if ".git" in names:
-                ignores = _ignore_file(absolute, os.path.join(".git", "info", "exclude"))
+                ignores = self.ignore_file(absolute, os.path.join(".git", "info", "exclude"))
             if ".gitignore" in names and (ignores or _repository(absolute)):
-                ignores = [*ignores, *_ignore_file(absolute, ".gitignore")]
+                ignores = [*ignores, *self.ignore_file(absolute, ".gitignore")]
         for entry in entries:
             self.entry(path, absolute, entry, ignores)
 
@@ -147,7 +156,15 @@ class _Walk:
         elif os.path.isfile(absolute):
             self.links.append(path)
 
+    def ignore_file(self, base: str, name: str) -> list[_Patterns]:
+        path = os.path.join(base, name)
+        if self.witness is not None and os.path.exists(path):
+            self.witness.file(path)
+        return _ignore_file(base, name)
+
     def found(self) -> Found:
+        if self.witness is not None and (self.links or self.warnings):
+            self.witness.exact = False  # where a link leads, and what may be read, changes elsewhere
         targets = {os.path.realpath(path) for path in self.files} if self.links else set()
         for link in self.links:
             if (target := os.path.realpath(link)) not in targets:

@@ -15,6 +15,7 @@ except ImportError:  # a Python built without its own hashes
 
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
+_MANIFESTS = ("pyproject.toml", "requirements", "setup.", "environment")
 SIZE = 16
 """Bytes of a digest."""
 
@@ -61,3 +62,18 @@ def names(path: str) -> str:
             f"{entry.name}/{entry.is_dir(follow_symlinks=False):d}{entry.is_symlink():d}" for entry in entries
         )
     return digest(*map(encoded, found)).hex()
+
+
+def manifests(directory: str) -> list[str]:
+    """The names in a directory that files may have which say what torch a project is for."""
+    found = _listed(directory)
+    if "requirements" in found:
+        found += [f"requirements/{name}" for name in _listed(os.path.join(directory, "requirements"))]
+    return [name for name in found if name.startswith(_MANIFESTS)]
+
+
+def _listed(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import stamp
+
 Version = tuple[int, int]
 Reader = Callable[[str], Iterator[str]]
 """From the text of a file to the version specifiers for torch in it."""
@@ -135,23 +137,13 @@ def _range(text: str) -> Range | None:
 
 def manifests(directory: str) -> list[tuple[str, Reader]]:
     """The files of one directory that may say which torch the project is for, and what reads each."""
-    names = _names(directory)
-    if "requirements" in names:
-        names += [f"requirements/{name}" for name in _names(os.path.join(directory, "requirements"))]
-    names = [name for name in names if name.startswith(_FIRST)]
+    names = stamp.manifests(directory)
     return [
         (os.path.join(directory, name), read)
         for pattern, read in _READERS.items()
         for name in names
         if re.fullmatch(pattern, name)
     ]
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return sorted(os.listdir(directory))
-    except OSError:
-        return []
 
 
 def _statements(directory: Path) -> Iterator[str]:
@@ -234,7 +226,6 @@ def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
     return table
 
 
-_FIRST = ("pyproject.toml", "requirements", "setup.", "environment")
 _READERS: dict[str, Reader] = {
     r"pyproject\.toml": _pyproject,
     r"requirements[^/]*\.txt": _requirements,

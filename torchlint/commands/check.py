@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from torchlint.finding import Finding
     from torchlint.fixing import FixResult, Narrow
     from torchlint.lint import Result
+    from torchlint.replay import Witness
     from torchlint.report import Look
     from torchlint.silence import Kind
 
@@ -255,6 +257,7 @@ class Work:
     context: Sequence[Path]
     narrow: Narrow = lambda result: result
     baseline: Baseline | None = None
+    witness: Witness | None = None
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -268,7 +271,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 def run(args: argparse.Namespace) -> int:
     if not args.watch:
         gc.disable()  # the process ends before collecting would pay
-        return _once(args)
+        return _recorded(args) if _is_repeatable(args) else _once(args)
     from torchlint.watch import watch
 
     if "-" in args.paths:
@@ -276,15 +279,49 @@ def run(args: argparse.Namespace) -> int:
     return watch(args.paths, lambda: _once(argparse.Namespace(**vars(args))), clear=sys.stdout.isatty())
 
 
-def _once(args: argparse.Namespace) -> int:
+def _is_repeatable(args: argparse.Namespace) -> bool:
+    """Whether a run like this only prints, and what it prints depends on nothing but the files it looks at."""
+    more = ("diff_base", "baseline", "add_noqa", "add_ignore", "evidence", "show_files", "show_settings", "diff", "fix")
+    return "arguments" in args and not (
+        args.no_cache
+        or args.verbose
+        or args.config
+        or "-" in args.paths
+        or _output_file(args)
+        or any(option in args for option in more)
+    )
+
+
+def _is_extended(settings: Settings) -> bool:
+    """Whether the configuration file may build on another one."""
+    return settings.source is not None and re.search(rb"\bextend[\"']?\s*=", settings.source.read_bytes()) is not None
+
+
+def _recorded(args: argparse.Namespace) -> int:
+    """A run that prints its own answer if it is asked again."""
+    from torchlint.replay import Recorder, Witness
+
+    witness = Witness()
+    recorder = Recorder(witness)
+    with recorder:
+        code = _once(args, witness)
+    with suppress(OSError):  # which was told when the findings were to be kept
+        recorder.save(args.arguments, code)
+    return code
+
+
+def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
     started = time.perf_counter()
     settings = settings_of(args)
+    if witness is not None:
+        witness.above([os.curdir, *args.paths])
+        witness.exact &= not (_fixing(args, settings) or _is_extended(settings))
     if "show_settings" in args:
         terminal.out(_shown(settings))
         return 0
     for warning in settings.warnings:
         terminal.warn(warning)
-    work = work_of(args, settings)
+    work = work_of(args, settings, witness)
     if "show_files" in args:
         terminal.out("".join(f"{os.path.abspath(path)}\n" for path in work.files))
         return 0
@@ -315,7 +352,7 @@ def _shown(settings: Settings) -> str:
     return "".join(f"{field.name} = {text(getattr(settings, field.name))}\n" for field in fields(settings))
 
 
-def work_of(args: argparse.Namespace, settings: Settings) -> Work:
+def work_of(args: argparse.Namespace, settings: Settings, witness: Witness | None = None) -> Work:
     """What the paths of the command line stand for."""
     if (given := getattr(args, "baseline", None)) is not None and _is_code(given):
         args.paths = [
@@ -324,10 +361,10 @@ def work_of(args: argparse.Namespace, settings: Settings) -> Work:
         ]  # `--baseline src`: no such baseline
         args.baseline = None
     if "-" not in args.paths:
-        found = discover.discover(args.paths, settings)
+        found = discover.discover(args.paths, settings, witness)
         for warning in found.warnings:
             terminal.warn(warning)
-        return Work(found.files, _context(args.paths, found.files, settings))
+        return Work(found.files, _context(args.paths, found.files, settings, witness), witness=witness)
     if args.paths != ["-"]:
         raise Failure("`-` (standard input) can't be linted together with files")
     name = getattr(args, "stdin_filename", "-")
@@ -341,9 +378,11 @@ def _is_code(path: str) -> bool:
     return path == "-" or os.path.isdir(path) or path.endswith(discover.SUFFIXES)
 
 
-def _context(paths: Iterable[str], files: Iterable[Path], settings: Settings) -> Sequence[Path]:
+def _context(
+    paths: Iterable[str], files: Iterable[Path], settings: Settings, witness: Witness | None = None
+) -> Sequence[Path]:
     """The other files of the project around the paths."""
-    return discover.ProjectFiles(discover.root_around(paths), files, settings)
+    return discover.ProjectFiles(discover.root_around(paths), files, settings, witness)
 
 
 def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
@@ -410,7 +449,9 @@ def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options:
     from torchlint.cache import Cache
 
     cache = Cache(cache_directory(args.paths, settings))
-    return cached.lint(work.files, settings, cache, lint, context=work.context, warn=terminal.warn, **options)
+    return cached.lint(
+        work.files, settings, cache, lint, context=work.context, witness=work.witness, warn=terminal.warn, **options
+    )
 
 
 def linter(args: argparse.Namespace) -> Callable[..., Result]:
