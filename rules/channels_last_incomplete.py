@@ -6,17 +6,21 @@ from collections.abc import Iterator
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, rule
 
+_AUTOCASTS = frozenset(("torch.autocast()", "torch.amp.autocast()", "torch.cuda.amp.autocast()"))
 _FORMATS = frozenset(("torch.channels_last", "torch.channels_last_3d"))
 
 
 @rule(
     "TL705",
-    on={".to()", ".contiguous()"},
+    on={".to()", ".contiguous()", *_AUTOCASTS},
     scope="hot",
     severity="info",
     torch=">=1.5",
     category="kernel",
     principle=("locality",),
+    options={
+        "suggest-missing": "find mixed-precision training of convolutions in a project that never speaks of `channels_last`, too."
+    },
 )
 def channels_last_incomplete(site: Site) -> Iterator[Finding]:
     """The input is converted to `channels_last`, the model is not.
@@ -36,6 +40,7 @@ def channels_last_incomplete(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     For models without convolutions.
+    Whether a model gains by the format depends on its shapes and its kernels: to suggest it where nobody uses it is an option.
 
     ## Bad
 
@@ -61,6 +66,11 @@ def channels_last_incomplete(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
+    if site.name in _AUTOCASTS:
+        if site.option("suggest-missing") and site.hot and _may_convert(site):
+            message = f"convolutions under `{site.short()}` read and write `channels_last` without transposing; nothing here is converted to it"
+            yield site.finding(message, related=site.why_hot())
+        return
     given = site.argument("memory_format")
     if given is None or site.resolve(given) not in _FORMATS or not (site.hot or site.warm):
         return
@@ -69,6 +79,13 @@ def channels_last_incomplete(site: Site) -> Iterator[Finding]:
             f"`{site.short()}` converts the input on every step, but nobody converts the model, whose weights are laid out anew on each call",
             related=site.why_hot(),
         )
+
+
+def _may_convert(site: Site) -> bool:
+    """Whether the project has two-dimensional convolutions and never speaks of the format."""
+    sources = [source.data for path in site.project.paths if (source := site.project.source(path)) is not None]
+    named = any(b"channels_last" in data for data in sources)
+    return site.accelerator and site.role != "test" and not named and any(b"Conv2d(" in data for data in sources)
 
 
 def _converts_module(site: Site) -> bool:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
+_DDP = "torch.nn.parallel.DistributedDataParallel()"
 _WRAPPERS = {
-    "torch.nn.parallel.DistributedDataParallel()",
+    _DDP,
     "accelerate.DistributedDataParallelKwargs()",
     "accelerate.utils.DistributedDataParallelKwargs()",
     "lightning.pytorch.strategies.DDPStrategy()",
@@ -22,6 +23,7 @@ _WRAPPERS = {
     impact="low",
     category="distributed",
     principle=("parallelism",),
+    options={"suggest-bucket-view": "find `DistributedDataParallel` without `gradient_as_bucket_view=True` too."},
 )
 def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     """`DistributedDataParallel` looks for unused parameters on every step.
@@ -36,11 +38,13 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     Before each backward pass DDP then walks the graph of autograd from all outputs on the host, and the exchange of gradients
     waits for a second one, about which parameters were used.
     DDP says in a warning where no parameter was unused.
+    Without `gradient_as_bucket_view=True` gradients are copied into the buckets of the exchange and back, and take twice the memory.
 
     ## When it does not matter
 
     Where some steps do leave parameters unused: layers that are dropped, experts, generators and discriminators in one module.
     With `static_graph=True` DDP looks once only, and nothing is reported.
+    Views of buckets can't be detached in place (`grad.detach_()`), and so are an option.
 
     ## Bad
 
@@ -58,7 +62,12 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
     """
-    if site.role == "test" or _is_true(site.argument("static_graph")):
+    if site.role == "test":
+        return
+    copies = site.name == _DDP and not site.spread and site.argument("gradient_as_bucket_view") is None
+    if copies and site.option("suggest-bucket-view"):
+        yield site.finding(f"`{site.short()}` copies all gradients; with `gradient_as_bucket_view=True` it does not")
+    if _is_true(site.argument("static_graph")):
         return
     if _is_true(site.argument("find_unused_parameters")):
         yield site.finding(

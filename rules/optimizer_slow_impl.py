@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import updates
 from torchlint.rule import Finding, Site, rule
 
 _OPTIMIZERS = (
@@ -19,10 +20,14 @@ _OPTIMIZERS = (
     "SGD",
 )
 
+_PARAMETERS = frozenset(("parameters", "named_parameters"))
+_FUSED = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3)}
+"""The optimizers that have a fused implementation for CUDA, with the first version of torch that has it."""
+
 
 @rule(
     "TL706",
-    on={f"torch.optim.{name}()" for name in _OPTIMIZERS},
+    on={*(f"torch.optim.{name}()" for name in _OPTIMIZERS), ".grad"},
     severity="info",
     fix="unsafe",
     torch=">=1.12",
@@ -30,13 +35,15 @@ _OPTIMIZERS = (
     category="kernel",
     principle=("fusion",),
     depends_on=("TL605",),
+    options={"suggest-fused": "find `Adam`, `AdamW` and `SGD` without `fused=True` too, in programs that use CUDA."},
 )
 def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
     """An optimizer is kept to one kernel after the other for each parameter.
 
     ## What it does
 
-    Finds optimizers of torch with the literal `foreach=False`, or with `fused=False` beside it.
+    Finds optimizers of torch with the literal `foreach=False`, or with `fused=False` beside it, and updates written by hand:
+    a loop over `parameters()` on each training step that adds the gradient to each, `p.data.add_(p.grad, alpha=-lr)`.
 
     ## Why is this slow?
 
@@ -48,11 +55,20 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     `foreach` needs memory for one more copy of the gradients.
     With few parameters, on the CPU, and for sparse gradients it gains nothing.
+    Whether `fused=True` is faster than `foreach` depends on the model, and it rounds in another order: it is an option.
 
     ## Bad
 
     ```python
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)  # TL706
+    ```
+
+    ```python
+    for x in loader:
+        model(x.to(device)).sum().backward()
+        for p in model.parameters():
+            p.data.add_(p.grad, alpha=-0.1)  # TL706
+        model.zero_grad()
     ```
 
     ## Good
@@ -63,20 +79,48 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Leaves `foreach=False` out.
+    Leaves `foreach=False` out, and adds `fused=True` where the option asks for it.
     The fix is unsafe: sums are rounded in another order, and the peak of memory is higher.
 
     ## References
 
     - https://docs.pytorch.org/docs/stable/optim.html#algorithms
     """
-    foreach = site.argument("foreach")
-    fused = site.argument("fused")
-    if (
-        not (isinstance(foreach, ast.Constant) and foreach.value is False)
-        or not site.accelerator
-        or site.role == "test"
-    ):
+    if not site.accelerator or site.role == "test":
         return
-    if fused is None or (isinstance(fused, ast.Constant) and not fused.value):
-        yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
+    if site.name == ".grad":
+        if _is_update(site):
+            message = "each parameter gets its update by itself on every step; an optimizer of torch does all in a few kernels"
+            yield site.finding(message, at=site.statement, related=site.why_hot())
+    elif _is_false(site.argument("foreach")):
+        if site.argument("fused") is None or _is_false(site.argument("fused")):
+            yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
+    elif site.option("suggest-fused") and _may_fuse(site):
+        yield site.finding(f"`{site.short()}` could update all parameters in one kernel, with `fused=True`")
+
+
+def _is_false(given: ast.expr | None) -> bool:
+    return isinstance(given, ast.Constant) and given.value is False
+
+
+def _may_fuse(site: Site) -> bool:
+    """Whether nothing in the call speaks of an implementation, and torch has a fused one for CUDA."""
+    since = _FUSED.get(site.name.removeprefix("torch.optim.").removesuffix("()"))
+    if since is None or site.torch is None or site.torch.low < since or site.spread:
+        return False
+    if any(site.argument(name) is not None for name in ("fused", "foreach", "capturable", "differentiable")):
+        return False
+    given = site.argument("params", 0)
+    # One tensor, `[log_alpha]`, is one kernel or two in any case.
+    return not isinstance(given, ast.List) or len(given.elts) > 1
+
+
+def _is_update(site: Site) -> bool:
+    """`p.data.add_(p.grad, alpha=-lr)` in a loop over parameters on every step."""
+    assert isinstance(site.target, ast.Attribute)
+    owner, loop = site.target.value, site.loop((ast.For,))
+    if not isinstance(owner, ast.Name) or updates.from_gradient(site.statement) != owner.id:
+        return False
+    made = loop.iter if isinstance(loop, ast.For) else None
+    over = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _PARAMETERS
+    return over and site.hot is not None

@@ -3,9 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import updates
 from torchlint.rule import Finding, Site, rule
 
 _ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
+_NAMED = frozenset(("named_buffers",))
 
 
 @rule(
@@ -21,8 +23,9 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `for` loops over `parameters()`, or over two of them zipped, on each training step, whose body writes to the parameter
-    or its gradient in place, or takes its norm: moving averages, target networks, hand-written SGD, clipping.
+    Finds `for` loops over `parameters()`, over two of them zipped, or over a dictionary of them, on each training step, whose body
+    writes to the parameter or its gradient in place, or takes its norm: moving averages, target networks, clipping.
+    SGD written by hand is optimizer-slow-impl (TL706).
 
     ## Why is this slow?
 
@@ -65,6 +68,8 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     if site.hot is None or not site.accelerator or not _over_parameters(site, loop.iter):
         return
     names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    if isinstance(loop.iter, ast.Name):
+        names.add(loop.iter.id)
     if len(loop.body) <= 3 and any(_is_small(statement, names) for statement in loop.body):
         yield site.finding(
             f"`for ... in {site.short(loop.iter)}` launches kernels for each parameter by itself on every step",
@@ -73,21 +78,40 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
 
 
 def _over_parameters(site: Site, node: ast.expr) -> bool:
-    """`model.parameters()`, `zip(a.parameters(), b.parameters())`, `enumerate(...)` of it."""
+    """`model.parameters()`, `zip(a.parameters(), b.parameters())`, `enumerate(...)` of it, `dict(model.named_parameters())`."""
+    if isinstance(node, ast.Name):
+        made = [site.flow.parents[store] for store in site.flow.stores.get(node.id, ())]
+        return bool(made) and all(isinstance(m, ast.Assign) and _is_dictionary(site, m.value) for m in made)
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("items", "values") and isinstance(node.func.value, ast.Name):
+            return _over_parameters(site, node.func.value)
         return node.func.attr in _ITERATORS
     if site.resolve(node.func) in ("zip", "enumerate", "list", "filter"):
         return any(_over_parameters(site, argument) for argument in node.args)
     return False
 
 
+def _is_dictionary(site: Site, node: ast.expr) -> bool:
+    """`dict(model.named_parameters())`"""
+    if not isinstance(node, ast.Call) or site.resolve(node.func) != "dict" or len(node.args) != 1:
+        return False
+    given = node.args[0]
+    return (
+        isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _ITERATORS | _NAMED
+    )
+
+
 def _is_small(statement: ast.stmt, names: set[str]) -> bool:
     """An operation in place on the parameter, its data or gradient, or its norm; behind `if p.grad is not None` too."""
+    if updates.from_gradient(statement) is not None:
+        return False  # an optimizer written by hand, which TL706 reports
     if isinstance(statement, ast.If):
         asks = {n.id for n in ast.walk(statement.test) if isinstance(n, ast.Name)}
-        return asks <= names and any(_is_small(inner, names) for inner in statement.body)
+        # `name = names[key]`: what is looked up by the name is a parameter too.
+        found = names | {_root(s.targets[0]) for s in statement.body if isinstance(s, ast.Assign)}
+        return asks <= names and any(_is_small(inner, found) for inner in statement.body)
     if isinstance(statement, ast.AugAssign):
         return _root(statement.target) in names
     value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
@@ -100,7 +124,7 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
 
 
 def _root(node: ast.expr) -> str:
-    """The name at the start of `p.grad.data`."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
+    """The name at the start of `p.grad.data`; of `averages[key]` that of the key."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.slice if isinstance(node, ast.Subscript) else node.value
     return node.id if isinstance(node, ast.Name) else ""

@@ -17,6 +17,7 @@ _CUDA = re.compile(rb"[\"']cuda|\.cuda\(|set_device\(")
     impact="low",
     category="distributed",
     principle=("parallelism",),
+    options={"suggest-device-id": "find NCCL without `device_id=` too, for torch 2.3 and newer."},
 )
 def process_group_setup(site: Site) -> Iterator[Finding]:
     """Training on GPUs exchanges its gradients over gloo.
@@ -29,6 +30,7 @@ def process_group_setup(site: Site) -> Iterator[Finding]:
 
     Gloo copies the tensors of a CUDA collective to the host, reduces them there, and copies them back; NCCL goes from device to
     device.
+    Without `device_id` NCCL makes its connections at the first collective, and guesses the device of a `barrier()`.
 
     ## When it does not matter
 
@@ -53,6 +55,11 @@ def process_group_setup(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use
     """
     backend = site.argument("backend", 0)
+    if site.option("suggest-device-id") and _lacks_device(site, backend):
+        yield site.finding(
+            f"`{site.short()}` connects at the first collective only; `device_id=` names the device at once"
+        )
+        return
     if not (isinstance(backend, ast.Constant) and backend.value == "gloo") or site.role == "test":
         return
     data = site.source.data
@@ -60,3 +67,9 @@ def process_group_setup(site: Site) -> Iterator[Finding]:
         return
     if b"DistributedDataParallel" in data and _CUDA.search(data):
         yield site.finding(f"`{site.short()}` exchanges the gradients of GPUs through the host; `nccl` does not")
+
+
+def _lacks_device(site: Site, backend: ast.expr | None) -> bool:
+    nccl = isinstance(backend, ast.Constant) and backend.value == "nccl"
+    known = site.torch is not None and site.torch.low >= (2, 3) and site.role != "test"
+    return nccl and known and not site.spread and site.argument("device_id") is None

@@ -42,6 +42,9 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     and benchmarks are not reported, and neither is `cudnn.benchmark = False`, which is the default, and better for inputs
     whose shapes change.
 
+    The catalogue's option to suggest `cudnn.benchmark = True` is left out: that all inputs have one shape is not to be seen in
+    the source. A traced run counts the shapes (TLT14).
+
     ## Bad
 
     ```python

@@ -60,6 +60,7 @@ class Rule:
     depends_on: tuple[str, ...] = ("TL101",)
     silenced_by: tuple[str, ...] = ("REGION",)
     confirmed_by: tuple[str, ...] = ("sync",)
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:

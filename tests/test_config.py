@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ class Rule:
     code: str
     name: str
     set: str = "default"
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 RULES = (
@@ -25,7 +27,7 @@ RULES = (
     Rule("TL102", "print-in-loop"),
     Rule("TL110", "any-all", "preview"),
     Rule("TL201", "unpinned-loader"),
-    Rule("TL901", "no-compile", "opt-in"),
+    Rule("TL901", "no-compile", "opt-in", {"suggest-fused": "", "suggest-foreach": ""}),
 )
 DEFAULT = {"TL002", "TL101", "TL102", "TL201"}
 
@@ -262,6 +264,30 @@ class TestFiles:
         assert (Range((2, 6), (2, 7)), ("b", "c")) == (found.target_torch, found.exclude)
 
 
+class TestOptionsOfRules:
+    def test_are_off(self, project: Path) -> None:
+        assert frozenset() == settings(project).options
+
+    @pytest.mark.parametrize("rule", ["TL901", "no-compile"])
+    def test_are_turned_on_under_the_code_or_the_name(self, project: Path, rule: str) -> None:
+        (project / "pyproject.toml").write_text(f"[tool.torchlint.{rule}]\nsuggest-fused = true\n")
+        assert {"TL901.suggest-fused"} == settings(project).options
+
+    def test_do_not_select_their_rule(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text("[TL901]\nsuggest-fused = true\n")
+        assert DEFAULT == settings(project).codes
+
+    def test_the_file_that_extends_another_has_the_last_word(self, project: Path) -> None:
+        (project / "base.toml").write_text("[TL901]\nsuggest-fused = true\nsuggest-foreach = true\n")
+        (project / "torchlint.toml").write_text('extend = "base.toml"\n[no-compile]\nsuggest-fused = false\n')
+        assert {"TL901.suggest-foreach"} == settings(project).options
+
+    def test_the_command_line_has_the_last_word(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text("[TL901]\nsuggest-foreach = true\n")
+        given = ["TL901.suggest-foreach = false", "no-compile.suggest-fused = true"]
+        assert {"TL901.suggest-fused"} == settings(project, config=given).options
+
+
 class TestMistakes:
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -298,6 +324,18 @@ class TestMistakes:
             ("[tool\n", "1: Expected ']'"),
             ("fix = true\n# end\nselect = [", "3: "),
             ('extend = "gone.toml"\n', "1: `extend` names "),
+            ("[item-in-loop]\nfast = true\n", "1: TL101 (item-in-loop) has no options"),
+            ("TL901 = true\n", "1: `TL901` must be a table, not a boolean"),
+            (
+                "[no-compile]\nsuggest-fusd = true\n",
+                "2: TL901 (no-compile) has no option `suggest-fusd`; did you mean `suggest-fused`?",
+            ),
+            (
+                "[TL901]\nx = true\n",
+                "2: TL901 (no-compile) has no option `x`; it has suggest-fused, suggest-foreach",
+            ),
+            ("[TL901]\nsuggest-fused = 1\n", "2: `suggest-fused` must be true or false, not an integer"),
+            ("[no-compiled]\nsuggest-fused = true\n", "1: unknown key `no-compiled`; did you mean `no-compile`"),
         ],
     )
     def test_are_told_with_file_and_line(self, project: Path, text: str, expected: str) -> None:

@@ -67,3 +67,12 @@ def test_what_the_fixer_says_stands_under_fix_safety(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("torchlint.docs.fixer", lambda name: fix)
     text = docs.page(load()["TL002"])
     assert "\n## Fix safety\n\nRemove the comment.\n\nRemoves the code, or" in text
+
+
+def test_options_stand_on_the_page_with_what_turns_them_on() -> None:
+    text = docs.page(load()["TL706"])
+    assert (
+        "\n## Options\n\nOff unless turned on in the configuration:\n\n- `suggest-fused`: find `Adam`, `AdamW` and `SGD` without "
+        "`fused=True` too, in programs that use CUDA.\n\n"
+        "```toml\n[tool.torchlint.optimizer-slow-impl]\nsuggest-fused = true\n```\n\n## Bad\n"
+    ) in text

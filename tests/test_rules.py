@@ -2,7 +2,8 @@
 
 A page holds ```python fences. `# TL101` at the end of a line says that the rule fires on that line, `# ok` that it must
 not although a naive matcher would; what is not marked must not fire either. The text in front of a fence's first line is
-`import torch` and `device = torch.device("cuda")`, unless the fence is ```python whole. An ```output fence behind it
+`import torch` and `device = torch.device("cuda")`, unless the fence is ```python whole; ```python suggest-fused turns on that
+option of the rule. An ```output fence behind it
 holds the findings as `line:column severity message` (lines of the fence), a ```fixed fence what `--fix` (with
 --unsafe-fixes) makes of it.
 """
@@ -27,7 +28,7 @@ from torchlint.version import Range
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 FENCE = re.compile(
-    r"^```python(?P<whole> whole)?(?P<target> torch\S+)?\n(?P<code>.*?)^```"
+    r"^```python(?P<whole> whole)?(?P<target> torch\S+)?(?P<option> suggest-\S+)?\n(?P<code>.*?)^```"
     r"(?:\n+^```output\n(?P<output>.*?)^```)?"
     r"(?:\n+^```fixed\n(?P<fixed>.*?)^```)?",
     re.MULTILINE | re.DOTALL,
@@ -44,11 +45,13 @@ class Case:
     fixed: str | None
     prelude: str
     target: str
+    options: frozenset[str]
 
     def lint(self, source: bytes, sieve: bool = True) -> list[Finding]:
         wanted = frozenset((self.rule.code,))
         target = Range.parse(self.target) if self.target else None
-        result = lint({"example.py": source}, Settings(codes=wanted, fixable=wanted, sieve=sieve, target_torch=target))
+        settings = Settings(codes=wanted, fixable=wanted, sieve=sieve, target_torch=target, options=self.options)
+        result = lint({"example.py": source}, settings)
         assert result.errors == ()
         return list(result.findings)
 
@@ -65,7 +68,8 @@ def cases() -> list[ParameterSet]:
             for number, match in enumerate(FENCE.finditer(text)):
                 prelude = "" if match["whole"] else PRELUDE
                 target = (match["target"] or "").strip().removeprefix("torch")
-                case = Case(rule, match["code"], match["output"], match["fixed"], prelude, target)
+                options = frozenset(f"{rule.code}.{option}" for option in (match["option"] or "").split())
+                case = Case(rule, match["code"], match["output"], match["fixed"], prelude, target, options)
                 found.append(pytest.param(case, id=f"{rule.name}-{where}-{number}"))
     return found
 

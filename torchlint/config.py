@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from .failure import Failure
 from .select import Layer, Selectable, Selector, suggestion
@@ -60,8 +60,16 @@ KEYS: dict[str, Kind] = {
 }
 SELECTORS = ("select", "ignore", "extend-select", "fixable", "unfixable")
 
+
+class Configurable(Selectable, Protocol):
+    """What settings need to know of a rule."""
+
+    @property
+    def options(self) -> Mapping[str, str]: ...
+
+
 Options = Mapping[str, Any]
-"""What one place sets, checked, by the names of `KEYS`; a key that isn't there isn't set."""
+"""What one place sets, checked, by the names of `KEYS` and of rules with options; a key that isn't there isn't set."""
 
 
 class ConfigError(Failure):
@@ -74,7 +82,7 @@ class Settings:
 
     `exclude` are gitignore patterns below `root`; `compiled` names code that is compiled elsewhere, as
     `package.module:Class.method`; `accelerators` replaces the devices found in the code when it isn't empty;
-    `budget` limits what a traced run may do;
+    `budget` limits what a traced run may do; `options` are the switches of rules that are on, as `TL706.suggest-fused`;
     `cache_dir` is where the cache is to be instead of the project's directory;
     `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run.
     """
@@ -95,6 +103,7 @@ class Settings:
     fix_only: bool = False
     show_fixes: bool = False
     budget: tuple[tuple[str, float | str], ...] = ()
+    options: frozenset[str] = frozenset()
     ignore_noqa: bool = False
     sieve: bool = True
     cache_dir: Path | None = None
@@ -194,7 +203,7 @@ def _parse(text: str, name: str) -> dict[str, Any]:
 
 
 def load(
-    rules: Iterable[Selectable],
+    rules: Iterable[Configurable],
     options: Options | None = None,
     *,
     cwd: Path | None = None,
@@ -220,7 +229,7 @@ def load(
     return _resolve(table, layers, root, source)
 
 
-def _read(path: Path, rules: Sequence[Selectable], above: tuple[Path, ...]) -> list[Options]:
+def _read(path: Path, rules: Sequence[Configurable], above: tuple[Path, ...]) -> list[Options]:
     """The options of a file, after those of the files it extends."""
     if path in above:
         raise ConfigError(f"{path}: `extend` leads back to this file")
@@ -238,17 +247,21 @@ def _read(path: Path, rules: Sequence[Selectable], above: tuple[Path, ...]) -> l
     return [*_read(base, rules, (*above, path)), options]
 
 
-def _pair(text: str, rules: Sequence[Selectable]) -> Options:
+def _pair(text: str, rules: Sequence[Configurable]) -> Options:
     name = f"`--config {text}`"
     return _checked(_parse(text, name), _Place(name), rules)
 
 
-def _checked(table: Options, place: _Place, rules: Sequence[Selectable]) -> Options:
+def _checked(table: Options, place: _Place, rules: Sequence[Configurable]) -> Options:
     if not isinstance(table, Mapping):
         raise place.error(f"`torchlint` must be a table, not {_type(table)}", "torchlint")
+    named = {key: rule for rule in rules for key in (rule.code, rule.name)}
     for key, value in table.items():
+        if key in named:
+            _check_options(named[key], value, place, key)
+            continue
         if key not in KEYS:
-            raise place.error(f"unknown key `{key}`{suggestion(key, KEYS)}", key)
+            raise place.error(f"unknown key `{key}`{suggestion(key, [*KEYS, *named])}", key)
         if not _TYPES[KEYS[key]][1](value):
             raise place.error(f"`{key}` must be {_TYPES[KEYS[key]][0]}, not {_type(value)}", key)
         for message in _VALUES.get(key, lambda _: ())(value):
@@ -259,6 +272,20 @@ def _checked(table: Options, place: _Place, rules: Sequence[Selectable]) -> Opti
     for pattern, selectors in table.get("per-file-ignores", {}).items():
         _check_selectors(selector, selectors, "per-file-ignores", place, pattern)
     return table
+
+
+def _check_options(rule: Configurable, table: object, place: _Place, key: str) -> None:
+    """Hold the table of a rule, `[tool.torchlint.optimizer-slow-impl]`, to the options that the rule has."""
+    if not rule.options:
+        raise place.error(f"{rule.code} ({rule.name}) has no options", key)
+    if not isinstance(table, Mapping):
+        raise place.error(f"`{key}` must be a table, not {_type(table)}", key)
+    for option, value in table.items():
+        if option not in rule.options:
+            hint = suggestion(option, rule.options) or f"; it has {', '.join(rule.options)}"
+            raise place.error(f"{rule.code} ({rule.name}) has no option `{option}`{hint}", option)
+        if not isinstance(value, bool):
+            raise place.error(f"`{option}` must be true or false, not {_type(value)}", option)
 
 
 def _check_selectors(selector: Selector, words: Iterable[str], option: str, place: _Place, key: str) -> None:
@@ -333,7 +360,7 @@ _VALUES: dict[str, Callable[[Any], Sequence[str]]] = {
 }
 
 
-def _resolve(rules: Sequence[Selectable], layers: Sequence[Options], root: Path, source: Path | None) -> Settings:
+def _resolve(rules: Sequence[Configurable], layers: Sequence[Options], root: Path, source: Path | None) -> Settings:
     merged: dict[str, Any] = {}
     for options in layers:
         merged.update(options)
@@ -356,12 +383,20 @@ def _resolve(rules: Sequence[Selectable], layers: Sequence[Options], root: Path,
         compiled=tuple(merged.get("compiled", ())),
         accelerators=tuple(merged.get("accelerators", ())),
         budget=tuple(merged.get("budget", {}).items()),
+        options=_options(rules, layers),
         cache_dir=root / Path(merged["cache-dir"]).expanduser() if "cache-dir" in merged else None,
         root=root,
         source=source,
         warnings=selector.warnings(selection),
         **{key.replace("-", "_"): merged[key] for key in plain if key in merged},
     )
+
+
+def _options(rules: Sequence[Configurable], layers: Sequence[Options]) -> frozenset[str]:
+    """The switches that are on; what a later layer says of one counts."""
+    tables = ((rule.code, o[key]) for o in layers for rule in rules for key in (rule.code, rule.name) if key in o)
+    values = {f"{code}.{option}": value for code, table in tables for option, value in table.items()}
+    return frozenset(option for option, value in values.items() if value)
 
 
 def _always(selector: Selector, selection: Sequence[Layer]) -> frozenset[str]:

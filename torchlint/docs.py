@@ -55,9 +55,19 @@ def page(rule: Rule) -> str:
     events = " or ".join(f"`{event}`" for event in rule.confirmed_by)
     facts.append(f"A traced run confirms it by {events} events." if events else "A traced run can't confirm it.")
     text = f"# {rule.name} ({rule.code})\n\n{' '.join(facts)}\n\n{rule.doc}\n"
+    if rule.options:
+        text = text.replace("## Bad\n", f"{_options(rule)}\n## Bad\n", 1)
     heading = "## Fix safety\n\n"
     what = _what_the_fix_does(rule)
     return text.replace(heading, f"{heading}{what}\n\n", 1) if what else text
+
+
+def _options(rule: Rule) -> str:
+    """What the configuration can turn on."""
+    items = "".join(f"- `{name}`: {what}\n" for name, what in rule.options.items())
+    switches = "".join(f"{name} = true\n" for name in rule.options)
+    example = f"```toml\n[tool.torchlint.{rule.name}]\n{switches}```\n"
+    return f"## Options\n\nOff unless turned on in the configuration:\n\n{items}\n{example}"
 
 
 def _what_the_fix_does(rule: Rule) -> str:

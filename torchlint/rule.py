@@ -6,8 +6,8 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Literal
 
@@ -50,6 +50,8 @@ class Rule:
     silenced_by: tuple[str, ...]
     confirmed_by: tuple[str, ...]
     check: Check
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What can be asked of the rule besides, by the names of the switches: `suggest-fused`."""
 
     @property
     def summary(self) -> str:
@@ -72,6 +74,7 @@ def rule(
     depends_on: tuple[str, ...] = (),
     silenced_by: tuple[str, ...] = (),
     confirmed_by: tuple[str, ...] = (),
+    options: Mapping[str, str] | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function: its name and docstring become the rule's name and page.
 
@@ -86,6 +89,8 @@ def rule(
     `scope` says where: `hot` (step loops and what they call; method and function calls also in evaluation loops),
     `compiled` (compiled regions), `any`; `file` is for the tool's own rules, which are shown a FileSite.
     `torch` is a version range such as `>=2.4` or `>=2.4,<2.9`.
+    `options` are switches that the configuration can turn on, `[tool.torchlint.NAME]`, each with what it adds in one sentence;
+    the check asks for them by `site.option`.
     """
 
     def make(check: Check) -> Rule:
@@ -107,6 +112,7 @@ def rule(
             silenced_by,
             confirmed_by,
             check,
+            options or {},
         )
 
     return make

@@ -227,6 +227,10 @@ class Site:
             versions.narrowed(target, self.flow, self.target) if self.analysis.tests_versions(self.module) else target
         )
 
+    def option(self, name: str) -> bool:
+        """Whether the configuration turns on this switch of the rule."""
+        return f"{self.rule.code}.{name}" in self.analysis.settings.options
+
     def value(self, node: ast.expr | libcst.CSTNode) -> Value:
         """What an expression of this function evaluates to."""
         expression = node if isinstance(node, ast.AST) else self.tree.counterpart(node)

@@ -77,6 +77,7 @@ def _item(rule: Rule) -> dict[str, Any]:
         "fix_availability": rule.fix,
         "torch": str(rule.torch),
         "confirmed_by": list(rule.confirmed_by),
+        "options": dict(rule.options),
         "explanation": rule.doc,
         "preview": rule.set == "preview",
     }
