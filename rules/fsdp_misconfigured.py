@@ -77,7 +77,7 @@ def fsdp_misconfigured(site: Site) -> Iterator[Finding]:
 
 
 def _first(site: Site) -> Iterator[Finding]:
-    if site.argument("auto_wrap_policy", 3) is None and site.loop() is None and _alone(site, _CLASS):
+    if site.argument("auto_wrap_policy", 4) is None and site.loop() is None and _alone(site, _CLASS):
         yield site.finding(
             f"`{site.short()}` makes one unit of the model, which is gathered whole; give an `auto_wrap_policy`"
         )
