@@ -317,6 +317,8 @@ def test_configured_patterns(patterns: list[str], net: str, helper: str) -> None
         ("import torch\ntorch._dynamo.config.capture_scalar_outputs = False", set()),
         ("import torch\nif config.capture_scalar_outputs == x: pass", set()),
         ("capture_scalar_outputs = True", set()),
+        ("import torch\n# torch._dynamo.config.capture_scalar_outputs = True", set()),
+        ('"""Set\n\n    torch._dynamo.config.capture_scalar_outputs = True\n"""\nimport torch', set()),
         ("import torch\ntorch._dynamo.config.capture_scalar_outputs = True", {"capture_scalar_outputs"}),
         (
             "import torch\nwith torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True): pass",

@@ -214,12 +214,28 @@ class Regions:
     def options(self) -> frozenset[str]:
         """The options of `torch._dynamo.config` that a file of the project turns on or adds to."""
         found: set[bytes] = set()
-        for source in map(self.project.source, self.project.paths):
+        for path in self.project.paths:
+            source = self.project.source(path)
             if source is not None and b"torch" in source.data:
                 lowered = source.data.lower()
                 if any(part in lowered for part in _OPTION_PARTS):
-                    found.update(OPTION.findall(source.data))
+                    found.update(m[1] for m in OPTION.finditer(source.data) if not self._in_prose(path, m.start()))
         return frozenset(option.decode().lower() for option in found)
+
+    def _in_prose(self, path: str, offset: int) -> bool:
+        """Whether a place of a file stands in a comment or in a docstring."""
+        module = self.project.module(path)
+        if module is None:
+            return True
+        line = bisect_right(module.source.lines, offset)
+        if b"#" in module.source.data[module.source.lines[line - 1] : offset]:
+            return True
+        return any(
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+            for node in ast.walk(module.tree)
+        )
 
     def functions_in(self, paths: Container[str]) -> list[Function]:
         """The functions of some files that a compiled region traces."""

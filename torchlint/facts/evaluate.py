@@ -496,7 +496,10 @@ class Evaluator:
             sides = [self.annotated(side) for side in (annotation.left, annotation.right)]
             if any(side.kind == "none" for side in sides):
                 return next((side for side in sides if side and side.kind != "none"), UNKNOWN)
-            return sides[0] if sides[0].kind == sides[1].kind else UNKNOWN
+            if sides[0].kind == sides[1].kind:
+                return sides[0]
+            # `list[int] | torch.Tensor`: one of several things that it may be.
+            return join(*sides) if all(sides) and any(side.kind == "tensor" for side in sides) else UNKNOWN
         if isinstance(annotation, ast.Constant) and annotation.value is None:
             return NONE
         if isinstance(annotation, ast.Subscript):
