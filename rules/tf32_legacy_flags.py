@@ -16,6 +16,7 @@ _NEW = {
     on=set(_NEW),
     set="preview",
     severity="info",
+    fix="unsafe",
     torch=">=2.9",
     category="migration",
     depends_on=("TL602",),
@@ -48,6 +49,12 @@ def tf32_legacy_flags(site: Site) -> Iterator[Finding]:
     ```python torch>=2.9
     torch.backends.cuda.matmul.fp32_precision = "tf32"  # ok
     ```
+
+    ## Fix safety
+
+    `"tf32"` is written for true and `"ieee"` for false, for cuDNN to both of its parts, all flags of a file at once;
+    nothing is rewritten where the file reads one of them.
+    It is unsafe: a read of an old flag may raise once the new one was set, and a library may read it.
 
     ## References
 

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import ast
+
+from torchlint.rule import Edit, Finding, Fix, Site
+
+_NEW = {
+    "torch.backends.cuda.matmul.allow_tf32": ("fp32_precision",),
+    "torch.backends.cudnn.allow_tf32": ("conv.fp32_precision", "rnn.fp32_precision"),
+}
+_NOTE = "a read of the old flag, here or in a library, may raise from then on"
+
+
+def fix(site: Site, finding: Finding) -> Fix | None:
+    statement = site.flow.parents.get(site.target)
+    if not isinstance(statement, ast.Assign) or not _all_are_assigned(site):
+        return None
+    assert isinstance(site.target, ast.Attribute)
+    owner = site.text(site.target.value)
+    names = "".join(f"{owner}.{name} = " for name in _NEW[site.name])
+    offset = site.source.offset
+    start = offset(statement.lineno, statement.col_offset)
+    end = offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    edit = Edit(start, end, f"{names}{_precision(site, statement.value)}".encode())
+    return Fix("Use `fp32_precision`", (edit,), "unsafe", _NOTE)
+
+
+def _all_are_assigned(site: Site) -> bool:
+    """Whether the file only ever assigns old flags, one at a time: what is left of them raises beside the new ones."""
+    for function in site.module.functions:
+        for node in function.flow.nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "allow_tf32":
+                parent = function.flow.parents[node]
+                if not isinstance(parent, ast.Assign) or parent.targets != [node]:
+                    return False
+    return True
+
+
+def _precision(site: Site, value: ast.expr) -> str:
+    if isinstance(value, ast.Constant):
+        return '"tf32"' if value.value else '"ieee"'
+    simple = isinstance(value, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Compare)
+    code = site.text(value)
+    return f'"tf32" if {code if simple else f"({code})"} else "ieee"'
