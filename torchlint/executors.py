@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ R = TypeVar("R")
 
 Answers = Generator[tuple[int, "R | Died"], None, None]
 
-MOST_MEMORY = 150 << 20
+MOST_MEMORY = 165 << 20
 """Bytes; a process that has come to hold more makes room for a fresh one once it has answered."""
 
 _HEAD = struct.Struct("<Bq")
@@ -46,11 +45,11 @@ class Died:
 class Workers(Protocol):
     """Processes that share something, and keep what they find out about it."""
 
-    def map(self, work: Callable[[S, T], R], items: Sequence[T]) -> Answers[R]:
+    def map(self, work: Callable[[S, T], R], items: Sequence[T], where: Sequence[float]) -> Answers[R]:
         """What `work(shared, item)` gives, behind the place of the item, in the order in which it is there.
 
-        `work` is a function of a module. What it raises is raised here. Items that are neighbours come to the same process
-        where that costs no time.
+        `work` is a function of a module. What it raises is raised here. `where`, from 0 up to 1, says for each item what it
+        is about: neighbours come to the same process each time, unless another one has nothing to do.
         """
         ...
 
@@ -88,14 +87,12 @@ class RemoteError(Exception):
 
 
 class _Queue:
-    """The places of items, a run of neighbours for each worker; who has done with his own helps where most is left."""
+    """The places of items, a run of neighbours for each worker; one that has done with its own helps where most is left."""
 
-    def __init__(self, count: int, workers: int) -> None:
-        edges = [count * number // workers for number in range(workers + 1)]
-        self._runs = [deque(range(start, end)) for start, end in pairwise(edges)]
-
-    def __bool__(self) -> bool:
-        return any(self._runs)
+    def __init__(self, where: Sequence[float], workers: int) -> None:
+        self._runs: list[deque[int]] = [deque() for _ in range(workers)]
+        for place, fraction in enumerate(where):
+            self._runs[int(fraction * workers)].append(place)
 
     def take(self, worker: int) -> int | None:
         """The next place for a worker; None where none is left."""
@@ -150,10 +147,10 @@ class _Forks:
         self._forks: list[_Fork | None] = [None] * jobs
         """By number; None where none runs."""
 
-    def map(self, work: Callable[[S, T], R], items: Sequence[T]) -> Answers[R]:
+    def map(self, work: Callable[[S, T], R], items: Sequence[T], where: Sequence[float]) -> Answers[R]:
         import selectors
 
-        queue = _Queue(len(items), len(self._forks))
+        queue = _Queue(where, len(self._forks))
         with selectors.DefaultSelector() as selector:
 
             def occupy(number: int) -> None:
@@ -238,11 +235,11 @@ class _Interpreters:
         self._running: list[subprocess.Popen[bytes] | None] = [None] * jobs
         self._closed = False
 
-    def map(self, work: Callable[[S, T], R], items: Sequence[T]) -> Answers[R]:
+    def map(self, work: Callable[[S, T], R], items: Sequence[T], where: Sequence[float]) -> Answers[R]:
         import queue
         import threading
 
-        waiting = _Queue(len(items), len(self._running))
+        waiting = _Queue(where, len(self._running))
         answers: SimpleQueue[tuple[int, bytes | Died]] = queue.SimpleQueue()
         lock = threading.Lock()
 
@@ -258,7 +255,7 @@ class _Interpreters:
                     answer = Died(f"it did not start: {error.strerror}")
                 answers.put((place, answer))
 
-        for number in range(min(len(self._running), len(items))):
+        for number in range(len(self._running)):
             threading.Thread(target=attend, args=(number,), daemon=True).start()
         for _ in items:
             received: tuple[int, bytes | Died] | None = None

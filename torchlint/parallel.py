@@ -12,7 +12,8 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,8 @@ from .version import Range
 if TYPE_CHECKING:
     from .executors import Executor, Workers
 
-WORTH = 600_000
-"""Bytes of source from which processes pay."""
+WORTH = 2_000_000
+"""Bytes of source in a project from which processes pay."""
 _CHUNKS = 16
 """For each process, so that none waits long for the last one."""
 _SMALLEST, _LARGEST = 50_000, 500_000
@@ -58,7 +59,7 @@ class Linter:
         """What `lint.lint` gives; small runs stay in this process."""
         project, targets = gathered(files, context, buffers)
         jobs = self.jobs or cpus()
-        if jobs > 1 and _size(project, targets) >= WORTH and mention_torch(project, targets):
+        if jobs > 1 and mention_torch(project, targets) and _size(project, project.paths) >= WORTH:
             from .executors import local
 
             return lint_in(local(jobs), jobs, project, targets, settings, progress)
@@ -158,7 +159,8 @@ class _Run:
         chunks = self._chunks(keys)
         while chunks:
             again: list[list[Any]] = []
-            with closing(self.workers.map(work, [(setting, chunk) for chunk in chunks])) as answers:
+            where = [self._where[_path(chunk[0])] for chunk in chunks]
+            with closing(self.workers.map(work, [(setting, chunk) for chunk in chunks], where)) as answers:
                 for place, answer in answers:
                     chunk = chunks[place]
                     if not isinstance(answer, Died):
@@ -168,6 +170,14 @@ class _Run:
                     else:
                         again += [[key] for key in chunk]
             chunks = again
+
+    @cached_property
+    def _where(self) -> dict[str, float]:
+        """How much of the project's source lies before each file, as a fraction of all."""
+        sizes = [_size(self.project, [path]) + 1 for path in self.project.paths]
+        total = sum(sizes)
+        before = accumulate(sizes, initial=0)
+        return {path: start / total for path, start in zip(self.project.paths, before, strict=False)}
 
     def _chunks(self, keys: Iterable[Any]) -> list[list[Any]]:
         """The keys in pieces of about one size, neighbours together."""
