@@ -481,7 +481,7 @@ class TestCommand:
         first = check()
         assert (1, "") == (first[0], first[2])
         assert first == check() == check("--no-cache")
-        assert 1 == len(entries())
+        assert 2 == len(entries())
 
     @pytest.mark.parametrize("form", ["full", "json", "sarif", "gitlab", "junit", "grouped", "rdjson"])
     def test_in_all_formats(self, check: Callable[..., tuple[int, str, str]], form: str) -> None:
@@ -509,7 +509,7 @@ class TestCommand:
         monkeypatch.setenv("TORCHLINT_CACHE_DIR", "b")
         check()
         check("--cache-dir", "a")
-        assert [1, 1, 1] == [len(entries(name)) for name in "abc"]
+        assert [2, 2, 1] == [len(entries(name)) for name in "abc"]
         assert not Path(".torchlint_cache").exists()
 
     def test_it_lies_in_the_directory_of_the_project(
@@ -518,7 +518,7 @@ class TestCommand:
         monkeypatch.chdir("tools")
         check()
         assert [] == entries()
-        assert 1 == len(entries("../.torchlint_cache"))
+        assert 1 <= len(entries("../.torchlint_cache"))
 
     def test_a_directory_that_can_not_be_written_is_told_once(
         self, check: Callable[..., tuple[int, str, str]], project: Path
@@ -545,9 +545,9 @@ class TestCommand:
         ]
         said = {process.communicate() for process in running}
         assert 1 == len(said)
-        assert 1 == len(entries())
-        assert ["CACHEDIR.TAG", ".gitignore", entries()[0].name] == sorted(
-            os.listdir(".torchlint_cache"), key=lambda name: ("CACHE" not in name, ".git" not in name)
+        assert 2 == len(entries())
+        assert {"CACHEDIR.TAG", ".gitignore", *(entry.name for entry in entries())} == set(
+            os.listdir(".torchlint_cache")
         )
         result, asked = run(settings_of_command())
         assert [] == asked

@@ -29,8 +29,6 @@ EXCLUDE = (
     ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchlint_cache", ".tox", ".venv", ".vscode", "__pycache__",
     "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv",
 )  # fmt: skip
-CACHE = ".torchlint_cache"
-"""The directory of the cache, below the project's."""
 FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 
 Kind = Literal["list", "bool", "text", "table", "numbers"]

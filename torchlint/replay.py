@@ -11,7 +11,7 @@ import sys
 
 from . import stamp
 from .cache import Cache, identity
-from .stamp import digest, encoded
+from .stamp import CACHE, digest, encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import TextIO
 
-CACHE = ".torchlint_cache"
 ENVIRONMENT = (
     "NO_COLOR", "FORCE_COLOR", "TERM", "TERM_PROGRAM", "WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "VTE_VERSION",
     "DOMTERM", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY", "TORCHLINT_OUTPUT_FORMAT",
@@ -41,7 +40,7 @@ class Witness:
         self.files: dict[str, tuple[str, str]] = {}
         """Stamp ("" where it can't be trusted) and digest."""
         self.directories: dict[str, tuple[str, str]] = {}
-        """Of those that were walked: stamp, or "" and what stands for the names."""
+        """Of those that were walked: stamp ("" where it can't be trusted) and what stands for the names."""
         self.manifests: dict[str, str] = {}
         """Of directories: the names in it that may name torch."""
         self.there: dict[str, bool] = {}
@@ -49,8 +48,7 @@ class Witness:
     def directory(self, path: str) -> None:
         """A directory that is about to be walked."""
         try:
-            lasting = stamp.lasting(path)
-            self.directories[path] = (lasting, "" if lasting else stamp.names(path))
+            self.directories[path] = (stamp.lasting(path), stamp.names(path))
         except OSError:
             self.exact = False
 
@@ -133,7 +131,7 @@ def _stands(lines: list[str]) -> bool:
                     return False
         for line in lines[at : at + directories]:
             mark, content, path = line.split("\t", 2)
-            if (stamp.stamp(path) != mark) if mark else (stamp.names(path) != content):
+            if stamp.stamp(path) != mark and stamp.names(path) != content:
                 return False
     except OSError:
         return False

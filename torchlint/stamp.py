@@ -13,6 +13,8 @@ try:
 except ImportError:  # a Python built without its own hashes
     from hashlib import blake2b
 
+CACHE = ".torchlint_cache"
+"""The directory of the cache, below the project's."""
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
 _MANIFESTS = ("pyproject.toml", "requirements", "setup.", "environment")
@@ -56,12 +58,14 @@ def content(path: str) -> str:
 
 
 def names(path: str) -> str:
-    """What stands for the names in a directory and their kinds. Raises OSError."""
+    """What stands for the names in a directory and their kinds, less the cache. Raises OSError."""
     with os.scandir(path) as entries:
-        found = sorted(
-            f"{entry.name}/{entry.is_dir(follow_symlinks=False):d}{entry.is_symlink():d}" for entry in entries
-        )
-    return digest(*map(encoded, found)).hex()
+        found = [
+            f"{entry.name}/{entry.is_dir(follow_symlinks=False):d}{entry.is_symlink():d}"
+            for entry in entries
+            if entry.name != CACHE
+        ]
+    return digest(*map(encoded, sorted(found))).hex()
 
 
 def manifests(directory: str) -> list[str]:

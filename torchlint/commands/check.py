@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint import config, discover
 from torchlint.config import Settings
 from torchlint.failure import Failure
+from torchlint.stamp import CACHE
 
 from . import terminal
 from .progress import Bar
@@ -463,7 +464,7 @@ def linter(args: argparse.Namespace) -> Callable[..., Result]:
 
 def cache_directory(paths: Iterable[str], settings: Settings) -> str:
     """Where the cache of the project around the paths is."""
-    return str(settings.cache_dir or (discover.root_around(paths) or settings.root) / config.CACHE)
+    return str(settings.cache_dir or (discover.root_around(paths) or settings.root) / CACHE)
 
 
 def _judged(result: Result, path: str) -> list[Finding]:
