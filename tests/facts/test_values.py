@@ -355,6 +355,9 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(): pass\nf", "function"),
         ("def f():\n    def g(): pass\n    g", "function"),
         ("def f(x):\n    n = torch.tensor(0)\n    for y in x:\n        n += (y != 3).sum()\n    n", "tensor @cpu"),
+        # What is no method of a tensor was called on none.
+        ("torch.zeros(3).startswith('a')", "unknown"),
+        ("def f(x):\n    y = x.unsqueeze(0)\n    x.has('a')", "unknown"),
         # What a test tells inside.
         ("def f(x):\n    if isinstance(x, torch.Tensor):\n        x", "tensor"),
         ("def f(x):\n    if not torch.is_tensor(x):\n        return\n    x", "tensor"),

@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 
+from torchlint.facts import tensor_methods
 from torchlint.facts import torch_table as table
 
 pytestmark = pytest.mark.torch
@@ -144,3 +145,9 @@ def test_every_distribution_is_listed() -> None:
     }
 
     assert kinds - {"Distribution", "ExponentialFamily"} == table.DISTRIBUTIONS
+
+
+def test_methods_of_tensors() -> None:
+    """A stale list: run `python scripts/tensor_methods.py`."""
+    public = {n for n in dir(torch.Tensor) if not n.startswith("_") and callable(getattr(torch.Tensor, n))}
+    assert public == tensor_methods.METHODS

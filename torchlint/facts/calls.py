@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import overload
 
 from . import torch_table as table
+from .tensor_methods import METHODS
 from .values import (
     BOOL,
     CONTEXT,
@@ -461,6 +462,8 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
             origin=node,
             batch=base.batch,
         )
+    if attr not in METHODS:
+        return UNKNOWN  # no tensor, or a subclass of the project's
     return operation(
         attr,
         node,
