@@ -337,11 +337,22 @@ def test_what_is_filled_once() -> None:
         "        if self.mask is None:\n            self.mask = 1\n"
         "        if mask is None:\n            mask = 2  # hot\n"
         "        if self.other is None:\n            x = 3  # hot\n"
+        "        if self.size != 4 or self.table is None:\n            self.table = 5\n"
+        "        if self.size != 4 and self.rows is None:\n            self.rows = 5\n"
         "        if self.last is None:\n            self.last = 4  # hot\n        self.last = None  # hot\n"
         "total = None\nbest = None\nfor best in loader:\n    Net.forward(best)  # hot\n"
         "    if total is None:\n        total = 1\n    else:\n        total += 1  # hot\n"
         "    if seen is None:\n        seen = 1\n    seen = seen.view(-1)[3]  # hot\n"
         "    if best is not None:\n        y = 1  # hot\n    else:\n        best = 5  # hot\n" + STEP
+    )
+
+
+def test_what_a_cache_does_not_hold() -> None:
+    check_one(
+        "class Net:\n    def forward(self, size):\n        if size == self.size and self.table is not None:\n"
+        "            return self.table  # hot\n        x = 1\n        self.table = x\n        return x\n"
+        "    def other(self, size):\n        if self.table is not None:\n            return size  # hot\n        y = 1  # hot\n"
+        "for n in loader:\n    Net.forward(n)  # hot\n    Net.other(n)  # hot\n" + STEP
     )
 
 

@@ -346,11 +346,8 @@ class Steps:
             return "cold"
         found: guards.Meaning = ""
         for guard in flow.guards(node, loop):
-            if guard.block is not None and (
-                flow.ends_in_exit(guard.block, leaves_function=loop is not None)
-                or _once(guard)
-                or _fills(guard, flow, loop)
-            ):
+            leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
+            if leaves or _once(guard) or _fills(guard, flow, loop):
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             if meaning in ("throttled", "cold"):
@@ -495,8 +492,17 @@ def _once(guard: Guard) -> bool:
 
 
 def _fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
-    """`if mask is None: mask = ...`, where nothing else sets it: once in a loop, or in the life of an object."""
+    """Whether a condition finds something that is filled behind it: once in a loop, or in the life of an object.
+
+    `if mask is None: mask = ...`, `if self.n != n or self.mask is None: self.mask = ...`, and what follows
+    `if self.n == n and self.mask is not None: return self.mask`.
+    """
     test = guard.test
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return any(_is_filled(part, guard, flow, loop) for part in parts)
+
+
+def _is_filled(test: ast.expr, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is if guard.true else ast.IsNot)):
         return False
     name, other = names.chain(test.left), test.comparators[0]
@@ -512,7 +518,9 @@ def _fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
         and names.chain(node) == name
         and not _of_itself(flow.parents.get(node), name)
     ]
-    filled = {node for statement in guard.block or () for node in ast.walk(statement)}
+    if guard.block is None:
+        return bool(stores) and name[0] == "self"
+    filled = {node for statement in guard.block for node in ast.walk(statement)}
     return bool(stores) and filled.issuperset(stores)
 
 
