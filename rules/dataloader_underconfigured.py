@@ -24,9 +24,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `DataLoader(...)` without `num_workers`, without `pin_memory=True` in programs that use an accelerator, and
-    with workers but without `persistent_workers=True` where an epoch loop iterates over it again and again.
-    Workers and pinned memory are told apart, each with its own finding: they cost different things, and one may be left out for
-    a reason that says nothing of the other. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
+    with workers but without `persistent_workers=True` where an epoch loop iterates over it again and again. One finding
+    says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
 
     ## Why is this slow?
 
@@ -63,25 +62,24 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     """
     if site.role in ("test", "benchmark") or "jax" in site.module.imports.values():
         return
-    loader = f"`{site.short(site.call.func)}`"
-    for lacks, cost in _missing(site):
-        yield site.finding(f"{loader} has {lacks}: {cost}")
+    missing = list(_missing(site))
+    if missing:
+        yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}")
 
 
-def _missing(site: Site) -> Iterator[tuple[str, str]]:
-    """What the loader lacks, and what that costs."""
+def _missing(site: Site) -> Iterator[str]:
     workers = _option(site, "num_workers", 5)
-    none = workers is None or _is(workers, 0)
-    if none and not _in_memory(site):
-        lacks = "no `num_workers`" if workers is None else "`num_workers=0`"
-        yield lacks, "the training process itself prepares each batch"
-    kept = _option(site, "persistent_workers", -1)
-    several = workers is not None and isinstance(workers.const, int) and workers.const > 0
-    if several and (kept is None or _is(kept, False)) and _in_epochs(site):
-        yield "no `persistent_workers=True`", "every epoch starts its workers anew"
+    if workers is None and not _in_memory(site):
+        yield "no `num_workers`"
+    elif workers is not None and _is(workers, 0) and not _in_memory(site):
+        yield "`num_workers=0`"
     pinned = _option(site, "pin_memory", 7)
     if site.accelerator and (pinned is None or _is(pinned, False)):
-        yield "no `pin_memory=True`", "each copy to the device goes through a staging buffer, and waits"
+        yield "no `pin_memory=True`"
+    several = workers is not None and isinstance(workers.const, int) and workers.const > 0
+    kept = _option(site, "persistent_workers", -1)
+    if several and (kept is None or _is(kept, False)) and _in_epochs(site):
+        yield "no `persistent_workers=True`"
 
 
 def _option(site: Site, name: str, position: int) -> Value | None:
@@ -127,3 +125,7 @@ def _in_epochs(site: Site) -> bool:
             if names & read:
                 return True
     return False
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
