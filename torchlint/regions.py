@@ -21,7 +21,7 @@ STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
     substitute_in_graph disallow_in_graph jit_ignore""".split()
 )
-MAX_FUNCTIONS = 2000
+MAX_FUNCTIONS = 20000
 # Where a diffusers model names the classes of the blocks that its `compile_repeated_blocks` compiles.
 REPEATED = b"_repeated_blocks"
 # Options that change what breaks the graph; an assignment, a keyword of `config.patch`, a key of its dict, an environment variable.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,6 +24,8 @@ def scalar_read(place: Place) -> Break | None:
         return None
     call, name, method = asked
     why = "Python needs the value of a tensor that is only known when the graph runs"
+    if any(is_tensor(place, size) for size in _sizes(place, call, name, method)):
+        return found(place, "size", "Python needs the value of a tensor as a size")
     if method:
         assert isinstance(call.func, ast.Attribute)
         construct = _read_method(place, call, call.func, method)
@@ -37,11 +40,37 @@ def scalar_read(place: Place) -> Break | None:
         return found(place, f"{name}()", why)
     if name.startswith("math.") and any(is_tensor(place, a) for a in call.args):
         return found(place, f"{name}()" if break_table.rule_of(f"{name}()") else "math.sqrt()", why)
+    if name in ("torch._check_tensor_all", "torch._assert"):
+        return found(place, f"{name}()", why) if is_tensor(place, argument(call, 0, "condition")) else None
     return None
+
+
+# Which arguments are sizes: of these all, of `full` and of what takes a tensor first not the first or second.
+_SIZED = frozenset("zeros ones empty rand randn eye arange".split())
+_SIZED_METHODS = frozenset("view reshape expand repeat new_zeros new_ones new_empty narrow topk tensor_split".split())
+
+
+def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast.expr]:
+    """What a call takes for sizes, which are numbers: of `torch.zeros(n)`, `torch.arange(n)`, `x.view(n, -1)`."""
+    short = name.removeprefix("torch.")
+    if method in _SIZED_METHODS:
+        assert isinstance(call.func, ast.Attribute)
+        given = call.args if is_tensor(place, call.func.value, sure=1) else []
+    elif short in _SIZED:
+        given = [*call.args, *(k.value for k in call.keywords if k.arg in ("size", "start", "end", "step"))]
+    elif short in ("full", "topk", "tensor_split"):
+        given = call.args[:1] if short == "full" else call.args[1:2]
+    else:
+        return
+    for size in given:
+        yield from size.elts if isinstance(size, ast.Tuple | ast.List) else [size]
 
 
 def _read_method(place: Place, call: ast.Call, func: ast.Attribute, method: str) -> str:
     value = place.value(func.value)
+    if method in ("item", "tolist") and not call.args and not value and value.sure < 2:
+        # Nothing is known of it: what has such a method is a tensor, or an array that Dynamo traces like one.
+        return ".item()" if method == "item" else ".tolist() int"
     if value.kind != "tensor":
         return ""
     if method == "tolist":
@@ -61,6 +90,8 @@ def _indexed(place: Place, node: ast.Subscript) -> Break | None:
         ):
             return found(place, "slice", why)
     holder = place.value(node.value)
+    if holder.is_tensor and any(is_tensor(place, part) and place.value(part).scalar for part in parts):
+        return found(place, "index", why)
     if (
         holder.kind in ("list", "tuple")
         and holder.sure >= 2
@@ -112,12 +143,20 @@ def _branch(place: Place, test: ast.expr, construct: str) -> Break | None:
 
 
 def _decided(place: Place, leaves: list[ast.expr], construct: str) -> Break | None:
-    tensor = next((leaf for leaf in leaves if is_tensor(place, leaf) and place.traced(leaf)), None)
+    tensor = next((leaf for leaf in leaves if _decides(place, leaf) and place.traced(leaf)), None)
     return (
         found(place, construct, f"Python decides by the value of `{place.short(tensor)}`")
         if tensor is not None
         else None
     )
+
+
+def _decides(place: Place, leaf: ast.expr) -> bool:
+    """Whether the truth of an expression is the value of a tensor: of one that other paths leave a number, too."""
+    if isinstance(leaf, ast.Compare) and isinstance(leaf.ops[0], ast.In | ast.NotIn):
+        return is_tensor(place, leaf.comparators[0])
+    value = place.value(leaf)
+    return value.is_tensor and value.others <= {"none", "number"}
 
 
 def _leaves(test: ast.expr) -> Iterator[ast.expr]:
@@ -196,6 +235,10 @@ def _is_minus_one(node: ast.expr) -> bool:
     )
 
 
+# What an index of booleans is called where nothing else tells its type: an index of integers is no mask.
+_MASK = re.compile(r"(?:^|_|\.)masks?$")
+
+
 def _masked(place: Place, node: ast.Subscript) -> str:
     """`x[mask]` that is read; one that is assigned to has the shape of `x`."""
     if not is_tensor(place, node.value, sure=1):
@@ -203,7 +246,7 @@ def _masked(place: Place, node: ast.Subscript) -> str:
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     # A comparison of what may be a tensor, as an index of what may be one: neither would make sense of a number.
     masks = [part for part in parts if not isinstance(part, ast.Slice) and is_tensor(place, part, sure=1)]
-    if not any(place.value(mask).boolean for mask in masks):
+    if not any(place.value(mask).boolean or _MASK.search(ast.unparse(mask)) for mask in masks):
         return ""
     if isinstance(node.ctx, ast.Load):
         return "x[mask]"
