@@ -35,7 +35,8 @@ def private_compiler_api(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     In code that works on the compiler itself.
-    Names without a public counterpart (`mark_dynamic`, most of `config`) are not reported, and tests are not either.
+    Names without a public counterpart (`mark_dynamic`, most of `config`) are not reported, nor are tests, nor functions
+    that use the public name as well, by the version of torch.
 
     ## Bad
 
@@ -67,7 +68,20 @@ def private_compiler_api(site: Site) -> Iterator[Finding]:
     entry = PUBLIC[site.name]
     if site.role == "test" or site.shim or syntax.from_shim(site.function, target):
         return
+    if _writes_both(site, entry.rename):
+        return
     if site.torch is None or not site.torch.intersects(Range(low=entry.since)):
         return
     what = "has another name now" if entry.rename.startswith("torch._dynamo") else "is private"
     yield site.finding(f"`{site.text()}` {what}; use {entry.instead}")
+
+
+def _writes_both(site: Site, public: str) -> bool:
+    """Whether the function uses the public name as well: then it chooses by the version of torch."""
+    if not public or site.function is site.module.body:
+        return False
+    last = public.rpartition(".")[2]
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == last and site.resolve(node) == public
+        for node in site.function.flow.nodes
+    )

@@ -45,7 +45,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
-    asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`), or exports (`def export_coreml`), is not
+    asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`), is not
     reported, nor are `save` and `load`, since it is the file that is TorchScript.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
     are not reported, nor are tests.
@@ -85,6 +85,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
 
 def _asked_for(site: Site, target: ast.expr) -> bool:
     """Whether the file, the function or a condition around the place says TorchScript: then a user asked for it."""
-    if "torchscript" in site.module.path.rpartition("/")[2].lower() or _BY_NAME.search(site.function.name):
+    folders, _, name = site.module.path.lower().rpartition("/")
+    if "torchscript" in name or "jit" in folders.split("/") or _BY_NAME.search(site.function.name):
         return True
     return any(guard.true and _BY_NAME.search(site.text(guard.test)) for guard in site.flow.guards(target))

@@ -12,7 +12,23 @@ from torchlint.rule import load
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 BAD = re.compile(r"^## Bad\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-IN_TESTS = ("TL502", "TL503", "TL507", "TL607", "TL608", "TL609", "TL702", "TL704", "TL709", "TL801", "TL802", "TL806", "TL809", "TL904", "TL909")
+IN_TESTS = (
+    "TL502",
+    "TL503",
+    "TL507",
+    "TL607",
+    "TL608",
+    "TL609",
+    "TL702",
+    "TL704",
+    "TL709",
+    "TL801",
+    "TL802",
+    "TL806",
+    "TL809",
+    "TL904",
+    "TL909",
+)
 
 
 def found(code: str, path: str) -> list[str]:
@@ -46,3 +62,9 @@ def test_backward_under_autocast_in_a_test() -> None:
     assert ["train.py"] == [
         one.path for path in paths for one in lint({path: (PRELUDE + code).encode()}, settings).findings
     ]
+
+
+def test_torchscript_in_a_folder_of_that_name() -> None:
+    assert ["TL904", "TL904"] == found("TL904", "package/model.py")
+    assert [] == found("TL904", "examples/jit/model.py")
+    assert [] == found("TL904", "export/torchscript.py")
