@@ -65,12 +65,13 @@ def _reads(site: Site, total: ast.Name, loop: ast.AST) -> list[ast.Name] | None:
         return None
     if any(name in inner.flow.loads for inner in site.function.nested.values()):
         return None
-    others = [store for store in flow.stores[name] if store is not total]
-    if not any(_starts(flow.parents[store]) for store in others):
+    stores = flow.stores[name]
+    if not site.once(("starts", site.function, name), lambda: any(_starts(flow.parents[store]) for store in stores)):
         return None
     if not all(
         _starts(flow.parents[store]) or (_divides(flow.parents[store]) and loop not in flow.loops(store))
-        for store in others
+        for store in stores
+        if store is not total
     ):
         return None
     loads = flow.loads.get(name, [])

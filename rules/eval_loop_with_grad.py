@@ -252,7 +252,7 @@ def _chained(node: ast.expr) -> Iterator[ast.Call]:
 
 def _evaluates(site: Site) -> bool:
     """Whether the function calls `model.eval()`, which tells more of it."""
-    return any(isinstance(c.func, ast.Attribute) and c.func.attr == "eval" and not c.args for c in site.flow.calls)
+    return any(isinstance(c.func, ast.Attribute) and not c.args for c in site.flow.calls_named("eval"))
 
 
 def _frozen(site: Site, call: ast.Call) -> bool:

@@ -753,9 +753,8 @@ def _aliases(module: Module, name: str) -> list[str]:
 def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
     for function in _mentioning(module, name, "("):
-        for call in function.flow.calls:
-            if last_name(call) == name:
-                yield function, call
+        for call in function.flow.calls_named(name):
+            yield function, call
 
 
 def _mentioning(module: Module, name: str, after: str = "") -> list[Function]:

@@ -114,8 +114,14 @@ class Source:
     def position(self, offset: int) -> tuple[int, int]:
         """The line and the column of an offset, both from 1, the column in characters."""
         line = bisect_right(self.lines, offset)
-        before = self.data[self.lines[line - 1] : offset]
-        return line, len(before.decode(errors="replace")) + 1
+        start = self.lines[line - 1]
+        if self._ascii:
+            return line, offset - start + 1
+        return line, len(self.data[start:offset].decode(errors="replace")) + 1
+
+    @cached_property
+    def _ascii(self) -> bool:
+        return self.data.isascii()
 
     def line_text(self, line: int) -> str:
         """One line (from 1) without its newline."""

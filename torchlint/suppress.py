@@ -94,6 +94,8 @@ class Suppressions:
     malformed: tuple[tuple[int, int], ...] = ()
     _by_line: dict[int, list[Directive]] = field(default_factory=dict)
     _used: set[Directive | Code] = field(default_factory=set)
+    _whole_file: dict[tuple[str, str], list[Directive]] = field(default_factory=dict)
+    """What silences a rule in all of the file, by its code and name."""
 
     @classmethod
     def of(cls, source: Source) -> Suppressions:
@@ -124,13 +126,24 @@ class Suppressions:
             return False  # what it must not report, `unused` leaves out
         lines = {*range(finding.line, finding.end_line + 1), *finding.statement}
         near = [directive for line in self._by_line.keys() & lines for directive in self._by_line[line]]
-        near += [directive for directive in self.directives if directive.kind == "ignore-file"]
         near = [directive for directive in near if directive.covers(finding.code, finding.name)]
-        self._used.update(near)
+        self._use(near, finding)
+        return bool(self._for_all(finding)) or bool(near)
+
+    def _for_all(self, finding: Finding) -> list[Directive]:
+        """What silences the finding's rule in all of the file; used from its first finding on."""
+        key = finding.code, finding.name
+        if key not in self._whole_file:
+            found = [one for one in self.directives if one.kind == "ignore-file" and one.covers(*key)]
+            self._whole_file[key] = found
+            self._use(found, finding)
+        return self._whole_file[key]
+
+    def _use(self, directives: list[Directive], finding: Finding) -> None:
+        self._used.update(directives)
         self._used.update(
-            code for directive in near for code in directive.codes or () if code.covers(finding.code, finding.name)
+            code for one in directives for code in one.codes or () if code.covers(finding.code, finding.name)
         )
-        return bool(near)
 
     def unused(self, known: Mapping[str, str], enabled: Container[str]) -> Iterator[Unused]:
         """What silenced nothing, once all findings have been asked about.
@@ -149,9 +162,9 @@ class Suppressions:
                 if directive.kind != "noqa" and directive not in self._used and all(code in enabled for code in known):
                     yield self._whole(directive, f"torchlint: {directive.kind}")
                 continue
-            dead = [code for code in directive.codes if self._dead(code, known, enabled)]
+            dead = {code for code in directive.codes if self._dead(code, known, enabled)}
             if len(dead) == len(directive.codes):
-                yield self._whole(directive, ", ".join(code.text for code in dead))
+                yield self._whole(directive, ", ".join(code.text for code in directive.codes))
             else:
                 yield from self._parts(directive.codes, dead)
 
@@ -177,7 +190,7 @@ class Suppressions:
         fix = Fix("Remove the unused suppression", (_without(self.source, directive),), "safe")
         return Unused(*self._place(directive.start, directive.end), text, True, fix)
 
-    def _parts(self, codes: tuple[Code, ...], dead: list[Code]) -> Iterator[Unused]:
+    def _parts(self, codes: tuple[Code, ...], dead: set[Code]) -> Iterator[Unused]:
         """The unused codes among used ones; their edits touch but never overlap."""
         kept = False
         for at, code in enumerate(codes):

@@ -302,7 +302,7 @@ class Evaluator:
     def defined(self, binding: Defined) -> Value:
         node, module = binding.node, self.function.module
         if isinstance(node, ast.ClassDef):
-            return Value("class", 2, klass=next((c for c in module.classes if c.node is node), None))
+            return Value("class", 2, klass=module.class_of.get(node))
         functions = module.top_functions if self.function is module.body else self.function.nested
         return Value("function", 2, function=functions.get(node.name))
 

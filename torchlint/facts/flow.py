@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from . import names
+
 if TYPE_CHECKING:
     from .consumers import Consumers
     from .module import Function
@@ -231,6 +233,17 @@ class Flow:
     @cached_property
     def calls(self) -> list[ast.Call]:
         return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    def calls_named(self, name: str) -> list[ast.Call]:
+        """The calls of anything whose name ends in `name`."""
+        return self._calls_by_name.get(name, [])
+
+    @cached_property
+    def _calls_by_name(self) -> dict[str, list[ast.Call]]:
+        found: dict[str, list[ast.Call]] = {}
+        for call in self.calls:
+            found.setdefault(names.last(call.func), []).append(call)
+        return found
 
     @cached_property
     def stores(self) -> dict[str, list[ast.Name]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
@@ -60,7 +61,7 @@ class Function:
     @cached_property
     def nested(self) -> dict[str, Function]:
         """The functions defined directly inside, by name (the last definition wins)."""
-        return {f.name: f for f in self.module.functions if f.parent is self and f.cls is None}
+        return self.module.nested.get(self, {})
 
     @cached_property
     def flow(self) -> Flow:
@@ -262,28 +263,46 @@ class Module:
         return {c.name: c for c in self.classes if c.parent is self.body and "." not in c.qualname}
 
     @cached_property
-    def _starts(self) -> list[tuple[int, int, Function]]:
-        spans = []
+    def _spans(self) -> tuple[list[int], list[Function]]:
+        """The lines at which another function becomes the innermost one, and those functions."""
+        found: list[tuple[int, int, Function]] = []
         for function in self.functions[1:]:
             node = function.node
             assert not isinstance(node, ast.Module)
             start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            spans.append((start, node.end_lineno or node.lineno, function))
-        return sorted(spans, key=lambda span: (span[0], -span[1]))
+            found.append((start, node.end_lineno or node.lineno, function))
+        starts, inner = [0], [self.body]
+        around: list[tuple[int, Function]] = [(sys.maxsize, self.body)]
+        for first, last, function in sorted(found, key=lambda span: (span[0], -span[1])):
+            while around[-1][0] < first:
+                starts.append(around.pop()[0] + 1)
+                inner.append(around[-1][1])
+            starts.append(first)
+            inner.append(function)
+            around.append((last, function))
+        while len(around) > 1:
+            starts.append(around.pop()[0] + 1)
+            inner.append(around[-1][1])
+        return starts, inner
 
     def function_at(self, line: int) -> Function:
         """The innermost function whose lines hold `line`; the module's body where there is none."""
-        spans = self._starts
-        index = bisect_right(spans, line, key=lambda span: span[0]) - 1
-        while index >= 0:
-            start, end, function = spans[index]
-            if start <= line <= end:
-                return function
-            # An earlier function may still enclose the line, unless it is a top-level one that ended before.
-            if function.parent is self.body and function.cls is None and start <= line:
-                break
-            index -= 1
-        return self.body
+        starts, inner = self._spans
+        return inner[bisect_right(starts, line) - 1]
+
+    @cached_property
+    def nested(self) -> dict[Function, dict[str, Function]]:
+        """The functions defined directly in functions, by name (the last definition wins)."""
+        found: dict[Function, dict[str, Function]] = {}
+        for function in self.functions:
+            if function.parent is not None and function.cls is None:
+                found.setdefault(function.parent, {})[function.name] = function
+        return found
+
+    @cached_property
+    def class_of(self) -> dict[ast.ClassDef, Class]:
+        """The classes by their statements."""
+        return {klass.node: klass for klass in self.classes}
 
 
 _LEAVES = frozenset(

@@ -71,18 +71,18 @@ def own_attribute(function: Function, node: ast.expr | None) -> str | None:
     return node.attr if function.parameters and node.value.id == function.parameters[0].arg else None
 
 
-def own_uses(klass: Class, name: str) -> Iterator[tuple[Function, ast.Attribute]]:
+def own_uses(klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
     """Where the methods of a class read `self.name`."""
-    for method in klass.methods.values():
-        if name not in method.module.source.text:
-            return
-        for node in method.flow.nodes:
-            if (
-                isinstance(node, ast.Attribute)
-                and own_attribute(method, node) == name
-                and isinstance(node.ctx, ast.Load)
-            ):
-                yield method, node
+    known: dict[str, list[tuple[Function, ast.Attribute]]] | None = klass.__dict__.get("own_uses")
+    if known is None:
+        known = klass.__dict__["own_uses"] = {}
+        for method in klass.methods.values():
+            for node in method.flow.nodes:
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    attribute = own_attribute(method, node)
+                    if attribute is not None:
+                        known.setdefault(attribute, []).append((method, node))
+    return known.get(name, [])
 
 
 def called(flow: Flow, func: ast.expr) -> ast.Call | None:
@@ -93,8 +93,8 @@ def called(flow: Flow, func: ast.expr) -> ast.Call | None:
 
 def method_calls(flow: Flow, name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The calls of a method of that name in a function, each with its receiver."""
-    for call in flow.calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr == name:
+    for call in flow.calls_named(name):
+        if isinstance(call.func, ast.Attribute):
             yield call, call.func.value
 
 
