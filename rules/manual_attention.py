@@ -10,6 +10,7 @@ _PRODUCTS = frozenset(
     ("torch.matmul", "torch.bmm", "torch.baddbmm", "torch.einsum", "einsum", "torch.functional.einsum")
 )
 _METHODS = frozenset(("matmul", "bmm"))
+_FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
 _FUSED = re.compile(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
 _STEPS = 8
 """How many assignments back the scores are followed."""
@@ -17,7 +18,7 @@ _STEPS = 8
 
 @rule(
     "TL701",
-    on={"torch.softmax()", "torch.nn.functional.softmax()", ".softmax()"},
+    on={"torch.softmax()", "torch.nn.functional.softmax()", ".softmax()", "torch.nn.Softmax()"},
     set="preview",
     severity="info",
     torch=">=2.0",
@@ -33,7 +34,7 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
     Finds a softmax over the product of two tensors, scaled and masked or not, whose result is multiplied by a third: by `@`,
     `matmul`, `bmm` or `einsum`, over assignments of one function.
-    The softmax must be over the last dimension, and its result used for nothing else.
+    The softmax must be over the last dimension, and its result used for nothing else. It may be a module, `torch.nn.Softmax(dim=-1)`.
 
     ## Why is this slow?
 
@@ -68,23 +69,46 @@ def manual_attention(site: Site) -> Iterator[Finding]:
     """
     if site.region is not None or site.role == "test" or _FUSED.search(site.source.data) or not _over_last(site):
         return
+    found = [one for one in _calls(site) if _attends(one)]
+    # Branches that mask or don't end in the same product: one finding says it.
+    for one in found[-1:]:
+        message = f"`{one.short()}` writes the matrix of scores to memory; `scaled_dot_product_attention` keeps it on the chip"
+        yield one.finding(message)
+
+
+def _attends(site: Site) -> bool:
     scores = _input(site)
-    if scores is not None and _is_product(site, scores, _STEPS) and _only_multiplied(site):
-        yield site.finding(
-            f"`{site.short()}` writes the matrix of scores to memory; `scaled_dot_product_attention` keeps it on the chip"
-        )
+    return site.region is None and scores is not None and _is_product(site, scores, _STEPS) and _only_multiplied(site)
+
+
+def _calls(site: Site) -> Iterator[Site]:
+    """The place itself; of a module, its calls: `nn.Softmax(dim=-1)(scores)`, `self.softmax(scores)`."""
+    if site.name != "torch.nn.Softmax()":
+        yield site
+        return
+    parent = site.flow.parents.get(site.target)
+    if isinstance(parent, ast.Call) and parent.func is site.target:
+        yield site.at(site.function, parent)
+    klass = site.function.cls
+    name = chain(parent.targets[0]) if isinstance(parent, ast.Assign) else None
+    if klass is None or name is None or len(name) != 2 or name[0] != "self":
+        return
+    for method in klass.methods.values():
+        for call in method.flow.calls:
+            if chain(call.func) == name:
+                yield site.at(method, call)
 
 
 def _input(site: Site) -> ast.expr | None:
     if site.name == ".softmax()":
         assert isinstance(site.call.func, ast.Attribute)
         return site.call.func.value
-    return site.argument("input", 0)
+    return site.argument("input", 0)  # of the function and of the module
 
 
 def _over_last(site: Site) -> bool:
     """`dim=-1`; a positive dimension counts where it is that of a batch of heads (2 or 3)."""
-    dim = site.argument("dim", 0 if site.name == ".softmax()" else 1)
+    dim = site.argument("dim", 1 if site.name in _FUNCTIONS else 0)
     if isinstance(dim, ast.UnaryOp) and isinstance(dim.op, ast.USub) and isinstance(dim.operand, ast.Constant):
         return dim.operand.value == 1
     return isinstance(dim, ast.Constant) and dim.value in (2, 3)
