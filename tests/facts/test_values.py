@@ -355,6 +355,8 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(): pass\nf", "function"),
         ("def f():\n    def g(): pass\n    g", "function"),
         ("def f(x):\n    n = torch.tensor(0)\n    for y in x:\n        n += (y != 3).sum()\n    n", "tensor @cpu"),
+        ("def f(a):\n    n = torch.zeros(3) if a else 3\n    n // 2", "tensor @cpu or number"),
+        ("def f(a):\n    n = torch.zeros(3) if a else 3\n    n // torch.ones(2)", "tensor @cpu"),
         # What is no method of a tensor was called on none.
         ("torch.zeros(3).startswith('a')", "unknown"),
         ("def f(x):\n    y = x.unsqueeze(0)\n    x.has('a')", "unknown"),

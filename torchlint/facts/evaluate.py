@@ -694,6 +694,8 @@ class Evaluator:
                 scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
                 boolean=all(v.boolean for v in sides) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor),
                 grad=left.grad or right.grad,
+                # A number only where both sides may be one.
+                others=frozenset(("number",)) if all(map(_may_be_number, (left, right))) else frozenset(),
             )
         if "ndarray" in kinds:
             return NDARRAY
@@ -1106,6 +1108,10 @@ class Evaluator:
 
 def _starred(node: ast.Tuple | ast.List) -> bool:
     return any(isinstance(element, ast.Starred) for element in node.elts)
+
+
+def _may_be_number(value: Value) -> bool:
+    return value.kind == "number" or "number" in value.others
 
 
 def _is_number(kind: ast.expr) -> bool:
