@@ -134,7 +134,7 @@ def _is_tensor(site: Site, item: ast.expr) -> bool:
         key = site.value(item.slice)
         if key.kind == "str" or not site.value(item.value).is_tensor:
             return False
-    return value.is_tensor and value.sure >= 2 and not value.others and not _is_only_declared(site, item)
+    return value.is_tensor and not value.on_cpu and not value.others and not _is_only_declared(site, item)
 
 
 def _is_read_back(site: Site) -> bool:

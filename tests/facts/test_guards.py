@@ -179,7 +179,7 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         ("first, flag = step % 10 == 0, 1\nif flag:\n    here", ""),
         ("if loss == 0:\n    here", ""),
         # The end of an episode is rare, in each of several environments too.
-        ("for index, d in enumerate(done):\n    if d and lives[index] == 0:\n        here", "throttled"),
+        ("d = step\nfor index, d in enumerate(done):\n    if d and lives[index] == 0:\n        here", "throttled"),
         ("for d in infos:\n    if d:\n        here", ""),
         ("for d, x in zip(done, xs):\n    if x:\n        here", ""),
         # What is for an old torch only does not run on this one.

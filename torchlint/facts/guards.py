@@ -241,16 +241,16 @@ def _named(test: ast.expr, true: bool) -> Meaning:
 
 def _iterated(name: ast.Name, flow: Flow) -> ast.expr | None:
     """`done` for a name that `for d in done` or `for i, d in enumerate(done)` binds."""
-    stores = flow.stores.get(name.id, ())
-    if len(stores) != 1:
-        return None
-    parent = flow.parents.get(stores[0])
-    if isinstance(parent, ast.For):
-        return parent.iter
-    loop = flow.parents.get(parent) if isinstance(parent, ast.Tuple) and parent.elts[-1] is stores[0] else None
-    if not (isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and loop.iter.args):
-        return None
-    return loop.iter.args[0] if names.chain(loop.iter.func) == ["enumerate"] else None
+    for loop in flow.loops(name):
+        if not isinstance(loop, ast.For):
+            continue
+        target, source = loop.target, loop.iter
+        if isinstance(source, ast.Call) and names.chain(source.func) == ["enumerate"] and source.args:
+            source = source.args[0]
+            target = target.elts[-1] if isinstance(target, ast.Tuple) else target
+        if isinstance(target, ast.Name) and target.id == name.id:
+            return source
+    return None
 
 
 def _definition(name: ast.Name, flow: Flow) -> ast.expr | None:
