@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
@@ -56,6 +57,8 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
     value = site.value(owner)
     if cloned.args or not value.may_be_tensor or value.boolean or value.integer or _has_no_graph(owner):
         return
+    if _is_buffer(site, owner):
+        return
     if site.function.name == "__init__" or site.role == "test":
         return
     if not site.grad_off:
@@ -67,6 +70,17 @@ def _has_no_graph(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         node = node.func
     return isinstance(node, ast.Attribute) and node.attr in ("data", "grad", "detach")
+
+
+def _is_buffer(site: Site, node: ast.expr) -> bool:
+    """`self.pe[:n]` of `register_buffer("pe", ...)`: no gradient is asked of it."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if not isinstance(node, ast.Attribute):
+        return False
+    return (
+        re.search(rb"register_buffer\(\s*f?[\"']%s[\"']" % re.escape(node.attr.encode()), site.source.data) is not None
+    )
 
 
 def _receiver(site: Site) -> ast.expr | None:

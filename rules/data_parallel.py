@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint.rule import Finding, Site, rule
 
 _OTHER_WAY = re.compile(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun")
+_BY_NAME = re.compile(r"data_?parallel", re.IGNORECASE)
 
 
 @rule(
@@ -36,7 +37,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
-    A program that itself warns there and names the distributed way is not told again.
+    A program that itself warns there and names the distributed way is not told again, nor is one whose user asks for it
+    by name (`if args.data_parallel:`, a class or function called so).
 
     ## Bad
 
@@ -68,7 +70,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
                 "`DistributedDataParallel` does neither",
                 at=parent,
             )
-    elif isinstance(parent, ast.ClassDef) and site.target in parent.bases:
+    elif isinstance(parent, ast.ClassDef) and site.target in parent.bases and not _BY_NAME.search(parent.name):
         yield site.finding(
             f"`{parent.name}` inherits from `{name}`, which copies the model to every GPU on each forward; "
             "`DistributedDataParallel` does not"
@@ -76,7 +78,11 @@ def data_parallel(site: Site) -> Iterator[Finding]:
 
 
 def _told_of(site: Site, call: ast.Call) -> bool:
-    """Whether the program itself points to the other way right there: a warning beside the call that names it."""
+    """Whether the user asked for it by name, or the program itself points to the other way: a warning beside the call."""
+    tests = (site.text(guard.test) for guard in site.flow.guards(call))
+    klass = site.function.cls
+    if any(_BY_NAME.search(text) for text in (site.function.name, klass.name if klass is not None else "", *tests)):
+        return True
     block = next((guard.block for guard in site.flow.guards(call) if guard.block is not None), ())
     return any(
         isinstance(node, ast.Constant) and isinstance(node.value, str) and _OTHER_WAY.search(node.value)

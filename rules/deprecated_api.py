@@ -47,7 +47,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     Names that only the documentation deprecates, such as `torch.norm` and `torch.svd`, are not reported: nothing warns,
     and nobody has said that they will go.
     Where the successor came with the deprecation itself (`torch.distributed.all_gather_single` in torch 2.13), a project
-    that allows an older torch is not told.
+    that allows an older torch, or does not say which it is for, is not told.
     Compatibility shims (`try: ... except ImportError`, `hasattr(torch, ...)`) are not reported.
 
     ## Bad
@@ -119,7 +119,10 @@ def _reached(site: Site, since: tuple[int, int], name: str) -> bool:
     """Whether the place is reached under a torch that deprecates the name, and the successor is there in all of them."""
     if site.torch is None or not site.torch.intersects(Range(low=since)):
         return False
-    return name not in _NEW_SUCCESSOR or site.torch.low >= since
+    if name not in _NEW_SUCCESSOR:
+        return True
+    # A project that says nothing is taken for one of the latest torch; it need not leave the older ones behind.
+    return site.torch.low > since or (site.torch.low == since and site.analysis.settings.target_torch is not None)
 
 
 def _is_none(node: ast.expr) -> bool:
