@@ -180,7 +180,12 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
 
 
 def _prepares(site: Site) -> bool:
-    """Whether the tensor is kept in an object, or made for a loop that the function runs: not what it is called for."""
+    """Whether the tensor is kept in an object, or made for a loop that the function runs: not what it is called for.
+
+    What prepares a generation runs once, however many tokens follow.
+    """
+    if "generat" in site.function.name:
+        return True
     loops = [node for node in site.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1]
     if loops or site.consumed_by(("register_buffer",)):
         return True

@@ -206,6 +206,7 @@ def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) ->
         ("pkg/testing/util.py", "", "test"),
         ("pkg/test_utils/util.py", "", "test"),
         ("pkg/_testing.py", "", "test"),
+        ("ops/delta/naive.py", "", "test"),  # the reference that a kernel is tested against
         ("scripts/numerical_tests_llama.py", "", "test"),
         ("model_testbed.py", "", "library"),
         ("drop_test_in_train.py", "", "library"),

@@ -30,7 +30,7 @@ _FRAMEWORK_EVAL = frozenset(
 )
 _PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_(?:tests?|tests_[^/]*)|conftest|_?testing(?:_utils)?)\.py$"
+    r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_(?:tests?|tests_[^/]*)|conftest|naive|_?testing(?:_utils)?)\.py$"
 )
 _BENCHMARK = re.compile(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
@@ -42,7 +42,6 @@ class Context:
         self.project = project
         self._off: dict[Function, bool] = {}
         self._evidence: dict[str, bool] = {}
-        self._switches: dict[tuple[bytes, str], bool] = {}
         self._roles: dict[str, Role] = {}
 
     # Grad mode
@@ -59,6 +58,9 @@ class Context:
 
     def function_off(self, function: Function) -> bool:
         """Whether the whole function runs with autograd off."""
+        return self.project.linked(("off", function), lambda: self._kept_off(function))
+
+    def _kept_off(self, function: Function) -> bool:
         if function not in self._off:
             self._off[function] = False
             self._off[function] = self._function_off(function)
@@ -135,6 +137,9 @@ class Context:
 
     def accelerator(self, module: Module) -> bool:
         """Whether the file, or a file of the project that imports it, deals with an accelerator."""
+        return self.project.linked(("accelerator", module.path), lambda: self._accelerator(module))
+
+    def _accelerator(self, module: Module) -> bool:
         if module.path not in self._evidence:
             found = module.source.holds(ACCELERATOR)
             if not found:
@@ -148,14 +153,7 @@ class Context:
 
     def switched_on(self, pattern: bytes, under: str = "") -> bool:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
-        if (pattern, under) not in self._switches:
-            regex = re.compile(pattern)
-            paths = (path for path in self.project.paths if path.startswith(under))
-            self._switches[pattern, under] = any(
-                source is not None and regex.search(source.data) is not None
-                for source in map(self.project.source, paths)
-            )
-        return self._switches[pattern, under]
+        return self.project.any_holds(pattern, under)
 
     def loads_published(self, module: Module) -> bool:
         """Whether the module's part of the project loads weights that others have trained: its models keep their parameters."""
