@@ -24,6 +24,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _cloned(site: Site) -> Fix | None:
+    assert isinstance(site.call.func, ast.Attribute)
+    made = site.call.func.value
+    if copies.fresh(made):
+        code = f"({site.text(made)})" if isinstance(made, ast.BinOp) else site.text(made)
+        return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "safe")
     found = copies.doubled(site.flow, site.call)
     assert found is not None and isinstance(found.cast.func, ast.Attribute)
     method = found.cast.func.attr

@@ -26,7 +26,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Finds in training and evaluation loops and in `forward`: `x.to(device).to(dtype)` in either order,
     `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
     In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
-    `x.cpu().clone()`, `x.clone().to(device)`).
+    `x.cpu().clone()`, `x.clone().to(device)`), and one of what has just been calculated (`(x * y).clone()`).
 
     ## Why is this slow?
 
@@ -72,6 +72,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
+    A clone of a new tensor is left out.
     A clone and a cast become `.to(..., copy=True)`: the same values, dtype, device, strides and gradients, and a tensor of
     its own in every case.
     The cast by a type of the host gets no fix: the tensor would stay on the device.
@@ -111,12 +112,17 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
 def _doubled(site: Site) -> Iterator[Finding]:
     """`x.clone().float()`, `x.cpu().clone()`"""
-    found = copies.doubled(site.flow, site.call)
-    if found is None or not site.value(found.tensor).is_tensor or site.role == "test" or site.region is not None:
+    if site.role == "test" or site.region is not None or not site.receiver.is_tensor:
         return
+    found = copies.doubled(site.flow, site.call)
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
     repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
-    if sampled or repeated or site.hot or site.in_forward:
+    if not (sampled or repeated or site.hot or site.in_forward):
+        return
+    assert isinstance(site.call.func, ast.Attribute)
+    if copies.fresh(site.call.func.value) and not site.call.args and not site.call.keywords:
+        yield site.finding(f"`{site.short()}` copies a tensor that has just been made, and that nothing else refers to")
+    elif found is not None and site.value(found.tensor).is_tensor:
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
         yield site.finding(message, at=found.whole)
 

@@ -138,6 +138,13 @@ def test_a_tensor_detached_first_is_the_same_clone(tmp_path: Path, copied: str) 
         "x.detach().half().clone()",
         "x.cpu().clone().to(torch.float64)",
         "x.clone().to(7)",
+        "(x * 2).clone()",
+        "(x - 1).clone()",
+        "torch.cat([x]).clone()",
+        "torch.stack([x, x]).clone()",
+        "torch.where(x > 0, x, 0).clone()",
+        "x.repeat(1, 1).clone()",
+        "x.cumsum(0).clone()",
     ],
 )
 def test_a_clone_beside_a_cast_is_one_copy(tmp_path: Path, copied: str) -> None:

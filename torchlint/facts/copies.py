@@ -24,6 +24,27 @@ DTYPES = {
 _PLAIN = frozenset(("dtype", "device", "other", "non_blocking"))
 
 
+FRESH = frozenset(
+    (
+        "cat",
+        "stack",
+        "matmul",
+        "bmm",
+        "where",
+        "exp",
+        "log",
+        "sqrt",
+        "sigmoid",
+        "tanh",
+        "softmax",
+        "log_softmax",
+        "cumsum",
+        "repeat",
+    )
+)
+"""Operations that write a tensor of their own in every case, as functions of torch and as methods."""
+
+
 @dataclass(frozen=True)
 class Doubled:
     """`x.clone().float()` or `x.cpu().clone()`: two calls for what one does."""
@@ -49,6 +70,13 @@ def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:
     if isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute) and casts(before):
         return Doubled(clone, before.func.value, before)
     return None
+
+
+def fresh(node: ast.expr) -> bool:
+    """Whether an expression of tensors makes a tensor that nothing else refers to: arithmetic, `torch.cat(...)`, `x.exp()`."""
+    if isinstance(node, ast.BinOp):
+        return not isinstance(node.op, ast.Mod)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FRESH
 
 
 def casts(call: ast.Call) -> bool:
