@@ -10,7 +10,6 @@ _NAMES = {
     "logsigmoid": "torch.nn.functional.logsigmoid",
     "binary_cross_entropy_with_logits": "torch.nn.functional.binary_cross_entropy_with_logits",
     "softplus": "torch.nn.functional.softplus",
-    "log1p": "torch.log1p",
     "expm1": "torch.expm1",
     "logsumexp": "torch.logsumexp",
 }
@@ -41,7 +40,7 @@ def _arguments(site: Site, kind: str) -> str | None:
         inner = site.call.func.value
     if isinstance(inner, ast.BinOp):  # 1 + exp(x)
         other = inner.right if isinstance(inner.left, ast.Constant) else inner.left
-        return _inside(site, other) if kind == "softplus" and isinstance(other, ast.Call) else site.text(other)
+        return _inside(site, other) if isinstance(other, ast.Call) else None
     if not isinstance(inner, ast.Call):
         return None
     if kind == "logsumexp":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint.rule import Finding, Site, rule
 
 
-@rule("TL507", on={".detach()", ".data"}, severity="info", fix="safe", impact="low", category="memory")
+@rule("TL507", on={".detach()", ".data"}, set="preview", severity="info", fix="safe", impact="low", category="memory")
 def clone_before_detach(site: Site) -> Iterator[Finding]:
     """A tensor is cloned with its graph, only to be detached.
 
@@ -22,8 +22,10 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    It is a few microseconds of the host a call. Where autograd is off, and for `p.data`,
+    It is a few microseconds of the host a call. Where autograd is off, and for `p.data` and buffers,
     nothing is recorded; set-up code (`__init__`) runs once. None of these is reported.
+    Whether a tensor has a graph can often not be told from the source, so the rule is a preview: three of its 13 findings
+    in public repositories were on tensors without one.
 
     ## Bad
 

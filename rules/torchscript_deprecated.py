@@ -88,4 +88,7 @@ def _asked_for(site: Site, target: ast.expr) -> bool:
     folders, _, name = site.module.path.lower().rpartition("/")
     if "torchscript" in name or "jit" in folders.split("/") or _BY_NAME.search(site.function.name):
         return True
+    loops = [loop.iter for loop in site.flow.loops(target) if isinstance(loop, ast.For)]
+    if any(_BY_NAME.search(site.text(looped)) for looped in loops):
+        return True
     return any(guard.true and _BY_NAME.search(site.text(guard.test)) for guard in site.flow.guards(target))

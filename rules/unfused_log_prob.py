@@ -22,7 +22,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `log(softmax(x))`, `log(sigmoid(x))`, `log(1 + exp(x))`, `log(1 + x)`, `exp(x) - 1`, `log(sum(exp(x), dim))`,
+    Finds `log(softmax(x))`, `log(sigmoid(x))`, `log(1 + exp(x))`, `exp(x) - 1`, `log(sum(exp(x), dim))`,
     and `binary_cross_entropy(sigmoid(x), y)` on tensors.
 
     ## Why is this slow?
@@ -33,8 +33,8 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In code that runs once or on a few numbers, which is why `log(1 + x)` and `exp(x) - 1` are reported in `forward` and in the
-    step loop only.
+    In code that runs once or on a few numbers, which is why `log(1 + exp(x))` and `exp(x) - 1` are reported in `forward` and in
+    the step loop only. `log(1 + x)` of other things is mostly one of counts or sizes, which `log1p` makes no better.
     In compiled code the kernels are one anyway; the numbers are still worse there.
     Not reported are tests, and `log(sum(exp(x - x.max())))`, which loses no digits.
 
@@ -52,14 +52,14 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Writes the one function: `log_softmax`, `logsigmoid`, `softplus`, `log1p`, `expm1`, `logsumexp`,
+    Writes the one function: `log_softmax`, `logsigmoid`, `softplus`, `expm1`, `logsumexp`,
     `binary_cross_entropy_with_logits`.
     The fix is unsafe because the results differ in the last digits, and where the old ones were infinite.
 
     ## References
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
-    - https://docs.pytorch.org/docs/stable/generated/torch.log1p.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softplus.html
     - https://docs.pytorch.org/docs/stable/generated/torch.logsumexp.html
     """
     found = _fused(site) if site.role != "test" else None
@@ -89,8 +89,8 @@ def _fused(site: Site) -> tuple[ast.expr, str] | None:
         return site.call, "torch.logsumexp"
     if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):
         other = inner.right if _is_one(inner.left) else inner.left if _is_one(inner.right) else None
-        if other is not None and site.value(other).is_tensor and _often(site):
-            return site.call, "F.softplus" if _is_exp(site, other) else "torch.log1p"
+        if other is not None and _is_exp(site, other) and site.value(other).is_tensor and _often(site):
+            return site.call, "F.softplus"
     return None
 
 
