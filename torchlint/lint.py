@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from .config import Settings
@@ -34,12 +35,16 @@ class FileError:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a run says of one file. `alone`: nothing of it depends on any other file."""
+    """What a run says of one file.
+
+    `alone`: nothing of it depends on any other file; if something does, `hangs_on` says what, where that was noted.
+    """
 
     findings: tuple[Finding, ...] = ()
     suppressed: int = 0
     errors: tuple[FileError, ...] = ()
     alone: bool = False
+    hangs_on: tuple[tuple[str, ...], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,8 @@ class _Run:
         source = self.project.source(path)
         if source is not None and source.cell(1) is not None:
             findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
-        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not _is_torch(source))
+        hangs_on = self.project.hangs_on(("file", path))
+        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not _is_torch(source), hangs_on)
 
     def _fail(self, path: str, message: str) -> None:
         self.errors.setdefault(path, []).append(FileError(path, message))
@@ -201,9 +207,14 @@ class _Run:
     def _found(self) -> dict[str, list[Finding]]:
         found: dict[str, list[Finding]] = {}
         for dispatch, function, lines in self._tasks():
-            for finding in self._show(dispatch, function, lines):
-                found.setdefault(function.module.path, []).append(finding)
+            path = function.module.path
+            findings = self.project.linked(("file", path), partial(self._shown, dispatch, function, lines))
+            if findings:
+                found.setdefault(path, []).extend(findings)
         return found
+
+    def _shown(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> list[Finding]:
+        return list(self._show(dispatch, function, lines))
 
     def _tasks(self) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
         anywhere, hot, compiled = (self._dispatch(scope) for scope in ("any", "hot", "compiled"))

@@ -76,6 +76,24 @@ class Project:
         self._canonical: dict[tuple[str, str], str] = {}
         self._import_words: dict[str, frozenset[bytes]] = {}
         self._is_module: dict[Class, bool] = {}
+        self._held: dict[tuple[bytes, str], bool] = {}
+
+    # What answers hang on; noted by a `dependencies.Recording` alone
+
+    def note(self, *atom: str) -> None:
+        """Told what the answer that is being worked out hangs on."""
+
+    def linked(self, key: object, answer: Callable[[], T]) -> T:
+        """An answer that is kept under a key, or taken from where it is kept."""
+        return answer()
+
+    def apart(self, answer: Callable[[], T]) -> T:
+        """An answer that does not belong to the one being worked out."""
+        return answer()
+
+    def hangs_on(self, key: object) -> tuple[tuple[str, ...], ...] | None:
+        """What the answer that is kept under a key hangs on; None where that was not noted."""
+        return None
 
     # Files
 
@@ -638,6 +656,14 @@ class Project:
                 names_ |= new
                 todo += new
         return found
+
+    def any_holds(self, pattern: bytes, under: str = "") -> bool:
+        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
+        if (pattern, under) not in self._held:
+            regex = re.compile(pattern)
+            sources = (self.source(path) for path in self.paths if path.startswith(under))
+            self._held[pattern, under] = any(source is not None and regex.search(source.data) for source in sources)
+        return self._held[pattern, under]
 
     @cached_property
     def _importers(self) -> dict[bytes, list[str]]:

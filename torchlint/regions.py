@@ -89,12 +89,12 @@ class Regions:
     @cached_property
     def index(self) -> RegionIndex:
         """What is known of the whole project."""
-        return region_index(self, asked_here(self))
+        return self.project.apart(lambda: region_index(self, asked_here(self)))
 
     def know(self, index: RegionIndex) -> None:
         """Take over what another process has found out."""
         self.__dict__["index"] = index
-        self.__dict__["options"] = index.options
+        self.__dict__["_options"] = index.options
 
     @property
     def mentioning(self) -> list[str]:
@@ -210,9 +210,17 @@ class Regions:
             place_of(root),
         )
 
-    @cached_property
+    @property
     def options(self) -> frozenset[str]:
         """The options of `torch._dynamo.config` that a file of the project turns on or adds to."""
+        self.project.note("options")
+        return self._options
+
+    @cached_property
+    def _options(self) -> frozenset[str]:
+        return self.project.apart(self._find_options)
+
+    def _find_options(self) -> frozenset[str]:
         found: set[bytes] = set()
         for path in self.project.paths:
             source = self.project.source(path)
@@ -244,7 +252,7 @@ class Regions:
     def traced_from(self, place: Place) -> list[Place] | None:
         """What a function of a compiled region calls, as far as it is traced; None where it is not traced itself."""
         function = function_at(self.project, place)
-        if function.decorator_names & STOPS or _is_autograd(function):
+        if function.decorator_names & STOPS or _is_autograd(function) or self._replaced(function):
             return None
         return [
             place_of(target)
@@ -253,12 +261,26 @@ class Regions:
             for target in self.project.targets(function, call)
         ]
 
+    def _replaced(self, function: Function) -> bool:
+        """Whether a decorator of the class puts another method in the place of this one, and so says what runs."""
+        klass = function.cls
+        for decorator in klass.node.decorator_list if klass is not None else ():
+            name = self.project.resolve(klass.parent, decorator.func if isinstance(decorator, ast.Call) else decorator)
+            definition = self.project.definition(name, klass.module) if name else None
+            if isinstance(definition, Function) and any(
+                isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == function.name
+                for node in ast.walk(definition.node)
+            ):
+                return True
+        return False
+
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Whether a place of a compiled function is traced: not behind `if not torch.compiler.is_compiling()`."""
         return not _skipped_when_compiling(function.flow, node)
 
     def at(self, function: Function, node: ast.AST) -> Region | None:
         """The compiled region that a place belongs to."""
+        self.project.note("regions", function.module.path)
         region = self.index.functions.get(place_of(function))
         return region if region is not None and self.reached(function, node) else None
 

@@ -272,9 +272,13 @@ class Site:
     def once(self, key: Hashable, answer: Callable[[], T]) -> T:
         """What several places of a run ask alike, worked out for the first of them."""
         kept = self.analysis.kept
-        if key not in kept:
-            kept[key] = answer()
-        return kept[key]  # type: ignore[return-value]
+
+        def first() -> T:
+            if key not in kept:
+                kept[key] = answer()
+            return kept[key]  # type: ignore[return-value]
+
+        return self.project.linked(("once", key), first)
 
     @property
     def shim(self) -> bool:

@@ -193,7 +193,7 @@ class Steps:
     @cached_property
     def index(self) -> StepIndex:
         """What is known of the whole project."""
-        return step_index(self.project, asked_here(self))
+        return self.project.apart(lambda: step_index(self.project, asked_here(self)))
 
     def know(self, index: StepIndex) -> None:
         """Take over what another process has found out."""
@@ -208,10 +208,12 @@ class Steps:
 
     def loops_of(self, function: Function) -> list[Loop]:
         """The step loops that stand in a function."""
+        self.project.note("steps", function.module.path)
         return [loop_at(function, place) for place in self._by_function.get(place_of(function), ())]
 
     def is_step_loop(self, function: Function, loop: Loop) -> bool:
         """Whether a loop of a function steps an optimizer."""
+        self.project.note("steps", function.module.path)
         return loop_place(function, loop) in self.index.loops
 
     def functions_in(self, paths: Container[str]) -> list[Function]:
@@ -366,6 +368,7 @@ class Steps:
                 if weight in ("throttled", "cold"):
                     return None
                 return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
+        self.project.note("steps", own[0])
         why = self.index.functions.get(own)
         if why is None:
             return None
@@ -383,6 +386,9 @@ class Steps:
 
     def is_warm(self, function: Function, loop: Loop) -> bool:
         """Whether a loop calls a model on each iteration without training it."""
+        return self.project.linked(("warm", loop), lambda: self._is_warm(function, loop))
+
+    def _is_warm(self, function: Function, loop: Loop) -> bool:
         if loop not in self._warm:
             self._warm[loop] = (
                 not self.is_step_loop(function, loop)
@@ -395,12 +401,17 @@ class Steps:
         """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts."""
         if any(inner is not loop and loop in function.flow.loops(inner) for inner in self.loops_of(function)):
             return True
+        self.project.note("training")
         return any(
-            place_of(target) in self._by_function
+            self._holds_step_loop(target)
             for call in self._calls_in(function, loop)
             if last_name(call) in self.index.training
             for target in self.project.targets(function, call)
         )
+
+    def _holds_step_loop(self, function: Function) -> bool:
+        self.project.note("steps", function.module.path)
+        return place_of(function) in self._by_function
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
         for call in self._calls_in(function, loop):
@@ -436,6 +447,9 @@ class Steps:
 
     def runs_module(self, method: Function) -> bool:
         """Whether a method of a model calls a module, by itself or in another method: `get_weight` does not."""
+        return self.project.linked(("runs module", method), lambda: self._is_running_module(method))
+
+    def _is_running_module(self, method: Function) -> bool:
         if method not in self._runs:
             self._runs[method] = False
             self._runs[method] = any(self._runs_module(method, call) for call in method.flow.calls)

@@ -89,6 +89,9 @@ class World(Protocol):
     def evaluator(self, function: Function) -> Evaluator:
         """The values of another function, for one that is defined in it."""
 
+    def linked(self, key: object, answer: Callable[[], T]) -> T:
+        """An answer that is kept under a key, or taken from where it is kept."""
+
 
 class Depth:
     """How far the question being answered may still lead: each other function that it asks about is one level below.
@@ -318,6 +321,10 @@ class Evaluator:
     def definition(self, name: str) -> Function | Class | Module | None:
         return self.world.definition(name, self.function.module)
 
+    def _of_outer(self, scope: Function, name: str) -> Value:
+        """A parameter of a function around this one."""
+        return self.world.linked(("inside", scope), lambda: self.world.evaluator(scope).parameter(name))
+
     def element(self, value: Value, node: ast.expr | None) -> Value:
         """What iterating over the value gives."""
         kind = value.kind
@@ -420,7 +427,7 @@ class Evaluator:
                 if name in scope.nested:
                     return Value("function", 2, function=scope.nested[name])
                 if any(p.arg == name for p in scope.parameters):
-                    return self.world.evaluator(scope).parameter(name)
+                    return self._of_outer(scope, name)
             scope = scope.parent
         module = function.module
         if name in module.top_functions:
@@ -452,7 +459,9 @@ class Evaluator:
             return self.instance(function.cls, None)
         annotated = self.annotated(parameter.annotation) if parameter.annotation is not None else UNKNOWN
         if annotated.sure >= 2 and annotated.kind in ("tensor", "number", "str", "ndarray"):
-            return annotated
+            default = self.default(name) if annotated.kind == "tensor" else None
+            # `flag: torch.Tensor | None = False`: the default knows better.
+            return join(default, annotated) if default is not None and default.cls == "bool" else annotated
         passed = self.world.parameter(function, name)
         if passed:
             return passed
@@ -741,6 +750,8 @@ class Evaluator:
         return BOOL
 
     def ifexp(self, node: ast.IfExp) -> Value:
+        if _is_scripting(node.test):
+            return self.expr(node.orelse)
         return join(self.expr(node.body), self.expr(node.orelse))
 
     def named_expr(self, node: ast.NamedExpr) -> Value:
@@ -1112,6 +1123,13 @@ def _starred(node: ast.Tuple | ast.List) -> bool:
 
 def _may_be_number(value: Value) -> bool:
     return value.kind == "number" or "number" in value.others
+
+
+def _is_scripting(test: ast.expr) -> bool:
+    """Whether a condition holds in torch.jit only: `torch.jit.is_tracing() and ...`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(_is_scripting, test.values))
+    return isinstance(test, ast.Call) and (names.chain(test.func) or [""])[-1] in ("is_tracing", "is_scripting")
 
 
 def _is_number(kind: ast.expr) -> bool:

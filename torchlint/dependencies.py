@@ -1,0 +1,402 @@
+"""What an answer about a project hangs on, so that a cache knows when it would be another one.
+
+`Recording` is a project that notes what is asked of it. Whatever is worked out once and asked again (a value, a definition,
+what is said of a file) has a node; what is asked while it is worked out is noted in the node, or is a node that it refers to.
+So what an answer hangs on is found at the end, by following the references.
+
+Whoever gets a function, a class or a module of another file may look at anything there: the answer hangs on the text of
+that file. Finer is only what happens in the methods here: a name that leads through a file hangs on what the file binds it
+to, a base class on the head of its class, a search for callers on which files mention the name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+from .facts.module import Class, Function, Module
+from .facts.values import Value
+from .project import CallSite, Project
+from .source import Source
+from .stamp import digest
+
+Atom = tuple[str, ...]
+"""One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
+T = TypeVar("T")
+
+
+class _Node:
+    """An answer: what it hangs on itself, and the answers that it was made of."""
+
+    __slots__ = ("atoms", "nodes")
+
+    def __init__(self) -> None:
+        self.atoms: set[Atom] = set()
+        self.nodes: set[_Node] = set()
+
+
+class Recording(Project):
+    """A project that notes what each answer hangs on."""
+
+    def __init__(
+        self,
+        files: Mapping[str, Callable[[], bytes]],
+        import_texts: Mapping[str, bytes] | None = None,
+        own_words: Mapping[str, frozenset[bytes]] | None = None,
+    ) -> None:
+        """The texts of imports and the own words are those of files that are known to be as they were."""
+        self._nodes: dict[object, _Node] = {}
+        self._here: _Node | None = None
+        """The answer that is being worked out."""
+        self._quiet = 0
+        """Above 0 where files are looked at whose part in the answer is noted otherwise."""
+        self._nested = 0
+        """How many of the project's own questions the present one is asked by."""
+        self.import_texts = dict(import_texts or {})
+        self.words = dict(own_words or {})
+        super().__init__(files)
+
+    # Nodes
+
+    def note(self, *atom: str) -> None:
+        if self._here is not None:
+            self._here.atoms.add(atom)
+
+    def linked(self, key: object, answer: Callable[[], T]) -> T:
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = _Node()
+        here, quiet = self._here, self._quiet
+        if here is not None:
+            here.nodes.add(node)
+        self._here, self._quiet = node, 0
+        try:
+            return answer()
+        finally:
+            self._here, self._quiet = here, quiet
+
+    def apart(self, answer: Callable[[], T]) -> T:
+        here, self._here = self._here, None
+        try:
+            return answer()
+        finally:
+            self._here = here
+
+    def hangs_on(self, key: object) -> tuple[Atom, ...]:
+        """All that the answer of that node hangs on."""
+        first = self._nodes.get(key)
+        if first is None:
+            return ()
+        seen = {first}
+        todo = [first]
+        atoms: set[Atom] = set()
+        while todo:
+            node = todo.pop()
+            atoms |= node.atoms
+            new = node.nodes - seen
+            seen |= new
+            todo += new
+        return tuple(sorted(atoms))
+
+    def _own(self, answer: Callable[[], T]) -> T:
+        """An answer of the project itself, which notes what it hangs on."""
+        self._nested += 1
+        try:
+            return answer()
+        finally:
+            self._nested -= 1
+
+    def _quietly(self, answer: Callable[[], T]) -> T:
+        self._quiet += 1
+        try:
+            return answer()
+        finally:
+            self._quiet -= 1
+
+    def _given(self, answer: T) -> T:
+        """Somebody outside gets an answer, and may look at all it leads to."""
+        if self._here is not None and not self._nested:
+            for path in _paths(answer):
+                self.note("text", path)
+        return answer
+
+    # Files
+
+    @property
+    def paths(self) -> list[str]:
+        if self._here is not None and not self._quiet:
+            self.note("all")
+        return self._paths
+
+    @paths.setter
+    def paths(self, paths: list[str]) -> None:
+        self._paths = paths
+
+    def source(self, path: str) -> Source | None:
+        if self._here is not None and not self._quiet:
+            self.note("text", path)
+        return super().source(path)
+
+    def module(self, path: str) -> Module | None:
+        if self._here is None:
+            return super().module(path)
+        if not self._quiet:
+            self.note("text", path)
+            return self._quietly(lambda: super(Recording, self).module(path))
+        module = super().module(path)
+        self.note("parses", path, str(module is not None))
+        return module
+
+    def find(self, dotted: str, near: Module) -> str | None:
+        if self._here is not None:
+            self._note_stem(dotted)
+        return super().find(dotted, near)
+
+    def _note_stem(self, dotted: str) -> None:
+        stem = dotted.rpartition(".")[2]
+        self.note("stem", stem, self.files_called(stem))
+
+    def files_called(self, stem: str) -> str:
+        """What stands for the files that a module of that name may be."""
+        return _mark(self._by_stem.get(stem, ()))
+
+    # Names
+
+    def definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        if self._here is None:
+            return super().definition(name, near)
+        ask = super().definition
+        found = self._own(
+            lambda: self.linked(("definition", name, near.path), lambda: self._quietly(lambda: ask(name, near)))
+        )
+        return self._given(found)
+
+    def canonical(self, name: str, near: Module) -> str:
+        ask = super().canonical
+        if self._here is None or name.partition(".")[0] == "torch":
+            return ask(name, near)
+        return self._own(
+            lambda: self.linked(("canonical", name, near.path), lambda: self._quietly(lambda: ask(name, near)))
+        )
+
+    def _member(self, module: Module, rest: list[str]) -> Function | Class | Module | None:
+        self._note_name(module, rest[0])
+        return super()._member(module, rest)
+
+    def _re_exported(self, module: Module, rest: list[str]) -> str | None:
+        self._note_name(module, rest[0])
+        return super()._re_exported(module, rest)
+
+    def _starred(self, module: Module, parts: list[str]) -> str | None:
+        self._note_name(module, parts[0])
+        return super()._starred(module, parts)
+
+    def _note_name(self, module: Module, name: str) -> None:
+        if self._here is not None:
+            self.note("name", module.path, name, bound(module, name))
+
+    # Values and calls
+
+    def _ask(self, key: object, compute: Callable[[], T], default: T) -> T:
+        if self._here is None:
+            return super()._ask(key, compute, default)
+        ask = super()._ask
+        if isinstance(key, tuple) and isinstance(key[1], Function):
+            self.note("text", key[1].module.path)
+        return self._given(self._own(lambda: self.linked(key, lambda: ask(key, compute, default))))
+
+    def _inside(self, function: Function, ask: Callable[[Any], T], default: T) -> T:
+        if self._here is None:
+            return super()._inside(function, ask, default)
+        inside = super()._inside
+
+        def answer() -> T:
+            self.note("text", function.module.path)
+            return inside(function, ask, default)
+
+        return self._given(self._own(lambda: self.linked(("inside", function), answer)))
+
+    def run_by(self, value: Value) -> list[Function]:
+        ask = super().run_by
+        return self._given(self._own(lambda: ask(value)))
+
+    def may_be_own(self, function: Function, call: ast.Call) -> bool:
+        if self._here is not None and isinstance(call.func, ast.Attribute):
+            self.note("word", call.func.attr, str(call.func.attr in self._callable_words))
+        return super().may_be_own(function, call)
+
+    def _callers(self, function: Function, name: str) -> list[str] | None:
+        found = self._quietly(lambda: super(Recording, self)._callers(function, name))
+        if self._here is not None:
+            words = (function.name, function.module.name.rpartition(".")[2], function.cls.name if function.cls else "")
+            mark = "*" if found is None else "\n".join(found[1:])
+            nested = function.parent is not function.module.body and function.cls is None
+            if not nested:
+                self.note("callers", function.module.path, *words, name, mark)
+        return found
+
+    # Classes
+
+    def bases(self, klass: Class) -> list[Class]:
+        self._note_head(klass)
+        ask = super().bases
+        return self._given(self._own(lambda: ask(klass)))
+
+    def is_module(self, klass: Class) -> bool:
+        if self._here is None:
+            return super().is_module(klass)
+        self._note_head(klass)
+        ask = super().is_module
+        return self._own(lambda: self.linked(("is module", klass), lambda: ask(klass)))
+
+    def method(self, klass: Class, name: str) -> Function | None:
+        self._note_head(klass)
+        ask = super().method
+        return self._given(self._own(lambda: ask(klass, name)))
+
+    def attribute_stores(self, klass: Class) -> dict[str, list[tuple[Function, ast.Attribute]]]:
+        self.note("text", klass.module.path)
+        return super().attribute_stores(klass)
+
+    def _note_head(self, klass: Class) -> None:
+        if self._here is not None:
+            self.note("class", klass.module.path, klass.qualname, head(klass))
+
+    # The whole project
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[str]]:
+        return self.apart(lambda: super(Recording, self)._by_stem)
+
+    @cached_property
+    def _callable_words(self) -> frozenset[str]:
+        return self.apart(lambda: super(Recording, self)._callable_words)
+
+    @cached_property
+    def renames(self) -> dict[str, set[str]]:
+        return self.apart(lambda: super(Recording, self).renames)
+
+    @cached_property
+    def _importers(self) -> dict[bytes, list[str]]:
+        return self.apart(lambda: super(Recording, self)._importers)
+
+    def importers(self, module: Module) -> list[str]:
+        found = self._quietly(lambda: super(Recording, self).importers(module))
+        if self._here is not None:
+            word = module.name.rpartition(".")[2]
+            self._note_stem(word)
+            self.note("importers", word, self.files_importing(word))
+            for path in self._importers.get(word.encode(), ()):
+                self.note("text", path)
+        return found
+
+    def files_importing(self, word: str) -> str:
+        """What stands for the files whose imports hold a word."""
+        return _mark(self._importers.get(word.encode(), ()))
+
+    def import_text(self, path: str) -> bytes:
+        if self._here is not None and not self._quiet:
+            self.note("text", path)
+        if path not in self.import_texts:
+            self.import_texts[path] = self._quietly(lambda: super(Recording, self).import_text(path))
+        return self.import_texts[path]
+
+    def own_words(self, path: str) -> frozenset[bytes]:
+        if path not in self.words:
+            self.words[path] = self._quietly(lambda: super(Recording, self).own_words(path))
+        return self.words[path]
+
+    def any_holds(self, pattern: bytes, under: str = "") -> bool:
+        found = self.apart(lambda: super(Recording, self).any_holds(pattern, under))
+        self.note("holds", pattern.decode("latin-1"), under, str(found))
+        return found
+
+    # How things are now
+
+    def now(self, atom: Atom) -> str | None:
+        """How the thing is now that an atom is about; None where that is not for the project to say."""
+        kind = atom[0]
+        if kind == "stem":
+            return self.files_called(atom[1])
+        if kind == "importers":
+            return self.files_importing(atom[1])
+        if kind == "word":
+            return str(atom[1] in self._callable_words)
+        if kind == "holds":
+            return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
+        if kind not in ("parses", "name", "class"):
+            return None
+        module = self.module(atom[1]) if atom[1] in self._files else None
+        if kind == "parses":
+            return str(module is not None)
+        if module is None:
+            return ""
+        if kind == "name":
+            return bound(module, atom[2])
+        klass = next((klass for klass in module.classes if klass.qualname == atom[2]), None)
+        return head(klass) if klass is not None else ""
+
+    def is_caller(self, path: str, atom: Atom) -> bool:
+        """Whether a file may call the function that a search for callers was about."""
+        _, own, function, module, klass, name, _ = atom
+        words = {word.encode() for word in (function, module, klass) if word}
+        return (
+            path != own
+            and path in self._files
+            and not words.isdisjoint(self.import_words(path))
+            and name.encode() in self._raw(path)
+        )
+
+
+def bound(module: Module, name: str) -> str:
+    """What a module binds a name to, as far as others can see without looking into it."""
+    kinds = f"{name in module.top_functions:d}{name in module.top_classes:d}"
+    return f"{kinds}{module.imports.get(name, '')}|{','.join(module.stars)}"
+
+
+def head(klass: Class) -> str:
+    """What stands for a class as far as its bases and the names of its methods go."""
+    known: str | None = klass.__dict__.get("head")
+    if known is None:
+        module = klass.module
+        if klass.parent is not module.body:
+            parts = [module.source.data]
+        else:
+            names = {node.id for base in klass.node.bases for node in ast.walk(base) if isinstance(node, ast.Name)}
+            parts = [ast.dump(base).encode() for base in klass.node.bases]
+            parts += [f"{name} {bound(module, name)} {name in module.body.bound}".encode() for name in sorted(names)]
+            methods = klass.methods.items()
+            parts += [b"", *(f"{name} {sorted(method.decorator_names)}".encode() for name, method in methods)]
+        known = klass.__dict__["head"] = digest(*parts).hex()
+    return known
+
+
+def _mark(paths: Iterable[str]) -> str:
+    return digest(*(path.encode("utf-8", "surrogatepass") for path in paths)).hex()
+
+
+def _paths(answer: object) -> Iterator[str]:
+    """The files that an answer leads into."""
+    if isinstance(answer, Value):
+        if answer.function is not None:
+            yield answer.function.module.path
+        if answer.klass is not None:
+            yield answer.klass.module.path
+        if answer.home is not None:
+            yield answer.home.path
+        for klass in answer.either:
+            yield klass.module.path
+        for part in (answer.elem, *(answer.items or ()), *(answer.keys or {}).values()):
+            if part is not None:
+                yield from _paths(part)
+    elif isinstance(answer, list):
+        for item in answer:
+            yield from _paths(item)
+    elif isinstance(answer, Function | Class):
+        yield answer.module.path
+    elif isinstance(answer, CallSite):
+        yield answer.function.module.path
+    elif isinstance(answer, Module):
+        yield answer.path
