@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from .facts import names
 from .facts.module import Class, Function, Module
+from .facts.nearby import nodes_on
 from .project import Project
 from .rule import Rule
 
@@ -82,7 +83,7 @@ class Dispatch:
 
     def nodes(self, function: Function, lines: Collection[int] | None) -> Iterator[tuple[ast.AST, str, Rule]]:
         """The nodes of a function that rules ask for, each with the trigger; only those named on `lines` where given."""
-        for node in function.flow.nodes:
+        for node, parent in self._shown(function, lines):
             kind = node.__class__
             if kind in self._kinds:
                 for trigger, rule in self._kinds[kind]:
@@ -98,14 +99,20 @@ class Dispatch:
                 if lines is None or node.end_lineno in lines:
                     for trigger, rule in self._attributes.get(node.attr, ()):
                         yield node, trigger, rule
-                    for trigger, rule in self._used(function, node, node.attr):
+                    for trigger, rule in self._used(function, node, parent, node.attr):
                         yield node, trigger, rule
             elif kind is ast.Name and self._uses:
                 assert isinstance(node, ast.Name)
                 if lines is not None and node.lineno not in lines:
                     continue
-                for trigger, rule in self._used(function, node, node.id):
+                for trigger, rule in self._used(function, node, parent, node.id):
                     yield node, trigger, rule
+
+    def _shown(self, function: Function, lines: Collection[int] | None) -> Iterable[tuple[ast.AST, ast.AST]]:
+        if lines is None or self._kinds:
+            flow = function.flow
+            return ((node, flow.parents[node]) for node in flow.nodes)
+        return nodes_on(function, lines)
 
     def _called(self, function: Function, func: ast.expr) -> Iterable[Asked]:
         if isinstance(func, ast.Attribute):
@@ -139,8 +146,8 @@ class Dispatch:
             return False
         return not isinstance(self.project.definition(origin, function.module), Module | Class)
 
-    def _used(self, function: Function, node: ast.Attribute | ast.Name, word: str) -> Iterable[Asked]:
-        if not self._uses or isinstance(function.flow.parents.get(node), ast.Attribute):
+    def _used(self, function: Function, node: ast.Attribute | ast.Name, parent: ast.AST, word: str) -> Iterable[Asked]:
+        if not self._uses or isinstance(parent, ast.Attribute):
             return ()
         if isinstance(node, ast.Name):
             origin = names.imported(function, word)

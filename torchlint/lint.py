@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from .project import Project, normal, read
 from .rule import Rule, fixer, load
 from .sieve import Sieve
 from .site import Analysis, FileSite, Site
-from .source import Source, SourceError
+from .source import Source, SourceError, Words
 from .suppress import JUDGE, Suppressions
 
 
@@ -155,8 +154,8 @@ def _given(data: bytes) -> Callable[[], bytes]:
     return lambda: data
 
 
-_TORCH = re.compile(rb"torch|triton|tensorrt|accelerate")
-_WARM = re.compile(rb"no_grad|inference_mode|\.eval\(|[Ll]oader")
+_TORCH = Words(b"torch", b"triton", b"tensorrt", b"accelerate")
+_WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
 
 
 class _Run:

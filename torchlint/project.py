@@ -17,6 +17,7 @@ from .facts import torch_table as table
 from .facts.calls import MODEL_NAME
 from .facts.evaluate import Depth, Evaluator
 from .facts.module import Class, Function, Module
+from .facts.nearby import nodes_on
 from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, constant, join
 from .source import Source, SourceError
 
@@ -26,7 +27,8 @@ _IMPORT = re.compile(
 )
 _RENAME = re.compile(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _DEF = re.compile(rb"def[ \t]+(\w+)")
-_ATTRIBUTE = re.compile(rb"(?<=self\.)\w+|(?<=\.)\w+(?=[ \t]*=[^=])")
+_OWN_ATTRIBUTE = re.compile(rb"self\.(\w+)")
+_SET_ATTRIBUTE = re.compile(rb"\.(\w+)[ \t]*=(?!=)")
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
@@ -610,9 +612,12 @@ class Project:
             wanted = {function.cls.name.encode(), *wanted}
         mark = name.encode()
         paths = {path for word in wanted for path in self._importers.get(word, ())}
-        others = sorted(path for path in paths if path != own and mark in (self._raw(path)))
-        if len(others) > MAX_FILES:
-            return None
+        others = []
+        for path in sorted(paths):
+            if path != own and mark in self._raw(path):
+                others.append(path)
+                if len(others) > MAX_FILES:
+                    return None
         return [own, *others]
 
     def _raw(self, path: str) -> bytes:
@@ -627,7 +632,8 @@ class Project:
     def own_words(self, path: str) -> frozenset[bytes]:
         """The names that a file gives to functions and attributes."""
         data = self._raw(path)
-        return frozenset((*_DEF.findall(data), *_ATTRIBUTE.findall(data)))
+        # Each begins with something literal, which is many times quicker to look for.
+        return frozenset((*_DEF.findall(data), *_OWN_ATTRIBUTE.findall(data), *_SET_ATTRIBUTE.findall(data)))
 
     def import_words(self, path: str) -> frozenset[bytes]:
         """The words of a file's import statements."""
@@ -637,7 +643,21 @@ class Project:
 
     def import_text(self, path: str) -> bytes:
         """The text of a file's import statements."""
-        return b" ".join(_IMPORT.findall(self._raw(path)))
+        data = self._raw(path)
+        found = []
+        place = data.find(b"import")
+        while place >= 0:
+            # The statement begins on the line of the word, or above where that is a continued one.
+            start = data.rfind(b"\n", 0, place) + 1
+            while data.endswith((b"\\\n", b"\\\r\n"), 0, start):
+                start = data.rfind(b"\n", 0, start - 1) + 1
+            statement = _IMPORT.search(data, start)
+            end = place + 1
+            if statement is not None:
+                end = statement.end()
+                found.append(statement[0])
+            place = data.find(b"import", end) if statement is not None else -1
+        return b" ".join(found)
 
     @cached_property
     def renames(self) -> dict[str, set[str]]:
@@ -778,22 +798,24 @@ def _aliases(module: Module, name: str) -> list[str]:
 
 def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
-    for function in _mentioning(module, name, "("):
-        for call in function.flow.calls_named(name):
-            yield function, call
+    for function, lines in _mentioning(module, f"{name}(").items():
+        for node, _ in nodes_on(function, lines):
+            if isinstance(node, ast.Call) and last_name(node) == name:
+                yield function, node
 
 
-def _mentioning(module: Module, name: str, after: str = "") -> list[Function]:
-    """The functions whose lines hold a name."""
+def _mentioning(module: Module, text: str) -> dict[Function, list[int]]:
+    """The functions whose lines hold a text, with those lines."""
     data = module.source.data
     lines = module.source.lines
-    mark = f"{name}{after}".encode()
-    functions: dict[Function, None] = {}
+    mark = text.encode()
+    functions: dict[Function, list[int]] = {}
     position = data.find(mark)
     while position >= 0:
-        functions[module.function_at(bisect_right(lines, position))] = None
+        line = bisect_right(lines, position)
+        functions.setdefault(module.function_at(line), []).append(line)
         position = data.find(mark, position + 1)
-    return list(functions)
+    return functions
 
 
 def _attribute_targets(method: Function) -> list[ast.Attribute]:

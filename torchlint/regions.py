@@ -13,9 +13,11 @@ from typing import Any
 
 from .facts.flow import Flow
 from .facts.module import Function, Module
+from .facts.nearby import nodes_on
 from .facts.values import Value
 from .places import Ask, Place, asked_here, function_at, place_of
 from .project import Project
+from .source import Words
 
 STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
@@ -106,7 +108,7 @@ class Regions:
                 continue
             # A file may have torch.compile from another one, under whatever name.
             torch = b"torch" in source.data or not self._words.isdisjoint(self.project.import_words(path))
-            if self.patterns or (torch and source.holds(self._trigger)) or REPEATED in source.data:
+            if self.patterns or (torch and source.holds(self._sought)) or REPEATED in source.data:
                 found.append(path)
         return found
 
@@ -125,6 +127,10 @@ class Regions:
     def _trigger(self) -> re.Pattern[bytes]:
         return re.compile(rb"(?<!\Wre\.)\b(?:%s)\b" % b"|".join(sorted(self._words)))
 
+    @cached_property
+    def _sought(self) -> Words:
+        return Words(*sorted(self._words), pattern=self._trigger)
+
     def _in(self, module: Module) -> Iterator[Region]:
         if self.patterns:
             yield from self._configured(module)
@@ -137,10 +143,14 @@ class Regions:
                         if region is not None:
                             yield region
         lines, data = module.source.lines, module.source.data
-        mentions = (module.function_at(bisect_right(lines, match.start())) for match in self._trigger.finditer(data))
-        for function in dict.fromkeys(mentions):
-            for call in function.flow.calls:
-                yield from self._compiled_by(function, call)
+        mentions: dict[Function, list[int]] = {}
+        for match in self._trigger.finditer(data):
+            line = bisect_right(lines, match.start())
+            mentions.setdefault(module.function_at(line), []).append(line)
+        for function, numbers in mentions.items():
+            for node, _ in nodes_on(function, numbers):
+                if isinstance(node, ast.Call):
+                    yield from self._compiled_by(function, node)
         if REPEATED in module.source.data:
             yield from self._repeated(module)
 

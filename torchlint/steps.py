@@ -16,8 +16,12 @@ from .facts.module import Function, Module
 from .facts.values import Value
 from .places import Ask, CallPlace, Place, asked_here, call_place, function_at, loop_at, loop_place, place_of
 from .project import CallSite, Project, last_name
+from .source import Words
 
 TRIGGER = re.compile(rb"backward\(|\.step\(|def (?:training_step|compute_loss|on_train_batch_(?:start|end))\b")
+_TRIGGERS = Words(
+    b"backward(", b".step(", b"def training_step", b"def compute_loss", b"def on_train_batch_", pattern=TRIGGER
+)
 DEPTH = 3
 """How many calls away from a step loop a function still counts as run by it."""
 
@@ -123,7 +127,7 @@ def step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
     training: set[str] = set()
     steppers: list[Place] = []
     sources = map(project.source, project.paths)
-    for own in ask(Steps.own, [source.path for source in sources if source is not None and source.holds(TRIGGER)]):
+    for own in ask(Steps.own, [source.path for source in sources if source is not None and source.holds(_TRIGGERS)]):
         for loop, function, name in own.loops:
             loops.setdefault(loop, function)
             training.add(name)
@@ -362,7 +366,7 @@ class Steps:
     def hot(self, function: Function, node: ast.AST) -> Hot | None:
         """Why the place runs on every training step, or None."""
         own = place_of(function)
-        for loop in function.flow.loops(node):
+        for loop in function.flow.loops(node) if own in self._by_function else ():
             if self.is_step_loop(function, loop):
                 weight = self.guarded(function, node, loop)
                 if weight in ("throttled", "cold"):

@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .module import key_of
+from .torch_table import TENSOR_ONLY
 
 if TYPE_CHECKING:
     from .module import Function
 
 # Methods that change what their receiver is known to be: a module moved in place, a list or dict that grows.
 MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft update".split())
+# Calls that make a tensor of what they are given.
+_CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
 _TESTS = frozenset(("isinstance", "is_tensor"))
 
 
@@ -183,6 +186,8 @@ class Bindings:
         """The dotted names ever bound, by what they are attributes of."""
         self._attributes: set[str] = set()
         """Their last parts."""
+        self._used: set[str] = set()
+        self._converted: set[str | None] = set()
         node = function.node
         if not isinstance(node, ast.Module):
             for default in (*node.args.defaults, *node.args.kw_defaults):
@@ -191,6 +196,11 @@ class Bindings:
             if node.args.kwarg is not None:
                 self._env[node.args.kwarg.arg] = self._new(Rest())
         self._block(node.body)
+        self.evidence = frozenset(self._used - self._converted)
+        """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`.
+
+        What is converted, `x = torch.tensor(x)`, becomes one only there.
+        """
         self.final = self._env
         """The names at the end of the function."""
 
@@ -489,7 +499,16 @@ class Bindings:
             self._read(argument)
         for keyword in node.keywords:
             self._read(keyword.value)
-        if function.__class__ is ast.Attribute and function.attr in MUTATORS:
+        if not isinstance(function, ast.Attribute):
+            return
+        attribute = function.attr
+        if attribute in TENSOR_ONLY and not (attribute == "backward" and node.args):
+            key = key_of(function.value)
+            if key is not None and key != "self":
+                self._used.add(key)
+        elif attribute in _CONVERTS and node.args:
+            self._converted.add(key_of(node.args[0]))
+        elif attribute in MUTATORS:
             key = key_of(function.value)
             if key is not None and (key in self._env or "." in key or key in self._parameters):
                 self._set(key, self._new(Changed(node)))

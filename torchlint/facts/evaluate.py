@@ -116,7 +116,7 @@ class Evaluator:
         self.depth = depth
         self.bindings = function.bindings
         self.reach = self.bindings.reach
-        self.evidence = function.tensor_evidence
+        self.evidence = self.bindings.evidence
         self.parameters = {p.arg: p for p in function.parameters}
         node = function.node
         self.rest = set()

@@ -18,11 +18,34 @@ Loop = ast.For | ast.AsyncFor | ast.While
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
-_SKIPPED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+# Fields that hold no nodes, or nodes that say nothing by themselves (`ast.Load`, `ast.Add`).
+_LEFT_OUT = frozenset(
+    """ctx op ops name id attr arg level module type_comment kind conversion is_async simple rest kwd_attrs asname
+    type_ignores tag lineno""".split()
+)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _EXITS = frozenset(("exit", "_exit", "abort", "skip", "fail"))
+
+
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a class of nodes that hold further nodes of the same function, the last first."""
+    if kind in (ast.FunctionDef, ast.AsyncFunctionDef):
+        return ("decorator_list",)
+    if kind is ast.ClassDef:
+        # Statements of a class body run where the class statement stands; its methods do not.
+        return ("body", "keywords", "bases", "decorator_list")
+    if kind in (ast.Constant, ast.MatchSingleton, ast.Global, ast.Nonlocal):
+        return ()
+    return tuple(field for field in reversed(kind._fields) if field not in _LEFT_OUT)
+
+
+CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {
+    kind: _fields(kind)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, ast.expr_context | ast.operator)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,42 +85,28 @@ class Flow:
         self._blocks: dict[ast.AST, dict[str, Block]] = {}
         self.nodes: list[ast.AST] = []
         self.parents: dict[ast.AST, ast.AST] = {}
-        node = function.node
-        if isinstance(node, ast.Module):
-            roots: list[ast.AST] = list(node.body)
-        else:
-            roots = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None), *node.body]
-        for root in roots:
-            self.parents[root] = node
-        self._walk(roots)
+        stack = roots(function)
+        self.parents.update(dict.fromkeys(stack, function.node))
+        stack.reverse()
+        self._walk(stack)
 
-    def _walk(self, roots: list[ast.AST]) -> None:
+    def _walk(self, stack: list[ast.AST]) -> None:
         parents = self.parents
         append = self.nodes.append
-        stack = list(reversed(roots))
+        pop, push = stack.pop, stack.append
         while stack:
-            node = stack.pop()
+            node = pop()
             append(node)
-            kind = node.__class__
-            if kind is ast.Name or kind is ast.Constant:
-                continue
-            children: list[ast.AST]
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                children = list(node.decorator_list)
-            elif isinstance(node, ast.ClassDef):
-                # Statements of a class body run where the class statement stands; its methods do not.
-                children = [*node.decorator_list, *node.bases, *(k.value for k in node.keywords), *node.body]
-            else:
-                children = []
-                for field in node._fields:
-                    value = getattr(node, field, None)
-                    if value.__class__ is list:
-                        children.extend(child for child in value if isinstance(child, ast.AST))
-                    elif isinstance(value, ast.AST) and not isinstance(value, _SKIPPED):
-                        children.append(value)
-            for child in children:
-                parents[child] = node
-            stack.extend(reversed(children))
+            for field in CHILDREN[node.__class__]:
+                value = getattr(node, field)
+                if value.__class__ is list:
+                    for child in reversed(value):
+                        if child.__class__ in CHILDREN:  # a `None` key, a name that is declared global
+                            parents[child] = node
+                            push(child)
+                elif value is not None:
+                    parents[value] = node
+                    push(value)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """Every node around `node`, innermost first, up to the function (left out)."""
@@ -269,6 +278,14 @@ class Flow:
         return frozenset(
             name for node in self.nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
         )
+
+
+def roots(function: Function) -> list[ast.AST]:
+    """What of a function is evaluated when it is defined or run: the defaults of its parameters, its statements."""
+    node = function.node
+    if isinstance(node, ast.Module):
+        return list(node.body)
+    return [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None), *node.body]
 
 
 def contains(outer: ast.AST, inner: ast.AST) -> bool:

@@ -9,15 +9,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .torch_table import TENSOR_ONLY
-
 if TYPE_CHECKING:
     from ..source import Source
     from .bindings import Bindings
     from .flow import Flow
-
-# Calls that make a tensor of what they are given.
-_CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
@@ -84,45 +79,11 @@ class Function:
         return (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
 
     @cached_property
-    def tensor_evidence(self) -> frozenset[str]:
-        """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`.
-
-        What is converted, `x = torch.tensor(x)`, becomes one only there.
-        """
-        found, converted = set(), set()
-        for call in self.flow.calls:
-            func = call.func
-            if isinstance(func, ast.Attribute) and func.attr in _CONVERTS and call.args:
-                converted.add(key_of(call.args[0]))
-            if (
-                isinstance(func, ast.Attribute)
-                and func.attr in TENSOR_ONLY
-                and not (func.attr == "backward" and call.args)
-            ):
-                key = key_of(func.value)
-                if key is not None and key != "self":
-                    found.add(key)
-        return frozenset(found - converted)
-
-    @cached_property
     def bound(self) -> frozenset[str]:
         """Names that are the function's own: parameters, what it assigns and defines; imports are not among them."""
-        parents = self.flow.parents
-        names: set[str] = set()
-        apart: set[ast.AST] = set()  # the bodies of classes, whose names are the class's
-        for node in self.flow.nodes:
-            parent = parents[node]
-            if parent in apart or (isinstance(parent, ast.ClassDef) and node in parent.body):
-                apart.add(node)
-            elif isinstance(node, ast.Name):
-                if not isinstance(node.ctx, ast.Load):
-                    names.add(node.id)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names.add(node.name)
-        names -= self.flow.globals
-        if not isinstance(self.node, ast.Module):
-            names |= {p.arg for p in (*self.parameters, self.node.args.vararg, self.node.args.kwarg) if p is not None}
-        return frozenset(names)
+        from .scope import bound
+
+        return bound(self)
 
     @property
     def decorators(self) -> list[ast.expr]:

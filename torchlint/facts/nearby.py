@@ -1,0 +1,86 @@
+"""The nodes of a function around some of its lines, without walking all of it."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from .flow import CHILDREN, roots
+
+if TYPE_CHECKING:
+    from .module import Function
+
+
+def nodes_on(function: Function, lines: Collection[int]) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """The nodes of the statements that touch the lines, each with its parent, in source order; more than asked for, never less.
+
+    Of a compound statement (`if`, `for`, `def`) the header and the blocks are looked at apart.
+    """
+    numbers = sorted(lines)
+    if not numbers:
+        return
+    top = function.node
+    stack: list[tuple[ast.AST, ast.AST, bool]] = [(node, top, True) for node in reversed(_touching(top.body, numbers))]
+    if not isinstance(top, ast.Module):
+        stack += [(default, top, True) for default in reversed(roots(function)[: -len(top.body)])]
+    while stack:
+        node, parent, check = stack.pop()
+        if check and isinstance(node, ast.stmt | ast.expr | ast.excepthandler):
+            at = bisect_left(numbers, _first_line(node))
+            if at == len(numbers) or numbers[at] > (node.end_lineno or node.lineno):
+                continue
+        yield node, parent
+        # Inside a compound statement it is worth looking again; inside an expression or a simple statement it is not.
+        check = check and node.__class__ in _COMPOUND
+        for field in CHILDREN[node.__class__]:
+            value = getattr(node, field)
+            if value.__class__ is list:
+                children = _touching(value, numbers) if check and field in BLOCKS else value
+                stack.extend((child, node, check) for child in reversed(children) if child.__class__ in CHILDREN)
+            elif value is not None:
+                stack.append((value, node, check))
+
+
+def _touching(block: list[ast.stmt], numbers: list[int]) -> list[ast.stmt]:
+    """The statements of a block that may touch the lines; all of a short one."""
+    if len(block) < 16:
+        return block
+    low = bisect_left(numbers, _first_line(block[0]))
+    high = bisect_right(numbers, block[-1].end_lineno or block[-1].lineno)
+    if (high - low) * 4 > len(block):
+        return block
+    found: set[int] = set()
+    for number in numbers[low:high]:
+        at = bisect_right(block, number, key=_first_line) - 1
+        while at >= 0 and (block[at].end_lineno or 0) >= number and at not in found:
+            found.add(at)
+            at -= 1
+    return [block[at] for at in sorted(found)]
+
+
+def _first_line(node: ast.stmt | ast.expr | ast.excepthandler) -> int:
+    decorators = getattr(node, "decorator_list", None)
+    return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
+
+
+BLOCKS = frozenset(("body", "orelse", "finalbody"))
+_COMPOUND = frozenset(
+    (
+        ast.If,
+        ast.For,
+        ast.AsyncFor,
+        ast.While,
+        ast.With,
+        ast.AsyncWith,
+        ast.Try,
+        ast.ExceptHandler,
+        ast.Match,
+        ast.match_case,
+        ast.ClassDef,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        *([ast.TryStar] if hasattr(ast, "TryStar") else ()),
+    )
+)

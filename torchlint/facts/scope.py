@@ -1,0 +1,62 @@
+"""Which names are a function's own, from its statements: expressions are looked into only where they can bind one."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .flow import CHILDREN
+
+if TYPE_CHECKING:
+    from .module import Function
+
+
+def bound(function: Function) -> frozenset[str]:
+    """Parameters, and what the function assigns and defines, in comprehensions too; imports are not among them."""
+    names: set[str] = set()
+    declared: set[str] = set()
+    node = function.node
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        part = stack.pop()
+        kind = part.__class__
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            # The names in the body of a class are the class's.
+            names.add(part.name)
+            for decorator in part.decorator_list:
+                _expression(function, decorator, names)
+        elif kind in (ast.Import, ast.ImportFrom, ast.Pass, ast.Break, ast.Continue):
+            pass
+        elif isinstance(part, ast.Global | ast.Nonlocal):
+            declared.update(part.names)
+        else:
+            for field in CHILDREN[kind]:
+                value = getattr(part, field)
+                for child in value if value.__class__ is list else (value,):
+                    if isinstance(child, ast.expr):
+                        _expression(function, child, names)
+                    elif child is not None:
+                        stack.append(child)
+    names -= declared
+    if not isinstance(node, ast.Module):
+        names |= {p.arg for p in (*function.parameters, node.args.vararg, node.args.kwarg) if p is not None}
+    return frozenset(names)
+
+
+def _expression(function: Function, node: ast.expr, names: set[str]) -> None:
+    """Take in the names that an expression binds: a target, or what holds a comprehension or `:=`."""
+    if isinstance(node, ast.Name):
+        if not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        return
+    if isinstance(node, ast.Constant):
+        return
+    if not isinstance(node, ast.Tuple | ast.List | ast.Starred) or isinstance(node.ctx, ast.Load):
+        source = function.module.source
+        start = source.offset(node.lineno, node.col_offset)
+        end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        if source.data.find(b"for", start, end) < 0 and source.data.find(b":=", start, end) < 0:
+            return
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            names.add(part.id)
