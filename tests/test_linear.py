@@ -1,0 +1,312 @@
+"""The cost of a file grows with its lines, whatever it has many of.
+
+Each file grows 2, 4 and 8 times, and every line of torchlint's code is counted as it runs. A line that runs once for each
+pair of things runs 4 times as often when things double; here none may come near that. Counts, unlike seconds, are the
+same on every machine. What C code does inside one line is not seen: `python tests/bench/run.py growth` times that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+from torchlint.config import Settings
+from torchlint.lint import Result, lint
+from torchlint.rule import load
+
+ROOT = Path(__file__).parents[1]
+OURS = tuple(str(ROOT / folder) + "/" for folder in ("torchlint", "rules", "fixers"))
+SMALLEST = 24
+STEEP = 3.0
+"""Between the 2 of linear and the 4 of quadratic growth."""
+
+Files = dict[str, str]
+Shape = Callable[[int], Files]
+Lines = Counter[tuple[CodeType, int]]
+
+HEAD = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda")
+model = nn.Linear(4, 4).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = nn.CrossEntropyLoss()
+"""
+LOOP = """\
+for images, labels in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(images.to(device)), labels.to(device))
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def one(*parts: str) -> Files:
+    return {"grown.py": "".join(parts)}
+
+
+def indented(text: str, by: int = 4) -> str:
+    return "".join(f"{' ' * by}{line}\n" for line in text.splitlines())
+
+
+def step(body: Iterable[str]) -> Files:
+    """A step loop in a function, with these lines in it."""
+    start = "def train(loader, model, optimizer, criterion, device):\n    total = 0.0\n" + indented(LOOP)
+    return one(HEAD, start, indented("\n".join(body), 8), "    print(total)\n")
+
+
+def each(n: int, line: str) -> Iterator[str]:
+    """The line for each number, `#` being the number."""
+    return (line.replace("#", str(i)) for i in range(n))
+
+
+def many(n: int, text: str) -> str:
+    return "".join(each(n, text))
+
+
+SHAPES: dict[str, Shape] = {
+    # many statements in one function
+    "statements": lambda n: step(each(n, "x# = #")),
+    "tensors": lambda n: step(each(n, "x# = loss + #")),
+    "rebindings": lambda n: step(["x = loss", *each(n, "x = x + #"), "total += x.item()"]),
+    "semicolons": lambda n: step(["; ".join(each(n, "x# = loss.item()"))]),
+    "subscripts": lambda n: step(each(n, "x[#] = loss; y# = x[#].item()")),
+    "attributes": lambda n: one(
+        HEAD,
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n",
+        many(n, "        self.l# = nn.Linear(4, 4)\n"),
+        "    def forward(self, x):\n",
+        many(n, "        x = self.l#(x)\n"),
+        "        return x\nmodel = torch.compile(Net().to(device))\n",
+        LOOP,
+    ),
+    "ifs": lambda n: step(each(n, "if kind == #:\n    total += loss.item()")),
+    "ifs that bind": lambda n: step([*each(n, "if kind == #:\n    x# = loss"), *each(n, "x#.item()")]),
+    "tries": lambda n: step(each(n, "try:\n    x = loss.item()\nexcept ValueError:\n    x = 0")),
+    "contexts": lambda n: step(each(n, "with torch.no_grad():\n    x = loss.item()")),
+    "clocks": lambda n: one(
+        HEAD,
+        "import time\ndef f(model, x):\n",
+        many(n, "    t# = time.time()\n    model(x)\n    print(time.time() - t#)\n"),
+    ),
+    # many reads
+    "reads": lambda n: step(each(n, "loss.item()")),
+    "reads that are kept": lambda n: step(each(n, "x# = loss.item()")),
+    "reads that feed each other": lambda n: step(["x0 = 0", *(f"x{i + 1} = f(x{i}, loss.item())" for i in range(n))]),
+    "reads into one sum": lambda n: step(each(n, "total += loss.item()")),
+    "reads in one list": lambda n: step(["x = [", *each(n, "    loss.item(),"), "]"]),
+    "reads in one f-string": lambda n: step(["x = (", *each(n, "    f'{loss.item()}'"), ")"]),
+    "reads in evaluation": lambda n: one(
+        HEAD,
+        "def test(model, loader):\n    model.eval()\n    with torch.no_grad():\n        for x in loader:\n",
+        "            out = model(x.to(device))\n",
+        many(n, "            total# = out.sum().item()\n"),
+    ),
+    "copies": lambda n: step(each(n, "y# = x#.cuda(); z# = y#.cpu().numpy()")),
+    "prints": lambda n: step(each(n, "print(loss)")),
+    "lists that grow": lambda n: step(each(n, "losses#.append(loss)")),
+    "allocations": lambda n: step(each(n, "a# = torch.zeros(4).cuda(); b# = torch.tensor([1.0], device=device)")),
+    # many functions
+    "functions": lambda n: one(HEAD, many(n, "def f#(x):\n    y = x.to(device)\n    return y.item()\n")),
+    "functions that a step calls": lambda n: one(
+        HEAD, many(n, "def f#(x):\n    return x.to(device).item()\n"), LOOP, many(n, "    f#(loss)\n")
+    ),
+    "functions that call each other": lambda n: one(
+        HEAD,
+        "def f0(x):\n    return x\n",
+        *(f"def f{i + 1}(x):\n    y = f{i}(x)\n    return y.item()\n" for i in range(n)),
+        LOOP,
+        f"    f{n}(loss)\n",
+    ),
+    "functions of one name": lambda n: one(HEAD, "def f(x):\n    return x.cuda().item()\n" * n, LOOP, "    f(loss)\n"),
+    "nested functions": lambda n: one(
+        HEAD,
+        "def main(loader):\n",
+        many(n, "    def f#(x):\n        return x.to(device).item()\n"),
+        indented(LOOP),
+        many(n, "        f#(loss)\n"),
+    ),
+    "calls of one function": lambda n: one(
+        HEAD, "def f(x):\n    return x.to(device).item()\n", LOOP, "    f(loss)\n" * n
+    ),
+    "compiled functions": lambda n: one(
+        HEAD, many(n, "@torch.compile\ndef f#(x):\n    if x.sum() > 0:\n        print(x)\n    return x.item()\n")
+    ),
+    "functions that a compiled one calls": lambda n: one(
+        HEAD,
+        many(n, "def f#(x):\n    print(x)\n    return x.item()\n"),
+        "@torch.compile\ndef main(x):\n",
+        many(n, "    x = f#(x)\n"),
+    ),
+    "parameters": lambda n: one(
+        HEAD,
+        f"def f({', '.join(each(n, 'p#'))}):\n",
+        many(n, "    p#.item()\n"),
+        LOOP,
+        f"    f({', '.join(each(n, 'p#=loss'))})\n",
+    ),
+    "kernels": lambda n: one(
+        "import torch\nimport triton\nimport triton.language as tl\n",
+        many(
+            n,
+            "@triton.jit\ndef k#(p, q, n, B: tl.constexpr):\n    i = tl.program_id(0) * B + tl.arange(0, B)\n"
+            "    tl.store(q + i, tl.load(p + i))\ndef run#(x, y):\n    k#[(4,)](x, y, 4, B=16)\n",
+        ),
+    ),
+    # many classes
+    "classes": lambda n: one(
+        HEAD,
+        many(n, "class C#(nn.Module):\n    def forward(self, x):\n        return self.l(x).item()\n"),
+        LOOP,
+        many(n, "    C#()(loss)\n"),
+    ),
+    "classes of one name": lambda n: one(
+        HEAD, "class C(nn.Module):\n    def forward(self, x):\n        return x.item()\n" * n, LOOP, "    C()(loss)\n"
+    ),
+    "methods": lambda n: one(
+        HEAD,
+        "class C:\n",
+        many(n, "    def m#(self, x):\n        self.a# = x.to(device)\n        return self.a#.item()\n"),
+        "c = C()\n",
+        LOOP,
+        many(n, "    c.m#(loss)\n"),
+    ),
+    "methods of one name": lambda n: one(
+        HEAD, many(n, "class C#:\n    def run(self, x):\n        return x.item()\n"), LOOP, "    m.run(loss)\n"
+    ),
+    # many files
+    "files": lambda n: {f"m{i}.py": HEAD + LOOP + "    total += loss.item()\n" for i in range(n)},
+    "files in a ring": lambda n: {
+        f"m{i}.py": f"import torch\nfrom m{(i + 1) % n} import f{(i + 1) % n}\n"
+        f"def f{i}(x):\n    y = x.cuda()\n    return f{(i + 1) % n}(y).item()\n"
+        for i in range(n)
+    },
+    "files that import one": lambda n: {
+        "base.py": "import torch\ndef work(x):\n    return x.cuda()\n",
+        **{f"m{i}.py": f"import torch\nfrom base import work\ndef f{i}(x):\n    work(x).item()\n" for i in range(n)},
+    },
+    "files that one imports": lambda n: {
+        "train.py": HEAD + many(n, "from m# import f#\n") + LOOP + many(n, "    f#(loss)\n"),
+        **{f"m{i}.py": f"import torch\ndef f{i}(x):\n    x.cuda().item()\n" for i in range(n)},
+    },
+    # long blocks and literals
+    "elifs": lambda n: step(["if kind == 0:\n    pass", *each(n, "elif kind == #:\n    x# = #")]),
+    "cases": lambda n: step(["match kind:", *each(n, "    case #:\n        x = loss.item()")]),
+    "loops": lambda n: one(HEAD, (LOOP + "    total += loss.item()\n") * n),
+    "loops in a function": lambda n: one(HEAD, "def train(loader):\n", indented(LOOP + "    loss.item()\n") * n),
+    "inner loops": lambda n: step(each(n, "for p in ps#:\n    p.item()")),
+    "evaluation loops": lambda n: one(
+        HEAD,
+        "def test(model, loader):\n    model.eval()\n    with torch.no_grad():\n",
+        "        for x in loader:\n            out = model(x.to(device))\n            out.sum().item()\n" * n,
+    ),
+    "imports": lambda n: one(many(n, "import m#\n"), *step(["loss.item()"]).values()),
+    "imported names": lambda n: one(
+        "from m import (\n", many(n, "    f#,\n"), ")\n", *step(each(n, "f#(loss).item()")).values()
+    ),
+    "renamed imports": lambda n: one(many(n, "from torch.nn import DataParallel as D#\n"), many(n, "d# = D#(model)\n")),
+    "imports in functions": lambda n: one(
+        HEAD, many(n, "def f#(x):\n    import torch.nn as n#\n    return n#.DataParallel(x)\n")
+    ),
+    "a long list": lambda n: step(["x = [", *each(n, "    #, 'a',"), "]", "loss.item()"]),
+    "a long dict": lambda n: step(["x = {", *each(n, "    'k#': [#],"), "}", "loss.item()"]),
+    "a long string": lambda n: step(["x = '''", *each(n, "loss.item()"), "'''", "loss.item()"]),
+    "a long model": lambda n: one(HEAD, "net = nn.Sequential(\n", "    nn.Linear(4, 4),\n" * n, ").cuda()\n", LOOP),
+    "options": lambda n: one(
+        "import argparse\np = argparse.ArgumentParser()\n",
+        many(n, "p.add_argument('--o#', type=int, default=#)\n"),
+        "args = p.parse_args()\n",
+        *step(each(n, "if step % args.o# == 0:\n    loss.item()")).values(),
+    ),
+    # comments and findings
+    "comments": lambda n: step([*each(n, "# loss.item() #"), "loss.item()"]),
+    "suppressions": lambda n: step(each(n, "total += loss.item()  # noqa: TL101")),
+    "unused suppressions": lambda n: step(each(n, "total += 1  # torchlint: ignore[TL101]")),
+    "suppressions of the file": lambda n: one(
+        "# torchlint: ignore-file[TL101]\n" * n, *step(each(n, "loss.item()")).values()
+    ),
+    "codes of one suppression": lambda n: step([f"loss.item()  # noqa: {', '.join(each(n, 'TL#'))}"]),
+    "findings": lambda n: one(HEAD, many(n, "m# = nn.DataParallel(model)\n")),
+    "loaders": lambda n: one(
+        "import torch\nfrom torch.utils.data import DataLoader\n", many(n, "l# = DataLoader(d#, batch_size=4)\n")
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    codes = frozenset(load())
+    return Settings(codes=codes, fixable=codes, root=ROOT)
+
+
+STEEP_YET = {
+    "rebindings", "clocks", "lists that grow", "functions of one name", "compiled functions",
+    "functions that a compiled one calls", "parameters", "kernels", "methods", "methods of one name", "elifs", "loops",
+    "loops in a function", "inner loops", "evaluation loops", "codes of one suppression",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.xfail(strict=False)] if name in STEEP_YET else []) for name in SHAPES],
+)
+def test_no_line_runs_for_each_pair_of_things(name: str, settings: Settings) -> None:
+    shape = SHAPES[name]
+    linted(shape(SMALLEST), settings)  # what is made once in a process is made now
+
+    two, four, eight = (counted(shape(SMALLEST * times), settings) for times in (2, 4, 8))
+
+    assert {} == steep(two, four, eight)
+
+
+def test_a_count_for_each_pair_is_steep() -> None:
+    line = (steep.__code__, 1)
+
+    pairs = [Counter({line: n * n // 2}) for n in (48, 96, 192)]
+    things = [Counter({line: 40 * n + 9000}) for n in (48, 96, 192)]
+
+    assert [(1152, 4608, 18432)] == list(steep(*pairs).values())
+    assert {} == steep(*things)
+
+
+def linted(files: Files, settings: Settings) -> Result:
+    result = lint({name: text.encode() for name, text in files.items()}, settings)
+    assert () == result.errors
+    return result
+
+
+def counted(files: Files, settings: Settings) -> Lines:
+    """How often each line of torchlint's code runs."""
+    lines: Lines = Counter()
+
+    def inside(frame: FrameType, event: str, argument: Any) -> Any:
+        lines[frame.f_code, frame.f_lineno] += 1
+        return inside
+
+    def called(frame: FrameType, event: str, argument: Any) -> Any:
+        return inside(frame, event, argument) if frame.f_code.co_filename.startswith(OURS) else None
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        linted(files, settings)
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def steep(two: Lines, four: Lines, eight: Lines) -> Mapping[str, tuple[int, int, int]]:
+    """The lines that run more than in proportion, with their counts."""
+    return {
+        f"{Path(code.co_filename).name}:{line}": (two[code, line], four[code, line], count)
+        for (code, line), count in eight.items()
+        if count > 8 * SMALLEST
+        and count - four[code, line] > STEEP * max(four[code, line] - two[code, line], 2 * SMALLEST)
+    }
