@@ -29,7 +29,7 @@ def break_io_or_logging(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
     Behind `if not torch.compiler.is_compiling():`, behind a flag for debugging, and on the way to an exception the call is not traced in ordinary runs.
-    A warning or a log message under a condition tells that something is not as usual; the rule is silent about those.
+    A warning or a log message under a condition tells that something is not as usual; the rule is silent about those, unless an ordinary call meets the condition because an argument is left at its default (`if mask is None:`).
     So it is about `print()` and logging in a project that uses `torch._dynamo.config.reorderable_logging_functions` or `ignore_logging_functions`.
     `torch.profiler.record_function` does not break the graph.
 

@@ -307,6 +307,20 @@ def test_configured_patterns(patterns: list[str], net: str, helper: str) -> None
     check({"model.py": code}, patterns)
 
 
+def test_a_forward_that_a_decorator_of_the_class_replaces_is_not_traced() -> None:
+    code = (
+        "class Interface:\n    pass\n"
+        "def chosen(cls):\n    original = cls.forward\n"
+        "    def forward(self, x):\n        return pick(self, original)(x)\n"
+        "    cls.forward = forward\n    return cls\n"
+        "def named(cls):\n    cls.title = cls.forward.__name__\n    return cls\n"
+        "@chosen\nclass Experts:\n    def forward(self, x):\n        return x\n"
+        "    def other(self, x):\n        return x  # compiled\n"
+        "@named\nclass Titled:\n    def forward(self, x):\n        return x  # compiled\n"
+    )
+    check({"model.py": code}, ["model:Experts.*", "model:Titled.*"])
+
+
 # Switches of the project
 
 

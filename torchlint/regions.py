@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from .facts.flow import Flow
-from .facts.module import Function, Module
+from .facts.module import Class, Function, Module
 from .facts.nearby import nodes_on
 from .facts.values import Value
 from .places import Ask, Place, asked_here, function_at, place_of
@@ -274,15 +274,21 @@ class Regions:
     def _replaced(self, function: Function) -> bool:
         """Whether a decorator of the class puts another method in the place of this one, and so says what runs."""
         klass = function.cls
-        for decorator in klass.node.decorator_list if klass is not None else ():
-            name = self.project.resolve(klass.parent, decorator.func if isinstance(decorator, ast.Call) else decorator)
-            definition = self.project.definition(name, klass.module) if name else None
-            if isinstance(definition, Function) and any(
-                isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == function.name
-                for node in ast.walk(definition.node)
-            ):
-                return True
-        return False
+        return klass is not None and any(
+            isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == function.name
+            for decorator in klass.node.decorator_list
+            if (definition := self._decorating(klass, decorator)) is not None
+            for node in ast.walk(definition.node)
+        )
+
+    def _decorating(self, klass: Class, decorator: ast.expr) -> Function | None:
+        """The project's function that decorates a class."""
+        func = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = self.project.resolve(klass.parent, func)
+        if name is None and isinstance(func, ast.Name):
+            return klass.module.top_functions.get(func.id)
+        definition = self.project.definition(name, klass.module) if name else None
+        return definition if isinstance(definition, Function) else None
 
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Whether a place of a compiled function is traced: not behind `if not torch.compiler.is_compiling()`."""

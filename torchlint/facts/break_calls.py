@@ -9,6 +9,8 @@ from .break_place import Break, Place, called, found, is_tensor
 from .module import Function
 
 _LOGGER_METHODS = frozenset("debug info warning warn error exception critical log isEnabledFor".split())
+# Methods of libraries' loggers, which call those.
+_LIBRARY_METHODS = {"warning_once": "warning", "warn_once": "warning", "info_once": "info", "warn": "warning"}
 
 # TL203: the outside world
 
@@ -20,8 +22,9 @@ def io_or_logging(place: Place) -> Break | None:
         return None
     call, name, method = asked
     construct = f"{name}()"
+    method = _LIBRARY_METHODS.get(method, method)
     if method in _LOGGER_METHODS and isinstance(call.func, ast.Attribute) and _is_logger(place, call.func.value):
-        construct = f"logger.{'warning' if method == 'warn' else method}()"
+        construct = f"logger.{method}()"
     elif break_table.rule_of(construct) != "TL203":
         return None
     announces = name == "warnings.warn" or "logg" in construct
@@ -32,9 +35,38 @@ def io_or_logging(place: Place) -> Break | None:
     } & place.dynamo_options
     if quiet and (announces or name == "print"):
         return None
-    if announces and any(guard.block is not None for guard in place.flow.guards(call)):
-        return None  # what is logged under a condition tells that something is not as usual
+    if announces and not all(_usual(place, g.test, g.true) for g in place.flow.guards(call) if g.block is not None):
+        return None  # it tells that something is not as usual
     return found(place, construct, "Dynamo can't trace input, output or logging")
+
+
+def _usual(place: Place, test: ast.expr, true: bool) -> bool:
+    """Whether an ordinary call meets a condition: an argument is left at its default, None, or one without default is there."""
+    if isinstance(test, ast.BoolOp):
+        holds = [_usual(place, value, true) for value in test.values]
+        return all(holds) if isinstance(test.op, ast.And) is true else any(holds)
+    if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name)) or len(test.ops) > 1:
+        return False
+    if not (isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None):
+        return False
+    asks_for_none = isinstance(test.ops[0], ast.Is) is true
+    defaults = _defaults(place.function)
+    if test.left.id not in defaults or not isinstance(test.ops[0], ast.Is | ast.IsNot):
+        return False
+    default = defaults[test.left.id]
+    left_out = isinstance(default, ast.Constant) and default.value is None
+    return left_out if asks_for_none else default is None
+
+
+def _defaults(function: Function) -> dict[str, ast.expr | None]:
+    """The parameters of a function by name, each with its default."""
+    node = function.node
+    if isinstance(node, ast.Module):
+        return {}
+    positional = [*node.args.posonlyargs, *node.args.args]
+    given = [None] * (len(positional) - len(node.args.defaults)) + list(node.args.defaults)
+    pairs = (*zip(positional, given, strict=True), *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))
+    return {parameter.arg: default for parameter, default in pairs}
 
 
 def _is_logger(place: Place, node: ast.expr) -> bool:
