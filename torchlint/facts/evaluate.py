@@ -461,7 +461,7 @@ class Evaluator:
         if annotated.sure >= 2 and annotated.kind in ("tensor", "number", "str", "ndarray"):
             default = self.default(name) if annotated.kind == "tensor" else None
             # `flag: torch.Tensor | None = False`: the default knows better.
-            return join(default, annotated) if default is not None and default.cls == "bool" else annotated
+            return replace(annotated, sure=1) if default is not None and default.cls == "bool" else annotated
         passed = self.world.parameter(function, name)
         if passed:
             return passed
