@@ -94,7 +94,7 @@ class Engine:
         return Result(tuple(self.findings), 0, len(files), tuple(self.errors), sources)
 
     def fix_files(
-        self, files: Any, settings: Settings, *, unsafe: bool, write: bool, context: Sequence[Path], narrow: object
+        self, files: Any, settings: Settings, *, unsafe: bool, write: bool, context: Sequence[Path], **given: object
     ) -> Any:
         result = self.lint(files, settings, context=context)
         self.asked.append({"unsafe": unsafe, "write": write})
@@ -106,7 +106,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
-    monkeypatch.setattr("torchlint.lint.lint", engine.lint)
+    monkeypatch.setattr("torchlint.parallel.Linter", lambda *given: engine)
     monkeypatch.setattr("torchlint.fixing.fix_files", engine.fix_files)
     monkeypatch.setattr("torchlint.rule.load", lambda: RULES)
     return engine
@@ -453,7 +453,7 @@ class TestFailures:
         assert ran.err.startswith(f"torchlint failed\n  Cause: {cause}")
 
     def test_a_crash_is_no_finding(self, engine: Engine, torchlint: Torchlint, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("torchlint.lint.lint", None)
+        engine.lint = None  # type: ignore[assignment, method-assign]
         ran = torchlint("check")
         assert (2, "") == (ran.code, ran.out)
         assert ran.err.endswith(
@@ -464,7 +464,7 @@ class TestFailures:
         def interrupt(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("torchlint.lint.lint", interrupt)
+        engine.lint = interrupt  # type: ignore[assignment, method-assign]
         assert Ran(130, "", "torchlint was interrupted\n") == torchlint("check")
 
     @pytest.mark.parametrize(
@@ -573,6 +573,7 @@ def test_check_help_explains_exit_codes_and_gives_examples(torchlint: Torchlint)
         "files:",
         "settings:",
         "output:",
+        "speed:",
         "other:",
         "examples:",
         "exit codes:",

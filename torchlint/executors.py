@@ -356,11 +356,12 @@ def _answered(work: Callable[[], object]) -> bytes:
 def _portable(error: Exception) -> tuple[Exception, str]:
     import traceback
 
+    text = "".join(traceback.format_exception(error))
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - whatever its class does with it
-        return RuntimeError(f"{type(error).__name__}: {error}"), traceback.format_exc()
-    return error, "".join(traceback.format_exception(error))
+        return RuntimeError(f"{type(error).__name__}: {error}"), text
+    return error, text
 
 
 def _is_whole(received: bytes | bytearray) -> bool:
