@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from . import stamp
 from .cache import Cache, identity
 from .config import Settings
+from .dependencies import Recording
 from .finding import Applicability, Edit, Finding, Fix, Related, Severity
+from .links import Linked, Links, noted, packed, unpacked
 from .lint import Checked, Result, may_be_torch
 from .project import normal
 from .source import Source, SourceError
@@ -132,9 +134,12 @@ class _Run:
         self.context = context
         self.targets = {normal(str(file)): file for file in files}
         self.key = _key(settings, cache.directory)
+        self.links_key = digest(self.key, b"links")
         self.rows, self.said = _loaded(cache.load(self.key))
         self.files = _Files(self.rows)
         self.new: dict[str, _Said] = {}
+        self.links: Links | None = None
+        """What new results hang on."""
         self.is_sure = True
         """Whether what is said is known to be of the files that were looked at."""
 
@@ -142,26 +147,41 @@ class _Run:
         fresh = {path: known for path in self.targets if (known := self._known(path)) is not None}
         stale = [path for path in self.targets if path not in fresh]
         if not stale:
+            if "linked" in self.__dict__ and self.linked is not None:
+                self._link(self.linked.project, {})
             return Result.of(fresh, _Sources(fresh, {}))
         state = self.state if any(path not in self.files.plain for path in stale) else None
         context = _Chain([self.targets[path] for path in fresh], self.context) if fresh else self.context
-        found = inner([self.targets[path] for path in stale], self.settings, context=context, **options)
+        made: list[Recording] = []
+
+        def make(files: Mapping[str, Callable[[], bytes]]) -> Recording:
+            made.append(self.linked.project if state is not None and self.linked is not None else Recording(files))
+            return made[0]
+
+        found = inner([self.targets[path] for path in stale], self.settings, context=context, make=make, **options)
         if found.checked is None:
             self.is_sure = False
             return found
-        if self.files.unchanged():
+        self.is_sure = self.files.unchanged() and all(project.is_whole for project in made)
+        if self.is_sure:
             self._learn(found.checked, state)
-        else:
-            self.is_sure = False
+            if state is not None and made:
+                self._link(made[0], found.checked)
         checked = {path: fresh.get(path) or found.checked[path] for path in self.targets}
         return Result.of(checked, _Sources(fresh, found.sources or {}))
 
     def _known(self, path: str) -> Checked | None:
         """What was said of a file, if it would be said again."""
         said = self.said.get(path)
-        if said is None or said.digest != self.files.digest(path) or said.state not in (None, self.state):
+        if said is None or said.digest != self.files.digest(path):
+            return None
+        if said.state is not None and said.state != self.state and not self._stands(path, said):
             return None
         return _checked(path, said.text, alone=said.state is None)
+
+    def _stands(self, path: str, said: _Said) -> bool:
+        """Whether what was said in another state of the project would be said again in this one."""
+        return self.linked is not None and said.state == self.linked_state and self.linked.stands(path)
 
     def _learn(self, checked: Mapping[str, Checked], state: str | None) -> None:
         for path, one in checked.items():
@@ -170,18 +190,58 @@ class _Run:
             if row is not None and not one.errors and (one.alone or state is not None):
                 self.new[path] = _Said(row.digest, None if one.alone else state, _text(one))
 
+    # The project
+
     @cached_property
     def paths(self) -> frozenset[str]:
         """Every file of the project."""
         return frozenset((*self.targets, *(normal(str(path)) for path in self.context)))
 
     @cached_property
+    def digests(self) -> dict[str, str | None]:
+        """What stands for the bytes of every file of the project; None where they can't be read."""
+        return {path: self.files.digest(path) for path in sorted(self.paths)}
+
+    @cached_property
     def state(self) -> str:
         """What stands for all that a file of the project may hang on."""
-        parts = [encoded(f"{path}\n{self.files.digest(path)}") for path in sorted(self.paths)]
-        if self.settings.target_torch is None:
-            parts += _torch_named(self.paths)
-        return digest(*parts).hex()
+        return digest(self.frame, *(encoded(f"{path}\n{one}") for path, one in self.digests.items())).hex()
+
+    @cached_property
+    def frame(self) -> bytes:
+        """What stands for that which everything hangs on: the torch that is named, and what is a package."""
+        named = _torch_named(self.paths) if self.settings.target_torch is None else []
+        return digest(*named, b"", *(encoded(path) for path in self.digests if path.endswith("__init__.py")))
+
+    @cached_property
+    def linked(self) -> Linked | None:
+        """The project, linked anew with what is known of it in another state; None where nothing is known."""
+        kept = self.cache.load(self.links_key)
+        try:
+            state, frame, digests = _is(str, kept["state"]), _is(str, kept["frame"]), _is(dict, kept["digests"])
+        except (TypeError, KeyError):
+            return None
+        links = unpacked(kept["links"]) if frame == self.frame.hex() and "links" in kept else None
+        if links is None:
+            return None
+        self.linked_state = state
+        paths = {*digests, *self.digests}
+        changed = [path for path in paths if digests.get(path, "") != self.digests.get(path, "")]
+        return Linked(links, changed, self.digests, self.settings)
+
+    def _link(self, project: Recording, checked: Mapping[str, Checked]) -> None:
+        """Keep what the new results hang on, with what those hang on that still stand."""
+        kept = {}
+        for path, said in self.said.items():
+            if path in self.new or said.state is None or said.digest != self.digests.get(path) or self.linked is None:
+                continue
+            if said.state != self.state and self._stands(path, said):
+                self.new[path] = _Said(said.digest, self.state, said.text)
+            if said.state == self.state == self.linked_state or path in self.new:
+                kept[path] = self.linked.hangs_on(path)
+        new = {path: one for path, one in checked.items() if path in self.new and not one.alone}
+        hangs_on = {path: one.hangs_on for path, one in new.items() if one.hangs_on is not None}
+        self.links = noted(project, self.settings, hangs_on, kept)
 
     def testify(self, witness: Witness) -> None:
         """Tell what the result hangs on."""
@@ -201,6 +261,10 @@ class _Run:
         if "state" in self.__dict__:  # then all files are known, and what hangs on how they were before
             rows = {path: row for path, row in rows.items() if path in self.paths}
             said = {path: one for path, one in said.items() if path in rows and one.state in (None, self.state)}
+        if self.links is not None:
+            links = packed(self.links)
+            kept = {"state": self.state, "frame": self.frame.hex(), "digests": self.digests, "links": links}
+            self.cache.save(self.links_key, kept)
         if rows != self.rows or said != self.said:
             self.cache.save(
                 self.key,

@@ -12,19 +12,43 @@ to, a base class on the head of its class, a search for callers on which files m
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 from .facts.module import Class, Function, Module
 from .facts.values import Value
-from .project import CallSite, Project
+from .project import MAX_FILES, CallSite, Project
 from .source import Source
 from .stamp import digest
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
+SEPARATOR = "\0"
+"""Between paths."""
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was said to a question about the whole project, and what that hangs on."""
+
+    answer: Any
+    hangs_on: tuple[Atom, ...]
+
+
+class _Asked:
+    """A question that brings back with its answer what that hangs on."""
+
+    def __init__(self, question: Callable[[Any, Any], Any]) -> None:
+        self.question = question
+
+    def __call__(self, subject: Any, key: Any) -> Answer:
+        project: Project = subject.project
+        node = ("question", self.question.__name__, key)
+        answer = project.linked(node, lambda: self.question(subject, key))
+        return Answer(answer, project.hangs_on(node) or ())
 
 
 class _Node:
@@ -56,6 +80,12 @@ class Recording(Project):
         """How many of the project's own questions the present one is asked by."""
         self.import_texts = dict(import_texts or {})
         self.words = dict(own_words or {})
+        self.answers: dict[tuple[str, str], Answer] = {}
+        """By the name of the question and what it was about."""
+        self.used: set[tuple[str, str]] = set()
+        """Those of them that were asked for."""
+        self.is_whole = True
+        """Whether no file was left out."""
         super().__init__(files)
 
     # Nodes
@@ -99,6 +129,26 @@ class Recording(Project):
             seen |= new
             todo += new
         return tuple(sorted(atoms))
+
+    def asking(self, ask: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Callable[[Any, Sequence[Any]], list[Any]]:
+        def remembered(question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
+            names = [(question.__name__, repr(key)) for key in keys]
+            self.used.update(names)
+            new = {name: key for name, key in zip(names, keys, strict=True) if name not in self.answers}
+            if new:
+                self.answers.update(zip(new, ask(_Asked(question), list(new.values())), strict=True))
+            return [self.answers[name].answer for name in names]
+
+        return remembered
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.answers)
+
+    def leave_out(self, path: str) -> None:
+        self.is_whole = False
+        self.answers.clear()
+        super().leave_out(path)
 
     def _own(self, answer: Callable[[], T]) -> T:
         """An answer of the project itself, which notes what it hangs on."""
@@ -231,7 +281,7 @@ class Recording(Project):
         found = self._quietly(lambda: super(Recording, self)._callers(function, name))
         if self._here is not None:
             words = (function.name, function.module.name.rpartition(".")[2], function.cls.name if function.cls else "")
-            mark = "*" if found is None else "\n".join(found[1:])
+            mark = "*" if found is None else SEPARATOR.join(found[1:])
             nested = function.parent is not function.module.body and function.cls is None
             if not nested:
                 self.note("callers", function.module.path, *words, name, mark)
@@ -326,6 +376,8 @@ class Recording(Project):
             return str(atom[1] in self._callable_words)
         if kind == "holds":
             return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
+        if kind == "callers":
+            return self._callers_now(atom)
         if kind not in ("parses", "name", "class"):
             return None
         module = self.module(atom[1]) if atom[1] in self._files else None
@@ -338,16 +390,24 @@ class Recording(Project):
         klass = next((klass for klass in module.classes if klass.qualname == atom[2]), None)
         return head(klass) if klass is not None else ""
 
-    def is_caller(self, path: str, atom: Atom) -> bool:
-        """Whether a file may call the function that a search for callers was about."""
+    def _callers_now(self, atom: Atom) -> str:
         _, own, function, module, klass, name, _ = atom
         words = {word.encode() for word in (function, module, klass) if word}
-        return (
-            path != own
-            and path in self._files
-            and not words.isdisjoint(self.import_words(path))
-            and name.encode() in self._raw(path)
-        )
+        paths = {path for word in words for path in self._importers.get(word, ())} - {own}
+        found = sorted(path for path in paths if name.encode() in self._raw(path))
+        return "*" if len(found) > MAX_FILES else SEPARATOR.join(found)
+
+    def callers_after(self, atom: Atom, changed: Iterable[str]) -> str:
+        """How a search for callers ends now that some files have changed; the others are not looked into."""
+        _, own, function, module, klass, name, before = atom
+        words = {word.encode() for word in (function, module, klass) if word}
+        found = set(before.split(SEPARATOR)) - {""}
+        for path in changed:
+            calls = path != own and path in self._files and not words.isdisjoint(self.import_words(path))
+            (found.add if calls and name.encode() in self._raw(path) else found.discard)(path)
+        if before == "*" or len(found) > MAX_FILES:
+            return self._callers_now(atom)
+        return SEPARATOR.join(sorted(found))
 
 
 def bound(module: Module, name: str) -> str:

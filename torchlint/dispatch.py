@@ -43,6 +43,11 @@ def searchable(trigger: str) -> bool:
     return trigger not in _NAMES and not (trigger.endswith("()") and "." not in trigger)
 
 
+def last_word(trigger: str) -> str:
+    """The part of a trigger that stands in the code whatever the thing is called by."""
+    return trigger.removesuffix("()").rpartition(".")[2]
+
+
 class Dispatch:
     """What some rules ask for, by kind of node and by the last word of a name."""
 
@@ -69,7 +74,7 @@ class Dispatch:
         return bool(self.triggers)
 
     def _add(self, trigger: str, rule: Rule) -> None:
-        word = trigger.removesuffix("()").rpartition(".")[2]
+        word = last_word(trigger)
         if trigger in _NAMES:
             for kind, name in KINDS.items():
                 if name == trigger:

@@ -88,6 +88,7 @@ def lint(
     context: Sequence[Path] = (),
     buffers: Mapping[str, bytes] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    make: Callable[[Mapping[str, Callable[[], bytes]]], Project] = Project,
 ) -> Result:
     """Lint files together, so that a call in one can be hot, compiled or under no_grad because of another.
 
@@ -95,14 +96,16 @@ def lint(
     `context` are further files of the project: read where they matter, never reported on.
     `buffers` are what some of all these files hold in place of what is on disk (fixed or edited, not saved).
     `progress` is told how many of how many files have been looked into.
+    `make` gets the project's files, by path, and makes the project.
     """
-    return lint_project(*gathered(files, context, buffers), settings, progress)
+    return lint_project(*gathered(files, context, buffers, make), settings, progress)
 
 
 def gathered(
     files: Sequence[Path] | Mapping[str, bytes],
     context: Sequence[Path] = (),
     buffers: Mapping[str, bytes] | None = None,
+    make: Callable[[Mapping[str, Callable[[], bytes]]], Project] = Project,
 ) -> tuple[Project, list[str]]:
     """The project that `lint` looks at, and the files in it that are linted."""
     readers: dict[str, Callable[[], bytes]] = {}
@@ -113,7 +116,7 @@ def gathered(
         targets = [normal(str(file)) for file in files]
         readers.update({path: read(path) for path in targets})
     readers.update({normal(path): _given(data) for path, data in (buffers or {}).items()})
-    project = Project(readers)
+    project = make(readers)
     if mention_torch(project, targets):
         for path in context:
             readers.setdefault(normal(str(path)), read(normal(str(path))))

@@ -8,10 +8,9 @@ the result. This process reads the files and parses none, so that it stays small
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
@@ -55,11 +54,16 @@ class Linter:
         context: Sequence[Path] = (),
         buffers: Mapping[str, bytes] | None = None,
         progress: Progress | None = None,
+        make: Callable[[Mapping[str, Callable[[], bytes]]], Project] = Project,
     ) -> Result:
         """What `lint.lint` gives; small runs stay in this process."""
-        project, targets = gathered(files, context, buffers)
+        project, targets = gathered(files, context, buffers, make)
         jobs = self.jobs or cpus()
-        if jobs > 1 and mention_torch(project, targets) and _size(project, project.paths) >= WORTH:
+        if (
+            jobs > 1
+            and mention_torch(project, targets)
+            and _size(project, targets if project.is_known else project.paths) >= WORTH
+        ):
             from .executors import local
 
             return lint_in(local(jobs), jobs, project, targets, settings, progress)
@@ -125,11 +129,14 @@ class _Run:
 
     def checked(self, targets: Sequence[str]) -> dict[str, Checked]:
         """What is said of each file, the lost ones among them."""
+        import pickle
+
         self.progress(0, len(targets))
-        steps = step_index(self.project, lambda question, keys: self._asked("steps", question, keys))
+        asking = self.project.asking
+        steps = step_index(self.project, asking(lambda question, keys: self._asked("steps", question, keys)))
         regions = region_index(
             Regions(self.project, self.settings.compiled),
-            lambda question, keys: self._asked("regions", question, keys),
+            asking(lambda question, keys: self._asked("regions", question, keys)),
         )
         links = pickle.dumps((steps, regions), pickle.HIGHEST_PROTOCOL)
         checked: dict[str, Checked] = {}
@@ -222,6 +229,8 @@ class Shared:
 
     def know(self, links: bytes) -> None:
         """Take over what others have found out about the whole project, pickled."""
+        import pickle
+
         if links != self._links:
             self._links = links
             steps, regions = pickle.loads(links)
@@ -233,7 +242,8 @@ class Shared:
         files = {path: self.project.raw(path) for path in self.project.paths}
         folders = {path.rpartition("/")[0] for path in files}
         torch = {folder: self.analysis.torch_in(folder) for folder in folders}
-        return _shared, (files, _Elsewhere(**vars(self.settings), directory=Path.cwd()), torch)
+        options = {field.name: getattr(self.settings, field.name) for field in fields(self.settings)}
+        return _shared, (type(self.project), files, _Elsewhere(**options, directory=Path.cwd()), torch)
 
 
 @dataclass(frozen=True)
@@ -246,8 +256,10 @@ class _Elsewhere(Settings):
         return super().enabled(self.directory / path)
 
 
-def _shared(files: Mapping[str, bytes | OSError], settings: Settings, torch: Mapping[str, Range]) -> Shared:
-    shared = Shared(Project({path: partial(_read, data) for path, data in files.items()}), settings)
+def _shared(
+    kind: type[Project], files: Mapping[str, bytes | OSError], settings: Settings, torch: Mapping[str, Range]
+) -> Shared:
+    shared = Shared(kind({path: partial(_read, data) for path, data in files.items()}), settings)
     shared.analysis.know_torch(torch)
     return shared
 

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .facts import names
 from .facts import torch_table as table
@@ -92,6 +92,17 @@ class Project:
     def apart(self, answer: Callable[[], T]) -> T:
         """An answer that does not belong to the one being worked out."""
         return answer()
+
+    def asking(
+        self, ask: Callable[[Any, Sequence[Any]], Sequence[Any]]
+    ) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
+        """How questions about the whole project are asked, given how they are without what is remembered."""
+        return ask
+
+    @property
+    def is_known(self) -> bool:
+        """Whether most questions about the whole project have their answers."""
+        return False
 
     def hangs_on(self, key: object) -> tuple[tuple[str, ...], ...] | None:
         """What the answer that is kept under a key hangs on; None where that was not noted."""

@@ -91,7 +91,7 @@ class Regions:
     @cached_property
     def index(self) -> RegionIndex:
         """What is known of the whole project."""
-        return self.project.apart(lambda: region_index(self, asked_here(self)))
+        return self.project.apart(lambda: region_index(self, self.project.asking(asked_here(self))))
 
     def know(self, index: RegionIndex) -> None:
         """Take over what another process has found out."""

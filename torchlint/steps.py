@@ -197,7 +197,7 @@ class Steps:
     @cached_property
     def index(self) -> StepIndex:
         """What is known of the whole project."""
-        return self.project.apart(lambda: step_index(self.project, asked_here(self)))
+        return self.project.apart(lambda: step_index(self.project, self.project.asking(asked_here(self))))
 
     def know(self, index: StepIndex) -> None:
         """Take over what another process has found out."""
