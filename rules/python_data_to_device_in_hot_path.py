@@ -7,6 +7,7 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.rule import Finding, Severity, Site, rule
 
+_NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 
 
@@ -75,7 +76,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     data = site.call.args[0]
     value = site.value(data)
-    constant = _constant(data)
+    constant = _constant(site, data)
     if value.kind == "tensor" or (value.elem is not None and value.elem.kind == "tensor"):
         return
     if not _moved(site) or (site.hot is None and site.warm is None and not reads.in_forward(site)):
@@ -96,10 +97,15 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     yield site.finding(message, severity=level, related=site.why_hot())
 
 
-def _constant(node: ast.expr) -> bool:
+def _constant(site: Site, node: ast.expr) -> bool:
+    """A number that is written out, `-math.inf`, `float("inf")`, or a list of them."""
     if isinstance(node, ast.List | ast.Tuple):
-        return all(map(_constant, node.elts))
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
+        return all(_constant(site, element) for element in node.elts)
+    if isinstance(node, ast.UnaryOp):
+        return _constant(site, node.operand)
+    if isinstance(node, ast.Call):
+        return site.resolve(node.func) == "float" and all(isinstance(given, ast.Constant) for given in node.args)
+    return isinstance(node, ast.Constant) or site.resolve(node) in _NUMBERS
 
 
 def _same(site: Site, data: ast.expr) -> bool:
@@ -173,5 +179,14 @@ def _moved(site: Site) -> bool:
     )
     if not isinstance(call, ast.Call):
         return False
-    blocking = not any(keyword.arg == "non_blocking" for keyword in call.keywords)
-    return blocking and site.value(call).device == "accelerator"
+    if any(keyword.arg == "non_blocking" for keyword in call.keywords):
+        return False
+    return site.value(call).device == "accelerator" or (bool(call.args) and _is_there(site, call.args[0]))
+
+
+def _is_there(site: Site, target: ast.expr) -> bool:
+    """`.to(x)` and `.to(x.device)` of a tensor that is not known to be on the host."""
+    value = site.value(target)
+    if value.kind == "tensor":
+        return value.is_tensor and not value.on_cpu
+    return value.kind == "device" and value.device != "cpu" and value.const != "cpu"
