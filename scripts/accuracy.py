@@ -47,16 +47,18 @@ def by_rule(counts: dict[str, dict[str, int]], rows: list[Row]) -> Iterable[str]
     for code, rule in load().items():
         read = [row for row in rows if row["code"] == code]
         found = [codes[code] for codes in counts.values() if codes.get(code)]
-        if rule.set != "default" or code.startswith(TOOL):
+        default = rule.set == "default" and not code.startswith(TOOL)
+        if not default and not read:
             continue
-        now = Counter(row["verdict"] for row in read if "mended" not in row)
+        now = Counter(row["verdict"] for row in read if "mended" not in row and default)
         first = Counter(row["verdict"] for row in read)
         total, first_total, findings = total + now, first_total + first, findings + sum(found)
-        yield line(f"[{code}](rules/{rule.name}.md)", sum(found), len(found), now, first)
-    yield line("**all**", findings, len(counts), total, first_total)
+        moved = "" if default else f", {rule.set} since"
+        yield row_of(f"[{code}](rules/{rule.name}.md){moved}", sum(found), len(found), now, first)
+    yield row_of("**all**", findings, len(counts), total, first_total)
 
 
-def line(name: str, findings: int, repositories: int, now: Counter[str], first: Counter[str]) -> str:
+def row_of(name: str, findings: int, repositories: int, now: Counter[str], first: Counter[str]) -> str:
     cells = [findings, repositories, now.total(), now["right"], now["debatable"], now["wrong"]]
     shares = [percent(share(now)), percent(share(first)), first.total() - now.total()]
     return f"| {name} | {' | '.join(map(str, cells + shares))} |"
