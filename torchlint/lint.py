@@ -279,11 +279,13 @@ class _Run:
 
     def _check(self, site: Site) -> Iterator[Finding]:
         rule: Rule = site.rule  # type: ignore[assignment]
-        if site.torch is None or not rule.torch.intersects(site.torch):
+        if not rule.torch.intersects(self.analysis.torch(site.module)):
             return
         try:
             for finding in rule.check(site):
-                yield self._with_fix(site, finding)
+                # Which versions a place is reached under takes longer to tell than what most rules ask first.
+                if site.torch is not None and rule.torch.intersects(site.torch):
+                    yield self._with_fix(site, finding)
         except RecursionError:
             raise
         except Exception as error:  # noqa: BLE001 - a rule's fault costs its finding, never the run

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from .facts import calls, guards, names
-from .facts.flow import Flow, Guard, Loop
+from .facts.flow import Flow, Guard, Loop, contains
 from .facts.module import Function, Module
 from .facts.values import Value
 from .places import Ask, CallPlace, Place, asked_here, call_place, function_at, loop_at, loop_place, place_of
@@ -192,6 +192,7 @@ class Steps:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._warm: dict[Loop, bool] = {}
+        self._hot_statements: dict[ast.stmt, Hot | None] = {}
         self._runs: dict[Function, bool] = {}
 
     @cached_property
@@ -366,6 +367,21 @@ class Steps:
     def hot(self, function: Function, node: ast.AST) -> Hot | None:
         """Why the place runs on every training step, or None."""
         own = place_of(function)
+        if own not in self._by_function and own not in self.index.functions:
+            self.project.note("steps", own[0])
+            return None
+        statement, plain = _statement(function.flow, node)
+        if not plain:
+            return self._hot(function, node)
+        return self.project.linked(("hot", statement), lambda: self._hot_statement(function, statement))
+
+    def _hot_statement(self, function: Function, statement: ast.stmt) -> Hot | None:
+        if statement not in self._hot_statements:
+            self._hot_statements[statement] = self._hot(function, statement)
+        return self._hot_statements[statement]
+
+    def _hot(self, function: Function, node: ast.AST) -> Hot | None:
+        own = place_of(function)
         for loop in function.flow.loops(node) if own in self._by_function else ():
             if self.is_step_loop(function, loop):
                 weight = self.guarded(function, node, loop)
@@ -493,6 +509,21 @@ def _mentions(module: Module) -> list[Function]:
     )
 
 
+def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
+    """The statement around a place, and whether the place runs whenever the statement does, as often as it does."""
+    plain = True
+    parents = flow.parents
+    while not isinstance(node, ast.stmt):
+        parent = parents[node]
+        if parent.__class__ in _PARTLY or (isinstance(parent, ast.While) and node is parent.test):
+            plain = False
+        node = parent
+    return node, plain
+
+
+_PARTLY = frozenset((ast.Lambda, ast.IfExp, ast.BoolOp, ast.ExceptHandler))
+
+
 def _once(guard: Guard) -> bool:
     """`if first: ...; first = False`: a block that takes its own condition back."""
     test, true = guard.test, guard.true
@@ -530,16 +561,12 @@ def _is_filled(test: ast.expr, guard: Guard, flow: Flow, loop: Loop | None) -> b
         return False
     stores = [
         node
-        for node in (flow.nodes if loop is None else ast.walk(loop))
-        if isinstance(node, ast.Name | ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and names.chain(node) == name
-        and not _of_itself(flow.parents.get(node), name)
+        for node in flow.targets.get(".".join(name), ())
+        if (loop is None or contains(loop, node)) and not _of_itself(flow.parents.get(node), name)
     ]
     if guard.block is None:
         return bool(stores) and name[0] == "self"
-    filled = {node for statement in guard.block for node in ast.walk(statement)}
-    return bool(stores) and filled.issuperset(stores)
+    return bool(stores) and all(any(contains(statement, node) for statement in guard.block) for node in stores)
 
 
 def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:

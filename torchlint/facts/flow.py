@@ -264,6 +264,17 @@ class Flow:
         return found
 
     @cached_property
+    def targets(self) -> dict[str, list[ast.Name | ast.Attribute]]:
+        """Where each name or dotted name is bound: `x`, `self.x`."""
+        found: dict[str, list[ast.Name | ast.Attribute]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                parts = names.chain(node)
+                if parts is not None:
+                    found.setdefault(".".join(parts), []).append(node)
+        return found
+
+    @cached_property
     def loads(self) -> dict[str, list[ast.Name]]:
         """Where each name is read in this function (nested functions not counted)."""
         found: dict[str, list[ast.Name]] = {}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from .flow import CHILDREN
 
 if TYPE_CHECKING:
     from .module import Function
+
+
+_FOR = re.compile(rb"\bfor\b")
 
 
 def bound(function: Function) -> frozenset[str]:
@@ -55,7 +59,10 @@ def _expression(function: Function, node: ast.expr, names: set[str]) -> None:
         source = function.module.source
         start = source.offset(node.lineno, node.col_offset)
         end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        if source.data.find(b"for", start, end) < 0 and source.data.find(b":=", start, end) < 0:
+        data = source.data
+        if data.find(b":=", start, end) < 0 and (
+            data.find(b"for", start, end) < 0 or _FOR.search(data, start, end) is None
+        ):
             return
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
