@@ -87,7 +87,7 @@ class Engine:
     settings: Settings | None = None
     context: Sequence[Path] = ()
 
-    def lint(self, files: Any, settings: Settings, *, context: Sequence[Path]) -> Result:
+    def lint(self, files: Any, settings: Settings, *, context: Sequence[Path], **options: object) -> Result:
         self.asked.append(files if isinstance(files, Mapping) else [str(path) for path in files])
         self.settings, self.context = settings, context
         sources = {finding.path: Source.of(finding.path, TEXT) for finding in self.findings}
