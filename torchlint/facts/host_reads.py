@@ -402,12 +402,26 @@ def _leaving(loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
         statement.test
         for statement in ast.walk(loop)
         if isinstance(statement, ast.If)
-        and any(isinstance(n, ast.Break | ast.Return) for part in statement.body for n in ast.walk(part))
+        and any(map(_leaves, statement.body))
     ]
     parts = [part for test in tests for part in ast.walk(test)]
     return (
         frozenset(part.id for part in parts if isinstance(part, ast.Name)),
         frozenset(ast.dump(part) for part in parts if isinstance(part, ast.Call)),
+    )
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """Whether a statement breaks or returns somewhere; what a function defined in it does is its own."""
+    if isinstance(statement, ast.Break | ast.Return):
+        return True
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    return any(
+        _leaves(part)
+        for child in ast.iter_child_nodes(statement)
+        for part in (child.body if isinstance(child, ast.ExceptHandler | ast.match_case) else [child])
+        if isinstance(part, ast.stmt)
     )
 
 
