@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from torchlint import cached, cli
+from torchlint import cached, cli, parallel
 from torchlint.cache import Cache
 from torchlint.config import Settings
 from torchlint.discover import ProjectFiles, discover, project_root
@@ -180,6 +180,13 @@ class TestKnown:
         ]
         assert set(first.sources or ()) == set(second.sources or ())
         assert second.source("tools/__init__.py") is None
+
+    def test_a_source_that_has_changed_since_can_not_be_shown(self) -> None:
+        run()
+        result, _ = run()
+        put("model.py", "import torch\n")
+        assert result.source("model.py") is None
+        assert "" == result.line("model.py", 1)
 
     def test_a_file_that_was_only_touched_is_known(self) -> None:
         run()
@@ -581,6 +588,25 @@ class TestCommand:
         assert not Path(".torchlint_cache").exists()
         assert 0 == cli.main(["clean"])
         assert "" == capsys.readouterr().err
+
+    def test_fixes_start_from_what_is_known(
+        self, check: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put("book.py", "import torch\nscaler = torch.cuda.amp.GradScaler()\n")
+        check()
+        expected = check("--diff", "-n")
+        assert expected == check("--diff")
+        assert "+scaler = torch.amp.GradScaler" in expected[1]
+        asked: list[object] = []
+        lint = parallel.Linter.lint
+
+        def counted(self: parallel.Linter, files: Any, settings: Settings, **options: Any) -> Result:
+            asked.append(options.get("buffers"))
+            return lint(self, files, settings, **options)
+
+        monkeypatch.setattr(parallel.Linter, "lint", counted)
+        assert expected == check("--diff")
+        assert [["book.py"]] == [list(one) for one in asked if isinstance(one, dict)]
 
     def test_processes_at_once(self, project: Path) -> None:
         command = [sys.executable, "-m", "torchlint", "check", "--output-format", "concise", "-j", "1"]

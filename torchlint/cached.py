@@ -149,7 +149,7 @@ class _Run:
         if not stale:
             if "linked" in self.__dict__ and self.linked is not None:
                 self._link(self.linked.project, {})
-            return Result.of(fresh, _Sources(fresh, {}))
+            return Result.of(fresh, _Sources(fresh, {}, self.files))
         state = self.state if any(path not in self.files.plain for path in stale) else None
         context = _Chain([self.targets[path] for path in fresh], self.context) if fresh else self.context
         made: list[Recording] = []
@@ -168,7 +168,7 @@ class _Run:
             if state is not None and made:
                 self._link(made[0], found.checked)
         checked = {path: fresh.get(path) or found.checked[path] for path in self.targets}
-        return Result.of(checked, _Sources(fresh, found.sources or {}))
+        return Result.of(checked, _Sources(fresh, found.sources or {}, self.files))
 
     def _known(self, path: str) -> Checked | None:
         """What was said of a file, if it would be said again."""
@@ -293,10 +293,11 @@ class _Chain(Sequence[Path]):
 
 
 class _Sources(Mapping[str, Source]):
-    """The files with findings; one that was not linted is read when a report wants to show it."""
+    """The files with findings; one that was not linted is read when a report wants to show it, if it is still the same."""
 
-    def __init__(self, fresh: Mapping[str, Checked], read: Mapping[str, Source]) -> None:
+    def __init__(self, fresh: Mapping[str, Checked], read: Mapping[str, Source], files: _Files) -> None:
         self._read = dict(read)
+        self._files = files
         self._paths = {path: None for path, one in fresh.items() if one.findings} | dict.fromkeys(read)
 
     def __getitem__(self, path: str) -> Source:
@@ -304,7 +305,10 @@ class _Sources(Mapping[str, Source]):
             if path not in self._paths:
                 raise KeyError(path)
             try:
-                self._read[path] = Source.of(path, Path(path).read_bytes())
+                data = Path(path).read_bytes()
+                if digest(data).hex() != self._files.digest(path):
+                    raise KeyError(path)
+                self._read[path] = Source.of(path, data)
             except (OSError, SourceError) as error:
                 raise KeyError(path) from error
         return self._read[path]

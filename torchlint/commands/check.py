@@ -193,6 +193,10 @@ def speed(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="processes to lint with (default: one for each CPU)",
     )
+    group.add_argument(
+        "--executor", choices=("local", "dask"), default="local", help="where they are: here, or the workers of a cluster"
+    )
+    group.add_argument("--scheduler", metavar="ADDRESS", default=None, help="of the cluster, such as tcp://HOST:8786")
 
 
 def _count(text: str) -> int:
@@ -455,11 +459,27 @@ def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options:
     )
 
 
+def _lint_to_fix(args: argparse.Namespace, work: Work) -> Callable[..., Result]:
+    """`linter`, with the help of what was found before as long as no file is changed."""
+    plain = linter(args)
+
+    def lint(files: Any, settings: Settings, *, context: Sequence[Path], buffers: Mapping[str, bytes]) -> Result:
+        if not buffers:
+            result = _linted(args, settings, work)
+            if all(result.source(finding.path) is not None for finding in result.findings):
+                return result
+        return plain(files, settings, context=context, buffers=buffers)
+
+    return lint
+
+
 def linter(args: argparse.Namespace) -> Callable[..., Result]:
     """`lint.lint`, in the processes that the options ask for."""
     from torchlint.parallel import Linter
 
-    return Linter(args.jobs).lint
+    if (args.executor == "dask") is not (args.scheduler is not None):
+        raise Failure("`--executor dask` and `--scheduler ADDRESS` go together")
+    return Linter(args.jobs, args.scheduler).lint
 
 
 def cache_directory(paths: Iterable[str], settings: Settings) -> str:
@@ -487,7 +507,7 @@ def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     diff, stdin = "diff" in args, isinstance(work.files, Mapping)
     fixed = fixing.fix_files(
         work.files, settings, unsafe=settings.unsafe_fixes, write=not diff and not stdin, context=work.context,
-        narrow=work.narrow, lint=linter(args),
+        narrow=work.narrow, lint=_lint_to_fix(args, work),
     )  # fmt: skip
     count = sum(sum(codes.values()) for codes in fixed.fixed.values())
     look = replace(_look(args, settings), fixed=count)
