@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from torchlint.facts import api_table
 from torchlint.rewrite import call_node, older_torch
 from torchlint.rule import Finding, Fix, Site
 
@@ -8,5 +9,5 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     edit = site.tree.add_argument(call_node(site), "use_reentrant=True")
     if edit is None:
         return None
-    note = older_torch(site, (1, 11))
+    note = older_torch(site, api_table.there(f"{site.name.removesuffix('()')}(use_reentrant)"))
     return Fix("Say what it does today: `use_reentrant=True`", (edit,), "unsafe" if note else "safe", note)

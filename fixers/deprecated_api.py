@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.deprecated_table import DEPRECATED, KEYWORDS, REQUIRED
+from torchlint.facts import api_table
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED
 from torchlint.rewrite import call_node, older_torch, substituted
 from torchlint.rule import Edit, Finding, Fix, Site
 
@@ -11,7 +12,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name.endswith("()"):
         name = site.name.removesuffix("()")
         return _keyword(site, finding, name) or _required(site, finding, name)
-    entry = DEPRECATED[site.name]
+    entry = NAMES[site.name]
     edits = substituted(site, entry)
     if edits is None:
         return None
@@ -46,5 +47,5 @@ def _required(site: Site, finding: Finding, name: str) -> Fix | None:
     edit: Edit | None = site.tree.add_argument(call_node(site), missing.given)
     if edit is None:
         return None
-    note = older_torch(site, missing.since)
+    note = older_torch(site, api_table.there(f"{name}({missing.keyword})"))
     return Fix(f"Say `{missing.given}`", (edit,), "unsafe" if note else "safe", note)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.deprecated_table import KEYWORDS, REMOVED
+from torchlint.facts import api_table
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES
 from torchlint.rewrite import call_node, substituted
 from torchlint.rule import Finding, Fix, Site
 
@@ -12,7 +13,7 @@ _NOTE = "the program raised before"
 def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name.endswith("()"):
         return _without_keyword(site)
-    entry = REMOVED[site.name]
+    entry = NAMES[site.name]
     edits = substituted(site, entry)
     return Fix(f"Use `{entry.rename}`", edits, "unsafe", _NOTE) if edits is not None else None
 
@@ -23,7 +24,8 @@ def _without_keyword(site: Site) -> Fix | None:
         entry = gone.get(given.arg or "")
         if (
             entry is not None
-            and entry.removed is not None
+            and site.torch is not None
+            and api_table.gone(entry.name, site.torch) is not None
             and isinstance(given.value, ast.Constant | ast.Name | ast.Attribute)
         ):
             call = call_node(site)

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
     "TL906",
     on={"torch.utils.checkpoint.checkpoint()", "torch.utils.checkpoint.checkpoint_sequential()"},
     fix="safe",
-    torch=">=1.11",
+    torch=">=2.1",
     category="migration",
     confirmed_by=("warning:UserWarning",),
 )

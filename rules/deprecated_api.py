@@ -3,24 +3,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
-from torchlint.facts.deprecated_table import DEPRECATED, KEYWORDS, REQUIRED
-from torchlint.rule import Finding, Range, Site, rule
+from torchlint.facts import api_table, syntax
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, since
+from torchlint.rule import Finding, Site, rule
+from torchlint.version import Version
 
-_KEYWORDS = {
-    name: kept
-    for name, keywords in KEYWORDS.items()
-    if (kept := {keyword: entry for keyword, entry in keywords.items() if entry.removed is None})
-}
 _NEW_SUCCESSOR = frozenset(
-    ("torch.distributed.all_gather_into_tensor", "torch.distributed.reduce_scatter_tensor", "return_lse")
+    (
+        "torch.distributed.all_gather_into_tensor",
+        "torch.distributed.reduce_scatter_tensor",
+        "torch.nn.attention.flex_attention.flex_attention(return_lse)",
+    )
 )
 """What takes their place came with the deprecation itself: for an older torch there is nothing else to write."""
 
 
 @rule(
     "TL903",
-    on={*DEPRECATED, *(f"{name}()" for name in (*_KEYWORDS, *REQUIRED))},
+    on={*NAMES, *(f"{name}()" for name in (*KEYWORDS, *REQUIRED))},
     severity="info",
     fix="safe",
     category="migration",
@@ -34,8 +34,8 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     Looks calls up in a table of deprecated names, arguments, and arguments that should not be left out any more:
     `torch.qr`, `nn.init.uniform`, `functorch.vmap`, `F.upsample`, `size_average=`, `torch.meshgrid` without `indexing`,
     and about a hundred others.
-    Each entry says since which version, and the project's own range of versions decides whether it counts.
-    A script of torchlint holds the table against the installed torch.
+    Which versions warn is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
+    What that version does not have any more is TL902's.
 
     ## Why is this slow?
 
@@ -81,17 +81,14 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     if site.name.endswith("()"):
         yield from _arguments(site, site.name.removesuffix("()"))
         return
-    entry = DEPRECATED[site.name]
+    entry = NAMES[site.name]
     assert isinstance(site.target, ast.expr)
     call = syntax.called(site.flow, site.target)
-    if (
-        (call is None and not entry.attribute)
-        or syntax.from_shim(site.function, site.target)
-        or not _reached(site, entry.since, site.name)
-    ):
+    warned = _warned(site, entry.name)
+    if (call is None and not entry.attribute) or syntax.from_shim(site.function, site.target) or warned is None:
         return
     yield site.finding(
-        f"`{site.text()}` is deprecated since torch {_version(entry.since)} and warns; use {entry.instead}",
+        f"`{site.text()}` is deprecated{since(warned)} and warns; use {entry.instead}",
         at=call if call is not None and not entry.attribute else site.target,
     )
 
@@ -99,35 +96,26 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
 def _arguments(site: Site, name: str) -> Iterator[Finding]:
     func = site.text(site.call.func)
     for given in site.call.keywords:
-        entry = _KEYWORDS.get(name, {}).get(given.arg or "")
-        if entry is not None and _reached(site, entry.since, given.arg or "") and not _is_none(given.value):
+        entry = KEYWORDS.get(name, {}).get(given.arg or "")
+        if entry is not None and (warned := _warned(site, entry.name)) is not None and not _is_none(given.value):
             yield site.finding(
-                f"`{given.arg}` of `{func}` is deprecated since torch {_version(entry.since)} and warns; "
-                f"use {entry.instead}",
-                at=given,
+                f"`{given.arg}` of `{func}` is deprecated{since(warned)} and warns; use {entry.instead}", at=given
             )
     missing = REQUIRED.get(name)
-    if missing is None or site.spread or not _reached(site, missing.since, missing.keyword):
+    if missing is None or site.spread or site.argument(missing.keyword, missing.position) is not None:
         return
-    if site.argument(missing.keyword, missing.position) is None:
-        yield site.finding(
-            f"`{func}` without `{missing.keyword}` is deprecated since torch {_version(missing.since)} and warns"
-        )
+    if (warned := _warned(site, missing.name)) is not None:
+        yield site.finding(f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns")
 
 
-def _reached(site: Site, since: tuple[int, int], name: str) -> bool:
-    """Whether the place is reached under a torch that deprecates the name, and the successor is there in all of them."""
-    if site.torch is None or not site.torch.intersects(Range(low=since)):
-        return False
-    if name not in _NEW_SUCCESSOR:
-        return True
+def _warned(site: Site, name: str) -> Version | None:
+    """Since which version the newest torch that the place is reached under warns; None where it does not, or nothing else fits."""
+    warned = api_table.warns(name, site.torch) if site.torch is not None else None
+    if warned is None or site.torch is None or name not in _NEW_SUCCESSOR or site.torch.low > warned:
+        return warned
     # A project that says nothing is taken for one of the latest torch; it need not leave the older ones behind.
-    return site.torch.low > since or (site.torch.low == since and site.analysis.settings.target_torch is not None)
+    return warned if site.torch.low == warned and site.analysis.settings.target_torch is not None else None
 
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _version(version: tuple[int, int]) -> str:
-    return f"{version[0]}.{version[1]}"

@@ -14,7 +14,7 @@ _CLASS = "torch.distributed.fsdp.FullyShardedDataParallel"
     on={_CLASS, "torch.distributed.fsdp.ShardingStrategy.NO_SHARD"},
     set="preview",
     severity="info",
-    torch=">=2.4",
+    torch=">=2.6",
     category="distributed",
     principle=("parallelism",),
 )

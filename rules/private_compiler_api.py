@@ -70,7 +70,7 @@ def private_compiler_api(site: Site) -> Iterator[Finding]:
         return
     if _writes_both(site, entry.rename):
         return
-    if site.torch is None or not site.torch.intersects(Range(low=entry.since)):
+    if site.torch is None or not site.torch.intersects(Range(low=entry.renamed_in)):
         return
     what = "has another name now" if entry.rename.startswith("torch._dynamo") else "is private"
     yield site.finding(f"`{site.text()}` {what}; use {entry.instead}")

@@ -3,20 +3,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
-from torchlint.facts.deprecated_table import KEYWORDS, REMOVED
-from torchlint.rule import Finding, Range, Site, rule
-
-_KEYWORDS = {
-    name: gone
-    for name, keywords in KEYWORDS.items()
-    if (gone := {keyword: entry for keyword, entry in keywords.items() if entry.removed is not None})
-}
+from torchlint.facts import api_table, syntax
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES, since
+from torchlint.rule import Finding, Site, rule
+from torchlint.version import Version
 
 
 @rule(
     "TL902",
-    on={*REMOVED, *(f"{name}()" for name in _KEYWORDS)},
+    on={*NAMES, *(f"{name}()" for name in KEYWORDS)},
     severity="error",
     fix="unsafe",
     category="migration",
@@ -28,8 +23,7 @@ def removed_api(site: Site) -> Iterator[Finding]:
 
     Looks names and arguments up in a table of what is gone: `torch.solve`, `torch.symeig`, `torch.rfft`,
     `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and others.
-    It reports what is missing from a version of torch that the project allows.
-    A script of torchlint holds the table against the installed torch.
+    Which versions have it is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
 
     ## Why is this slow?
 
@@ -70,37 +64,32 @@ def removed_api(site: Site) -> Iterator[Finding]:
     if site.name.endswith("()"):
         yield from _arguments(site, site.name.removesuffix("()"))
         return
-    entry = REMOVED[site.name]
-    assert isinstance(site.target, ast.expr) and entry.removed is not None
-    if not _reached(site, entry.removed) or syntax.from_shim(site.function, site.target) or _probed(site):
+    entry = NAMES[site.name]
+    assert isinstance(site.target, ast.expr)
+    gone = _gone(site, entry.name)
+    if gone is None or syntax.from_shim(site.function, site.target) or _probed(site):
         return
     call = syntax.called(site.flow, site.target)
     yield site.finding(
-        f"`{site.text()}` is gone since torch {_version(entry.removed)}; use {entry.instead}",
-        at=call if call is not None else site.target,
+        f"`{site.text()}` is gone{since(gone)}; use {entry.instead}", at=call if call is not None else site.target
     )
 
 
 def _arguments(site: Site, name: str) -> Iterator[Finding]:
     for given in site.call.keywords:
-        entry = _KEYWORDS[name].get(given.arg or "")
-        if entry is not None and entry.removed is not None and _reached(site, entry.removed):
+        entry = KEYWORDS[name].get(given.arg or "")
+        if entry is not None and (gone := _gone(site, entry.name)) is not None:
             yield site.finding(
-                f"`{site.text(site.call.func)}` does not take `{given.arg}` since torch {_version(entry.removed)}; "
-                f"use {entry.instead}",
+                f"`{site.text(site.call.func)}` does not take `{given.arg}`{since(gone)}; use {entry.instead}",
                 at=given,
             )
 
 
-def _reached(site: Site, removed: tuple[int, int]) -> bool:
-    """Whether the place is reached under a torch that does not have the name."""
-    return site.torch is not None and site.torch.intersects(Range(low=removed))
+def _gone(site: Site, name: str) -> Version | None:
+    """Since which version the newest torch that the place is reached under does not have the name; None where it does."""
+    return api_table.gone(name, site.torch) if site.torch is not None else None
 
 
 def _probed(site: Site) -> bool:
     """Whether the name is stored to, such as in a patch for old versions."""
     return isinstance(getattr(site.target, "ctx", None), ast.Store | ast.Del)
-
-
-def _version(version: tuple[int, int]) -> str:
-    return f"{version[0]}.{version[1]}"

@@ -11,7 +11,7 @@ from torchlint.rule import Finding, Site, rule
     on={"subscript"},
     scope="hot",
     fix="safe",
-    torch=">=2.9",
+    torch=">=2.8",
     category="migration",
     confirmed_by=("warning:UserWarning",),
 )

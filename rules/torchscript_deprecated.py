@@ -24,7 +24,7 @@ _BY_NAME = re.compile(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a
     "TL904",
     on={f"torch.jit.{name}" for name in _NAMES},
     severity="info",
-    torch=">=2.5",
+    torch=">=2.10",
     category="migration",
     confirmed_by=("warning:DeprecationWarning",),
 )

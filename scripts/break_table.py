@@ -5,7 +5,8 @@
 
 Each construct is the body of a function of its own, `y = x + 1; <construct>; return y * 2`, compiled with the default
 options and the backend "eager". An entry's spans are the versions measured: `first` and `last` are the lowest and the
-highest torch of a run of versions that answered with the same ids.
+highest torch of a run of versions that answered with the same ids. docs/tables.md says how the table is made for many
+versions. torch 2.6 and later are read by the trace, torch 2.1 to 2.5 by Dynamo's counters.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ import numpy
 import torch  # noqa: TID251
 
 from torchlint.event import Event
-from torchlint.trace.compiled import compile_recording
 
 TABLE = Path(__file__).parent.parent / "torchlint" / "facts" / "break_table.json"
 
@@ -431,6 +431,12 @@ class Span(TypedDict):
 
 Answer = dict[str, list[str]]
 """What one torch said of a construct: the ids of its `breaks`, and of what `fullgraph` raised."""
+NOTHING: Answer = {"breaks": [], "fullgraph": []}
+
+
+OPTIONS = ("capture_scalar_outputs", "capture_dynamic_output_shape_ops")
+UNNAMED = "unnamed"
+"""The id of a break that torch gives none: before its registry, which came with 2.8."""
 
 
 @dataclass
@@ -441,8 +447,21 @@ class Sink:
     ids: list[str] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
-        if event.kind == "graph_break" and event.name not in self.ids:
-            self.ids.append(event.name)
+        if event.kind != "graph_break":
+            return
+        told = f"{event.detail} {event.data}"
+        name = event.name if event.name.startswith("GB") and event.name != "GB?" else id_of(told)
+        if name not in self.ids:
+            self.ids.append(name)
+
+
+def id_of(reason: str) -> str:
+    """The id of a break by what torch says of it: its number, the option that captures the construct, or `unnamed`."""
+    if number := _URL.search(reason):
+        return f"GB{number.group(1)}"
+    if "Tensor.item" in reason:
+        return OPTIONS[0]
+    return next((option for option in OPTIONS if option in reason), UNNAMED)
 
 
 def constructs() -> dict[str, tuple[str, str]]:
@@ -462,16 +481,49 @@ def constructs() -> dict[str, tuple[str, str]]:
 
 def measured(function: Callable[[torch.Tensor], object]) -> Answer:
     """The ids of the breaks of one construct in the order they happen, and of what fullgraph=True raises; [] for neither."""
+    if installed() < (2, 6):
+        return _counted(function)
+    from torchlint.trace.compiled import compile_recording
+
     sink = Sink()
     with compile_recording(sink, virtual=False):
-        _run(function, fullgraph=False)
-        breaks, raised = list(sink.ids), list[str]()
         try:
-            if breaks:
-                _run(function, fullgraph=True)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is the answer
-            raised = [f"GB{number}" for number in dict.fromkeys(_URL.findall(str(error)))] or [type(error).__name__]
+            _run(function, fullgraph=False)
+        except Exception:  # noqa: BLE001  Dynamo fails: nothing to say
+            return NOTHING
+        breaks, raised = list(sink.ids), _raised(function) if sink.ids else []
     return {"breaks": breaks, "fullgraph": raised}
+
+
+def _counted(function: Callable[[torch.Tensor], object]) -> Answer:
+    """The answer of a torch without a trace log that the trace can read.
+
+    Its counters lose a break with no operation before it; then what fullgraph=True raises says that there is one.
+    """
+    from torch._dynamo.utils import counters  # noqa: TID251
+
+    counters.clear()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            function(torch.randn(8, 8))
+            _run(function, fullgraph=False)
+    except Exception:  # noqa: BLE001  this torch does not have what is called, or Dynamo fails: nothing to say
+        return NOTHING
+    breaks = list(dict.fromkeys(map(id_of, counters["graph_break"])))
+    raised = _raised(function)
+    return {"breaks": breaks or [UNNAMED] * bool(raised), "fullgraph": raised}
+
+
+def _raised(function: Callable[[torch.Tensor], object]) -> list[str]:
+    try:
+        _run(function, fullgraph=True)
+    except Exception as error:  # noqa: BLE001  whatever it is, it is the answer
+        return [f"GB{number}" for number in dict.fromkeys(_URL.findall(str(error)))] or [type(error).__name__]
+    return []
+
+
+def installed() -> tuple[int, ...]:
+    return _number(".".join(torch.__version__.split(".")[:2]))
 
 
 def _run(function: Callable[[torch.Tensor], object], *, fullgraph: bool) -> None:
@@ -560,8 +612,9 @@ def text_of(table: dict[str, Any]) -> str:
 
 def main() -> int:
     version = ".".join(torch.__version__.split(".")[:2])
+    answers = measure()
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
-    new = merged(table, measure(), version)
+    new = merged(table, answers, version)
     if "--check" in sys.argv[1:]:
         before, after = table.get("constructs", {}), new["constructs"]
         for key in sorted({*before, *after}):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DATA = {"torchlint/py.typed", "torchlint/facts/break_table.json"}
+DATA = {"torchlint/py.typed", "torchlint/facts/api_table.json", "torchlint/facts/break_table.json"}
 
 
 @pytest.fixture(scope="module")

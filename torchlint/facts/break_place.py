@@ -44,6 +44,10 @@ class Place(Protocol):
     def short(self, node: ast.AST | None = None) -> str: ...
 
 
+_CAPTURES = {"capture_scalar_outputs": "GB0124", "capture_dynamic_output_shape_ops": "GB0036"}
+"""The ids of the breaks that an option of Dynamo ends. Where torch gives no ids, the option itself is the id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Break:
     """A construct that breaks the graph: its key in the table, and why it does."""
@@ -62,10 +66,7 @@ def found(place: Place, construct: str, why: str) -> Break | None:
     fullgraph = break_table.ids(construct, "fullgraph", place.torch)
     if not (breaks or fullgraph) or place.rare:
         return None
-    options = place.dynamo_options
-    if "capture_scalar_outputs" in options and "GB0124" in breaks:
-        return None
-    if "capture_dynamic_output_shape_ops" in options and "GB0036" in breaks:
+    if any(option in breaks or _CAPTURES.get(option) in breaks for option in place.dynamo_options):
         return None
     return Break(construct, why, breaks, fullgraph)
 

@@ -10,9 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..version import Range
-
-_LATEST = (99, 0)
+from ..version import Range, Version
+from .reference import decisive
 
 
 @functools.cache
@@ -30,19 +29,23 @@ def rule_of(construct: str) -> str:
 def ids(construct: str, mode: str, target: Range | None) -> tuple[str, ...]:
     """The ids of the graph breaks ("breaks"), or of what fullgraph=True raises ("fullgraph"), of a construct.
 
-    The newest torch of the target decides; a version that was not measured answers like the measured one before it.
+    An id is a number of torch's registry (`GB0124`), before that the option that captures the construct, or `unnamed`; of
+    what is raised it may be the exception's class.
+    The newest torch of the target decides, 2.13 if it has no upper end; a version that was not measured answers like the
+    measured one before it.
     """
     entry = _table()["constructs"].get(construct)
     if entry is None:
         return ()
-    version = _measured(target.high if target is not None else _LATEST)
+    version = _measured(target or Range())
     return next((tuple(s["ids"]) for s in entry[mode] if _number(s["first"]) <= version <= _number(s["last"])), ())
 
 
-def _measured(high: tuple[int, int]) -> tuple[int, ...]:
+def _measured(target: Range) -> tuple[int, int]:
     versions = [_number(version) for version in _table()["measured"]]
-    return max((version for version in versions if version < high), default=versions[0])
+    return decisive(target, versions) or versions[0]
 
 
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+def _number(version: str) -> Version:
+    major, minor = version.split(".")
+    return int(major), int(minor)

@@ -5,23 +5,25 @@ from __future__ import annotations
 from .deprecated_table import Entry
 
 
-def _same(since: tuple[int, int], new: str) -> Entry:
-    return Entry(since, f"`{new}`", rename=new, renamed_in=since, attribute=True)
+def _same(name: str, new: str) -> tuple[str, Entry]:
+    return name, Entry(name, f"`{new}`", rename=new, attribute=True)
 
 
-PUBLIC = {
-    **{
-        f"torch._dynamo.{name}": _same((2, 1), f"torch.compiler.{name}")
-        for name in ("disable", "allow_in_graph", "reset", "list_backends", "assume_constant_result")
-    },
-    "torch._dynamo.is_compiling": _same((2, 3), "torch.compiler.is_compiling"),
-    "torch._dynamo.external_utils.is_compiling": _same((2, 3), "torch.compiler.is_compiling"),
-    "torch._utils.is_compiling": _same((2, 3), "torch.compiler.is_compiling"),
-    "torch._dynamo.config.cache_size_limit": _same((2, 7), "torch._dynamo.config.recompile_limit"),
-    "torch._dynamo.config.accumulated_cache_size_limit": _same(
-        (2, 7), "torch._dynamo.config.accumulated_recompile_limit"
-    ),
-    "torch._dynamo.optimize": Entry((2, 0), "`torch.compile(model, backend=...)`"),
-    "torch._dynamo.export": Entry((2, 1), "`torch.export.export`"),
-}
+def _told(name: str, successor: str, instead: str) -> tuple[str, Entry]:
+    return name, Entry(name, instead, successor=successor)
+
+
+_MEMBERS = ("disable", "allow_in_graph", "reset", "list_backends", "assume_constant_result")
+PUBLIC = dict(
+    (
+        *(_same(f"torch._dynamo.{name}", f"torch.compiler.{name}") for name in _MEMBERS),
+        _same("torch._dynamo.is_compiling", "torch.compiler.is_compiling"),
+        _same("torch._dynamo.external_utils.is_compiling", "torch.compiler.is_compiling"),
+        _same("torch._utils.is_compiling", "torch.compiler.is_compiling"),
+        _same("torch._dynamo.config.cache_size_limit", "torch._dynamo.config.recompile_limit"),
+        _same("torch._dynamo.config.accumulated_cache_size_limit", "torch._dynamo.config.accumulated_recompile_limit"),
+        _told("torch._dynamo.optimize", "torch.compile", "`torch.compile(model, backend=...)`"),
+        _told("torch._dynamo.export", "torch.export.export", "`torch.export.export`"),
+    )
+)
 """What is the same function or option under its public name has a `rename`."""

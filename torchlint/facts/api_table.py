@@ -1,0 +1,81 @@
+"""What torch has by version: which names and arguments are there, and which of them warn.
+
+It is measured, not believed: `scripts/api_table.py` asks an installed torch. docs/tables.md names the versions.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..version import Range, Version
+from .reference import decisive
+
+ALWAYS: Version = (0, 0)
+"""Since before the oldest torch that was measured."""
+NEVER: Version = (99, 0)
+"""In no torch that was measured."""
+GONE = frozenset(("absent", "raises"))
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(Path(__file__).with_name("api_table.json").read_text(encoding="utf-8"))
+    return table
+
+
+def measured() -> tuple[Version, ...]:
+    """The versions that were asked, the oldest first."""
+    return tuple(map(_number, _table()["measured"]))
+
+
+def states(key: str) -> dict[Version, str]:
+    """From which version on a name is `absent`, `there`, warns of a category, or `raises` when it is called.
+
+    A key is `torch.qr`, `torch.nn.Hardtanh(min_value)` for an argument, `torch.meshgrid(!indexing)` for a call without
+    it, or `torch.optim.Optimizer.zero_grad(set_to_none=)` for a default, whose states are `= True` and the like.
+    Raises KeyError for what was not asked.
+    """
+    return {_number(version): str(state) for version, state in _table()["names"][key].items()}
+
+
+def there(key: str) -> Version:
+    """The first version that has it."""
+    return next((begin for begin, state in _spans(key) if state not in GONE), NEVER)
+
+
+def warns(key: str, target: Range) -> Version | None:
+    """Since which version each warns of it up to the one that answers for the target; None where that does not."""
+    return _since(key, target, lambda state: state.endswith("Warning"))
+
+
+def gone(key: str, target: Range) -> Version | None:
+    """Since which version none has it up to the one that answers for the target; None where that has it."""
+    return _since(key, target, GONE.__contains__)
+
+
+def _since(key: str, target: Range, fits: Any) -> Version | None:
+    """The begin of the run of states that fit at the version that answers for the target."""
+    begin = None
+    last = decisive(target, measured())
+    for version, state in _spans(key):
+        if last is None or version > last:  # None: a torch older than all that were measured, nobody knows
+            break
+        if not fits(state):
+            begin = None
+        elif begin is None:
+            begin = version
+    return begin
+
+
+def _spans(key: str) -> Iterator[tuple[Version, str]]:
+    oldest = measured()[0]
+    return ((ALWAYS if version == oldest else version, state) for version, state in states(key).items())
+
+
+def _number(version: str) -> Version:
+    major, minor = version.split(".")
+    return int(major), int(minor)
