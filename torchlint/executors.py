@@ -86,7 +86,7 @@ class RemoteError(Exception):
         return f"\n{self.args[0]}"
 
 
-class _Queue:
+class Queue:
     """The places of items, a run of neighbours for each worker; one that has done with its own helps where most is left."""
 
     def __init__(self, where: Sequence[float], workers: int) -> None:
@@ -150,7 +150,7 @@ class _Forks:
     def map(self, work: Callable[[S, T], R], items: Sequence[T], where: Sequence[float]) -> Answers[R]:
         import selectors
 
-        queue = _Queue(where, len(self._forks))
+        queue = Queue(where, len(self._forks))
         with selectors.DefaultSelector() as selector:
 
             def occupy(number: int) -> None:
@@ -239,7 +239,7 @@ class _Interpreters:
         import queue
         import threading
 
-        waiting = _Queue(where, len(self._running))
+        waiting = Queue(where, len(self._running))
         answers: SimpleQueue[tuple[int, bytes | Died]] = queue.SimpleQueue()
         lock = threading.Lock()
 

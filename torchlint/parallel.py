@@ -42,9 +42,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Linter:
-    """`lint` with that many processes (default: as many as there are CPUs for this one)."""
+    """`lint` with that many processes (default: as many as there are CPUs for this one), or in a Dask cluster."""
 
     jobs: int | None = None
+    scheduler: str | None = None
+    """The address of the cluster's scheduler."""
 
     def lint(
         self,
@@ -58,6 +60,11 @@ class Linter:
     ) -> Result:
         """What `lint.lint` gives; small runs stay in this process."""
         project, targets = gathered(files, context, buffers, make)
+        if self.scheduler is not None:
+            from .executors_dask import Dask
+
+            with closing(Dask(self.scheduler)) as cluster:
+                return lint_in(cluster, cluster.jobs, project, targets, settings, progress)
         jobs = self.jobs or cpus()
         if (
             jobs > 1
