@@ -478,6 +478,8 @@ def test_names_of_parameters(value_of: ValueOf, name: str, expected: str) -> Non
         ("models(x)", "unknown"),
         ("output.loss", "tensor? scalar grad"),
         ("model(x).logits", "tensor? grad"),
+        ("[v for k, v in model(x).items()][0]", "tensor? grad"),
+        ("list(model(x).values())[0]", "tensor? grad"),
         ("model(x).loss", "tensor? scalar grad"),
         ("model(x).other", "unknown"),
         ("self.device", "device"),

@@ -462,6 +462,9 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
             origin=node,
             batch=base.batch,
         )
+    if attr in ("items", "values") and base.grad and not args.positional:
+        # A model gave a dict of tensors.
+        return sequence(base if attr == "values" else Value("tuple", 2, items=(STR, base)))
     if attr not in METHODS:
         return UNKNOWN  # no tensor, or a subclass of the project's
     return operation(
