@@ -77,3 +77,29 @@ def test_what_is_traced_by_now_does_not_break(construct: str) -> None:
 def test_a_construct_belongs_to_one_rule() -> None:
     assert "TL205" == break_table.rule_of("time.time()")
     assert "" == break_table.rule_of("time.never()")
+
+
+@pytest.mark.parametrize(
+    ("construct", "last"), [("locals()", "2.11"), ("re.sub()", "2.6"), ("copy.deepcopy()", "2.11"), ("id()", "2.4")]
+)
+def test_what_broke_until_some_version_breaks_there_and_not_in_the_next(construct: str, last: str) -> None:
+    major, minor = last.split(".")
+
+    assert asked(construct, f"=={last}") != ()
+    assert asked(construct, f"=={major}.{int(minor) + 1}") == ()
+
+
+def test_before_torch_named_its_breaks_the_option_that_captures_a_construct_names_it() -> None:
+    assert ("capture_scalar_outputs",) == asked(".item()", "==2.4")
+    assert ("capture_dynamic_output_shape_ops",) == asked(".nonzero()", "==2.4")
+    assert ("GB0124",) == asked(".item()", "==2.13")
+
+
+@pytest.mark.parametrize("target", ["", ">=2.0", ">=2.13"])
+def test_a_target_without_an_end_is_answered_for_2_13(target: str) -> None:
+    assert asked("random.random()", "==2.13") == asked("random.random()", target) != ()
+
+
+@pytest.mark.parametrize("target", ["==2.14", ">=2.14", ">=2.15"])
+def test_a_target_that_begins_later_is_answered_for_its_own(target: str) -> None:
+    assert () == asked("random.random()", target)
