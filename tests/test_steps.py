@@ -100,6 +100,8 @@ def check_one(code: str) -> None:
         "def fit():\n    loss.backward()\n    optimizer.step()\nfor rate in (0.1, 0.01):\n    fit()",
         "def fit():\n    loss.backward()\nfor name, rate in {'a': 1, 'b': 2}.items():\n    fit()",
         "for rate in [0.1, 0.01]:\n    loss.backward()\n    optimizer.step()",
+        # What is made anew each time.
+        "class Run:\n    def fit(self):\n        loss.backward()\nfor rate in rates:\n    run = Run(rate)\n    run.fit()",
         # Nobody calls it in a loop.
         "def train_step(batch):\n    loss.backward()\n    optimizer.step()\ntrain_step(1)",
         "while True:\n    def train():\n        loss.backward()",

@@ -307,7 +307,8 @@ class Steps:
         passed_on = list(self._passed_on(function))
         found = _Callers([], [call_place(site.function, site.call) for site in passed_on])
         for site in [*(self.project.call_sites(function) or ()), *passed_on]:
-            loops = [loop for loop in site.function.flow.loops(site.call) if not _over_literal(loop)]
+            flow = site.function.flow
+            loops = [x for x in flow.loops(site.call) if not _over_literal(x) and not _makes(x, flow, site.call)]
             around = loop_place(site.function, loops[0]) if loops else None
             found.sites.append((place_of(site.function), around, site.function.name))
         return found
@@ -574,6 +575,14 @@ def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
     if isinstance(statement, ast.Assign):
         return any(isinstance(n, ast.Attribute) and names.chain(n.value) == name for n in ast.walk(statement.value))
     return isinstance(statement, ast.AugAssign)
+
+
+def _makes(loop: Loop, flow: Flow, call: ast.Call) -> bool:
+    """`for rate in rates: trainer = Trainer(rate); trainer.fit()`: what is made anew each time runs once, as a whole."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    stores = flow.stores.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
+    made = flow.parents[stores[0]] if len(stores) == 1 else None
+    return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) and loop in flow.loops(made)
 
 
 def _over_literal(loop: Loop) -> bool:
