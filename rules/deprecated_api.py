@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from torchlint.facts import api_table, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, since
 from torchlint.rule import Finding, Site, rule
-from torchlint.version import Version
 
 _NEW_SUCCESSOR = frozenset(
     (
@@ -108,7 +107,7 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         yield site.finding(f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns")
 
 
-def _warned(site: Site, name: str) -> Version | None:
+def _warned(site: Site, name: str) -> tuple[int, int] | None:
     """Since which version the newest torch that the place is reached under warns; None where it does not, or nothing else fits."""
     warned = api_table.warns(name, site.torch) if site.torch is not None else None
     if warned is None or site.torch is None or name not in _NEW_SUCCESSOR or site.torch.low > warned:

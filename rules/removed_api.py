@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from torchlint.facts import api_table, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, since
 from torchlint.rule import Finding, Site, rule
-from torchlint.version import Version
 
 
 @rule(
@@ -85,7 +84,7 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
             )
 
 
-def _gone(site: Site, name: str) -> Version | None:
+def _gone(site: Site, name: str) -> tuple[int, int] | None:
     """Since which version the newest torch that the place is reached under does not have the name; None where it does."""
     return api_table.gone(name, site.torch) if site.torch is not None else None
 
