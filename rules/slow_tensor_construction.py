@@ -83,6 +83,9 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
         yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call")
     elif value.kind in ("list", "tuple") and _is_list_of_tensors(site, given):
         yield site.finding(f"`{site.short()}` reads the tensors of the list back to the host, one after the other")
+    elif (one := _rewrapped(site, given)) is not None:
+        message = f"`{site.short()}` makes a number of a tensor and a tensor of it again; `{site.short(one)}.reshape(1)` makes neither"
+        yield site.finding(message)
     elif value.kind == "list" and _is_read_back(site):
         yield site.finding(f"`{site.short()}` is made to read one element back: the list has it")
     elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site):
@@ -101,6 +104,17 @@ def _is_list_of_tensors(site: Site, given: ast.expr) -> bool:
         return False
     items = _items(site, given)
     return bool(items) and all(_is_tensor(site, item) for item in items)
+
+
+def _rewrapped(site: Site, given: ast.expr) -> ast.expr | None:
+    """The scalar tensor of `torch.tensor([t])` on each step, wherever it is."""
+    if not (isinstance(given, ast.List) and len(given.elts) == 1 and site.hot):
+        return None
+    element = given.elts[0]
+    value = site.value(element)
+    certain = value.is_tensor and value.sure >= 2 and not value.others
+    named = isinstance(element, ast.Name) and not _is_only_declared(site, element)
+    return element if certain and named and not site.call.keywords else None
 
 
 def _items(site: Site, given: ast.expr) -> list[ast.expr]:
