@@ -2,7 +2,7 @@
 
 Each file grows 2, 4 and 8 times, and every line of torchlint's code is counted as it runs. A line that runs once for each
 pair of things runs 4 times as often when things double; here none may come near that. Counts, unlike seconds, are the
-same on every machine. What C code does inside one line is not seen: `python tests/bench/run.py growth` times that.
+same on every machine. What C code does inside one line is not seen: `python -m tests.bench.growing` times that.
 """
 
 from __future__ import annotations
