@@ -104,3 +104,11 @@ def test_what_takes_the_place_is_there(entry: Entry) -> None:
     new = (entry.rename or entry.successor).removesuffix("()")
 
     assert not new or api_table.gone(new, Range()) is None
+
+
+def test_a_name_that_got_an_argument_counts_from_then_on() -> None:
+    assert (
+        (2, 4)
+        == NAMES["torch.is_autocast_cpu_enabled"].renamed_in
+        == NAMES["torch.set_autocast_cpu_enabled"].renamed_in
+    )

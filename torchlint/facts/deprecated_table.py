@@ -34,12 +34,12 @@ class Entry:
     attribute: bool = False
     """No function: `rename` is the expression that gives the same."""
     successor: str = ""
-    """The name that took over with other arguments, where its version is asked for."""
+    """The name whose first version counts, where it is not `rename`: what took over with other arguments, or came with them."""
 
     @property
     def renamed_in(self) -> Version:
-        """The first version that has `rename`, or the successor."""
-        return api_table.there((self.rename or self.successor).removesuffix("()"))
+        """The first version that has the successor, or `rename`."""
+        return api_table.there((self.successor or self.rename).removesuffix("()"))
 
 
 def since(version: Version) -> str:
@@ -56,8 +56,9 @@ def _renamed(
     positional: int = 99,
     refused: frozenset[str] = frozenset(),
     attribute: bool = False,
+    successor: str = "",
 ) -> tuple[str, Entry]:
-    return old, Entry(old, f"`{new}`", new, first, extra, positional, refused, attribute)
+    return old, Entry(old, f"`{new}`", new, first, extra, positional, refused, attribute, successor)
 
 
 def _told(old: str, instead: str) -> tuple[str, Entry]:
@@ -80,6 +81,7 @@ _INITIALISERS = [
 _TRANSFORMS = ["vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functionalize"]
 _QUANTIZE = ["quantize", "quantize_dynamic", "quantize_qat", "prepare", "prepare_qat", "convert"]
 
+# is_autocast_enabled and set_autocast_enabled take a device since the version that brought get_autocast_dtype.
 NAMES: dict[str, Entry] = dict(
     (
         *(_renamed(f"torch.nn.init.{name}", f"torch.nn.init.{name}_") for name in _INITIALISERS),
@@ -150,8 +152,18 @@ NAMES: dict[str, Entry] = dict(
         _renamed("torch.set_autocast_gpu_dtype", "torch.set_autocast_dtype", first='"cuda"'),
         _renamed("torch.get_autocast_cpu_dtype", "torch.get_autocast_dtype", first='"cpu"'),
         _renamed("torch.set_autocast_cpu_dtype", "torch.set_autocast_dtype", first='"cpu"'),
-        _renamed("torch.is_autocast_cpu_enabled", "torch.is_autocast_enabled", first='"cpu"'),
-        _renamed("torch.set_autocast_cpu_enabled", "torch.set_autocast_enabled", first='"cpu"'),
+        _renamed(
+            "torch.is_autocast_cpu_enabled",
+            "torch.is_autocast_enabled",
+            first='"cpu"',
+            successor="torch.get_autocast_dtype",
+        ),
+        _renamed(
+            "torch.set_autocast_cpu_enabled",
+            "torch.set_autocast_enabled",
+            first='"cpu"',
+            successor="torch.get_autocast_dtype",
+        ),
         _told("torch._check_is_size", "`torch._check(n >= 0)`"),
         _renamed("torch.distributed.all_gather_into_tensor", "torch.distributed.all_gather_single"),
         _renamed("torch.distributed.reduce_scatter_tensor", "torch.distributed.reduce_scatter_single"),
