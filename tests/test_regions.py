@@ -321,6 +321,17 @@ def test_a_forward_that_a_decorator_of_the_class_replaces_is_not_traced() -> Non
     check({"model.py": code}, ["model:Experts.*", "model:Titled.*"])
 
 
+def test_a_function_of_the_project_that_asks_the_compiler_knows_that_it_traces() -> None:
+    tracing = (
+        "import torch\nfrom torch.compiler import is_compiling\n"
+        "def is_tracing(x=None):\n    return is_compiling() or x is None{compiled}\n"
+        "def f(x):\n    if is_tracing():\n        x = 1  # compiled\n"
+        "    if not is_tracing(x):\n        x = 2\n"
+        "    if torch.jit.is_tracing():\n        x = 3\n    return x  # compiled\n"
+    )
+    check({"model.py": tracing.format(compiled="  # compiled")}, ["model:f"])
+
+
 # Switches of the project
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from .facts.flow import Flow
-from .facts.module import Class, Function, Module
+from .facts.module import Function, Module
 from .facts.nearby import nodes_on
 from .facts.values import Value
 from .places import Ask, Place, asked_here, function_at, place_of
@@ -277,22 +276,29 @@ class Regions:
         return klass is not None and any(
             isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == function.name
             for decorator in klass.node.decorator_list
-            if (definition := self._decorating(klass, decorator)) is not None
+            if (definition := self._own(klass.parent, getattr(decorator, "func", decorator))) is not None
             for node in ast.walk(definition.node)
         )
 
-    def _decorating(self, klass: Class, decorator: ast.expr) -> Function | None:
-        """The project's function that decorates a class."""
-        func = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = self.project.resolve(klass.parent, func)
+    def _own(self, scope: Function, func: ast.expr) -> Function | None:
+        """The project's function of a name."""
+        name = self.project.resolve(scope, func)
         if name is None and isinstance(func, ast.Name):
-            return klass.module.top_functions.get(func.id)
-        definition = self.project.definition(name, klass.module) if name else None
+            return scope.module.top_functions.get(func.id)
+        definition = self.project.definition(name, scope.module) if name else None
         return definition if isinstance(definition, Function) else None
 
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Whether a place of a compiled function is traced: not behind `if not torch.compiler.is_compiling()`."""
-        return not _skipped_when_compiling(function.flow, node)
+        return not any(
+            _known(guard.test, lambda call: self._asks_compiler(function, call)) is (not guard.true)
+            for guard in function.flow.guards(node)
+        )
+
+    def _asks_compiler(self, function: Function, call: ast.Call) -> bool:
+        """Whether a call such as `is_tracing()` runs a function of the project that asks whether Dynamo traces, too."""
+        found = self._own(function, call.func)
+        return found is not None and any(map(found.flow.calls_named, _TRUE_IN_TRACE))
 
     def at(self, function: Function, node: ast.AST) -> Region | None:
         """The compiled region that a place belongs to."""
@@ -305,23 +311,22 @@ _TRUE_IN_TRACE = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdyna
 _FALSE_IN_TRACE = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
 
 
-def _skipped_when_compiling(flow: Flow, node: ast.AST) -> bool:
-    return any(_known(guard.test) is (not guard.true) for guard in flow.guards(node))
+def _known(test: ast.expr, asks: Callable[[ast.Call], bool]) -> bool | None:
+    """What a test is while Dynamo traces; None where that depends on more than the compiler.
 
-
-def _known(test: ast.expr) -> bool | None:
-    """What a test is while Dynamo traces; None where that depends on more than the compiler."""
+    `asks` says whether a call runs a function of the project that asks the compiler itself.
+    """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _known(test.operand)
+        inner = _known(test.operand, asks)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
         decisive = isinstance(test.op, ast.Or)
-        parts = [_known(value) for value in test.values]
+        parts = [_known(value, asks) for value in test.values]
         return decisive if decisive in parts else None if None in parts else not decisive
     if isinstance(test, ast.Call):
         func = test.func
         last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        return True if last.lstrip("_") in _TRUE_IN_TRACE else False if last in _FALSE_IN_TRACE else None
+        return True if last.lstrip("_") in _TRUE_IN_TRACE else asks(test) if last in _FALSE_IN_TRACE else None
     return None
 
 

@@ -24,8 +24,8 @@ def scalar_read(place: Place) -> Break | None:
         return None
     call, name, method = asked
     why = "Python needs the value of a tensor that is only known when the graph runs"
-    if any(is_tensor(place, size) for size in _sizes(place, call, name, method)):
-        return found(place, "size", "Python needs the value of a tensor as a size")
+    if any(_is_size(place, size) for size in _sizes(place, call, name, method)):
+        return found(place, _INSIDE, "an operator needs the value of a tensor as a size")
     if method:
         assert isinstance(call.func, ast.Attribute)
         construct = _read_method(place, call, call.func, method)
@@ -40,14 +40,19 @@ def scalar_read(place: Place) -> Break | None:
         return found(place, f"{name}()", why)
     if name.startswith("math.") and any(is_tensor(place, a) for a in call.args):
         return found(place, f"{name}()" if break_table.rule_of(f"{name}()") else "math.sqrt()", why)
-    if name in ("torch._check_tensor_all", "torch._assert"):
-        return found(place, f"{name}()", why) if is_tensor(place, argument(call, 0, "condition")) else None
+    if name in _CHECKS and is_tensor(place, argument(call, 0, "cond" if "_check" in name else "condition"), sure=1):
+        return found(place, _CHECKS[name], why)
     return None
 
 
+# What operators do inside: they read numbers as `.tolist()` does, and break the graph with its id.
+_INSIDE = ".tolist() int"
+_CHECKS = {"torch._check_tensor_all": ".item()", "torch._assert": _INSIDE}
 # Which arguments are sizes: of these all, of `full` and of what takes a tensor first not the first or second.
 _SIZED = frozenset("zeros ones empty rand randn eye arange".split())
-_SIZED_METHODS = frozenset("view reshape expand repeat new_zeros new_ones new_empty narrow topk tensor_split".split())
+_SIZED_METHODS = frozenset(
+    "view reshape expand repeat new_zeros new_ones new_empty narrow topk tensor_split split".split()
+)
 
 
 def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast.expr]:
@@ -55,15 +60,26 @@ def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast
     short = name.removeprefix("torch.")
     if method in _SIZED_METHODS:
         assert isinstance(call.func, ast.Attribute)
-        given = call.args if is_tensor(place, call.func.value, sure=1) else []
+        given = call.args[:1] if "split" in method else call.args
+        # What has a method `split` may be a text, and what is split by tensors may not.
+        given = given if is_tensor(place, call.func.value, sure=1) or method == "split" else []
     elif short in _SIZED:
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("size", "start", "end", "step"))]
-    elif short in ("full", "topk", "tensor_split"):
+    elif short in ("full", "topk", "tensor_split", "split"):
         given = call.args[:1] if short == "full" else call.args[1:2]
+    elif short == "nn.functional.interpolate":
+        given = [k.value for k in call.keywords if k.arg == "size"] or call.args[1:2]
     else:
         return
     for size in given:
         yield from size.elts if isinstance(size, ast.Tuple | ast.List) else [size]
+
+
+def _is_size(place: Place, size: ast.expr) -> bool:
+    """Whether a size is a tensor, or a list of tensors; one made of Python's numbers is known while tracing."""
+    value = place.value(size)
+    elem = value.elem if value.kind == "list" else value
+    return elem is not None and elem.is_tensor and not elem.others - {"none"} and not elem.on_cpu
 
 
 def _read_method(place: Place, call: ast.Call, func: ast.Attribute, method: str) -> str:
@@ -91,7 +107,7 @@ def _indexed(place: Place, node: ast.Subscript) -> Break | None:
             return found(place, "slice", why)
     holder = place.value(node.value)
     if holder.is_tensor and any(is_tensor(place, part) and place.value(part).scalar for part in parts):
-        return found(place, "index", why)
+        return found(place, _INSIDE, "an operator needs the value of a tensor as an index")
     if (
         holder.kind in ("list", "tuple")
         and holder.sure >= 2
@@ -241,12 +257,15 @@ _MASK = re.compile(r"(?:^|_|\.)masks?$")
 
 def _masked(place: Place, node: ast.Subscript) -> str:
     """`x[mask]` that is read; one that is assigned to has the shape of `x`."""
-    if not is_tensor(place, node.value, sure=1):
+    held = is_tensor(place, node.value, sure=1)
+    if not held and place.value(node.value).kind != "unknown":
         return ""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     # A comparison of what may be a tensor, as an index of what may be one: neither would make sense of a number.
-    masks = [part for part in parts if not isinstance(part, ast.Slice) and is_tensor(place, part, sure=1)]
-    if not any(place.value(mask).boolean or _MASK.search(ast.unparse(mask)) for mask in masks):
+    # Of what nothing is known is read by a mask that is proven.
+    sure = 1 if held else 2
+    masks = [part for part in parts if not isinstance(part, ast.Slice) and is_tensor(place, part, sure=sure)]
+    if not any(place.value(mask).boolean or (held and _MASK.search(ast.unparse(mask))) for mask in masks):
         return ""
     if isinstance(node.ctx, ast.Load):
         return "x[mask]"

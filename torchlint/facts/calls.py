@@ -247,7 +247,10 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
         return tensor(given or ("" if "device" in args.keywords else args.first.device))
     if last in table.FROM_HOST:
         return Value("tensor", 2, device=device_of(args.keywords.get("device")) or "cpu", origin=node)
-    return operation(last, node, list(args.positional) + list(args.keywords.values()), args)
+    made = operation(last, node, list(args.positional) + list(args.keywords.values()), args)
+    # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory.
+    numbers = bool(args.positional) and not args.open and all(v.kind == "number" for v in args.positional)
+    return replace(made, device="cpu") if numbers and made.kind == "tensor" and not made.device else made
 
 
 def _factory(last: str, node: ast.Call, args: Arguments) -> Value:

@@ -401,8 +401,7 @@ def _leaving(loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
     tests = [
         statement.test
         for statement in ast.walk(loop)
-        if isinstance(statement, ast.If)
-        and any(map(_leaves, statement.body))
+        if isinstance(statement, ast.If) and any(map(_leaves, statement.body))
     ]
     parts = [part for test in tests for part in ast.walk(test)]
     return (
@@ -434,13 +433,14 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
 _PROCESSOR = re.compile(r"Att(?:n|ention)\w*Processor")
 
 
-def in_forward(place: Place, depth: int = 2) -> bool:
-    """Whether the place runs in a `forward`, in an attention processor, or in a function that one calls."""
-    todo = [place.function]
+def in_forward(place: Place, depth: int = 6) -> bool:
+    """Whether the place runs in a `forward`, in an attention processor, or in a function that one calls, at most so deep."""
+    todo = seen = {place.function}
     for _ in range(depth):
         if any(_is_forward(place, function) for function in todo):
             return True
-        todo = [caller.function for function in todo for caller in place.project.call_sites(function) or ()]
+        todo = {caller.function for f in todo for caller in place.project.call_sites(f) or ()} - seen
+        seen = seen | todo
     return False
 
 
