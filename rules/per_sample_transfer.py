@@ -77,14 +77,17 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if site.name == ".cpu()":
         yield from _rows(site)
         return
+    where = _loading(site)
+    each = _each(site) and site.hot is not None and site.argument("non_blocking", 2) is None
+    if not (where or each) or site.role == "test":
+        return
     if site.receiver.kind not in ("tensor", "unknown", "batch") or site.receiver.device == "accelerator":
         return
-    if not _to_accelerator(site) or site.role == "test":
+    if not _to_accelerator(site):
         return
-    where = _loading(site)
     if where and site.receiver.kind == "tensor":
         yield site.finding(f"`{site.short()}` copies one sample at a time: {where} runs in the loader")
-    elif site.hot and _each(site) and site.argument("non_blocking", 2) is None:
+    elif each:
         message = f"`{site.short()}` copies one element at a time on every step"
         yield site.finding(message, severity="info", related=site.why_hot())
 
@@ -137,7 +140,9 @@ def _loading(site: Site) -> str:
         bases = [(chain(base) or [""])[-1] for base in function.cls.node.bases]
         if any(base.endswith("Dataset") for base in bases):
             return f"`{function.name}`"
-    if re.search(rf"collate_fn\s*=\s*(?:self\.|\w+\.)?{re.escape(function.name)}\b", site.source.text):
+    if b"collate_fn" in site.source.data and re.search(
+        rf"collate_fn\s*=\s*(?:self\.|\w+\.)?{re.escape(function.name)}\b", site.source.text
+    ):
         return f"`{function.name}`"
     return ""
 

@@ -526,7 +526,7 @@ class Project:
             while scope is not None and scope is not scope.module.body:
                 if func.id in scope.nested:
                     return [scope.nested[func.id]]
-                if func.id in scope.bound:
+                if scope.binds(func.id):
                     return self._called_value(function, call)
                 scope = scope.parent
         name = self.resolve(function, func)

@@ -10,6 +10,7 @@ import pytest
 
 from torchlint.facts.module import Function, Module
 from torchlint.facts.nearby import nodes_on
+from torchlint.facts.scope import may_bind
 
 FILES = sorted((Path(__file__).parents[2] / "torchlint").glob("*.py"))
 
@@ -64,3 +65,37 @@ def test_only_what_is_near_is_walked(module_of: Callable[[str], Module]) -> None
     body = module_of("".join(f"a{n} = f({n})\n" for n in range(1000))).body
 
     assert 5 == len(list(nodes_on(body, [500])))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.stem))
+def test_what_the_text_rules_out_is_not_bound(module_of: Callable[[str], Module], path: Path) -> None:
+    """`binds` looks at the text first; it must never miss a name."""
+    for function in module_of(path.read_text()).functions:
+        assert [] == [name for name in function.bound if not may_bind(function, name)]
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "expected"),
+    [
+        ("a.b(a)", "c", False),
+        ("a.b(1)", "a", False),
+        ("x.a = 1", "a", False),
+        ("ab = ba = 1", "a", False),
+        ("print(a.b)\nreturn_(a(1))", "a", False),
+        ("a = 1", "a", True),
+        ("a\\\n= 1", "a", True),
+        ("for a in b: pass", "a", True),
+        ("with b as (a): pass", "a", True),
+        ("def a(): pass", "a", True),
+        ("def  \\\n  a(): pass", "a", True),
+        ("class a(B): pass", "a", True),
+        ("[1 for a in b]", "a", True),
+        ("(a := 1)", "a", True),
+        ("del a", "a", True),
+    ],
+)
+def test_what_may_be_bound(module_of: Callable[[str], Module], code: str, name: str, expected: bool) -> None:
+    body = module_of(code).body
+
+    assert expected == may_bind(body, name)
+    assert expected == body.binds(name)

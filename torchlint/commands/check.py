@@ -194,7 +194,10 @@ def speed(parser: argparse.ArgumentParser) -> None:
         help="processes to lint with (default: one for each CPU)",
     )
     group.add_argument(
-        "--executor", choices=("local", "dask"), default="local", help="where they are: here, or the workers of a cluster"
+        "--executor",
+        choices=("local", "dask"),
+        default="local",
+        help="where they are: here, or the workers of a cluster",
     )
     group.add_argument("--scheduler", metavar="ADDRESS", default=None, help="of the cluster, such as tcp://HOST:8786")
 

@@ -85,6 +85,19 @@ class Function:
 
         return bound(self)
 
+    def binds(self, name: str) -> bool:
+        """Whether a name is one of the function's own."""
+        if "bound" not in self.__dict__:
+            from .scope import may_bind
+
+            free: set[str] = self.__dict__.setdefault("_free", set())
+            if name in free:
+                return False
+            if not may_bind(self, name):
+                free.add(name)
+                return False
+        return name in self.bound
+
     @property
     def decorators(self) -> list[ast.expr]:
         return [] if isinstance(self.node, ast.Module) else self.node.decorator_list

@@ -56,7 +56,7 @@ def imported(function: Function, name: str) -> str | None:
         if name in scope.imports:
             return scope.imports[name]
         # A local binding or parameter of that name hides an import of the module.
-        if scope is not scope.module.body and name in scope.bound:
+        if scope is not scope.module.body and scope.binds(name):
             return None
         scope = scope.parent
     return None
@@ -85,7 +85,7 @@ def shadowed(function: Function, name: str) -> bool:
     """Whether the function, one around it or the module binds the name: it is no builtin, nor of a star import."""
     scope: Function | None = function
     while scope is not None:
-        if name in scope.bound:
+        if scope.binds(name):
             return True
         scope = scope.parent
     return False

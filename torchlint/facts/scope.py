@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from .module import Function
 
 
+_WORD = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_" + bytes(range(128, 256))
+_PART = frozenset(_WORD + b".")
+"""What stands in front of a name that is part of another, or an attribute."""
+_READ = frozenset(_WORD + b".(")
+"""What stands behind a name that is part of another, or that is read, or defined by `def` and `class`."""
+_DEFINES = (b"def", b"class", b"\\")
 _FOR = re.compile(rb"\bfor\b")
 
 
@@ -45,6 +51,27 @@ def bound(function: Function) -> frozenset[str]:
     if not isinstance(node, ast.Module):
         names |= {p.arg for p in (*function.parameters, node.args.vararg, node.args.kwarg) if p is not None}
     return frozenset(names)
+
+
+def may_bind(function: Function, name: str) -> bool:
+    """Whether a name may be among those, by the text alone: `torch` that only ever stands before a dot is not."""
+    node = function.node
+    source = function.module.source
+    data = source.data
+    start, end = 0, len(data)
+    if not isinstance(node, ast.Module):
+        start = source.offset(node.lineno, node.col_offset)
+        end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    word = name.encode()
+    place = data.find(word, start, end)
+    while place >= 0:
+        after = place + len(word)
+        if (place == 0 or data[place - 1] not in _PART) and (after >= end or data[after] not in _READ):
+            return True
+        if data[place - 1 : place].isspace() and data[max(place - 20, 0) : place].rstrip().endswith(_DEFINES):
+            return True
+        place = data.find(word, after, end)
+    return False
 
 
 def _expression(function: Function, node: ast.expr, names: set[str]) -> None:
