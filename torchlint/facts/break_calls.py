@@ -41,13 +41,21 @@ def io_or_logging(place: Place) -> Break | None:
 
 
 def _usual(place: Place, test: ast.expr, true: bool) -> bool:
-    """Whether an ordinary call meets a condition: an argument is left at its default, None, or one without default is there."""
+    """Whether an ordinary call meets a condition.
+
+    An argument is left at its default, None, or one without default is there, or there is something of a kind: `padding > 0`.
+    """
     if isinstance(test, ast.BoolOp):
         holds = [_usual(place, value, true) for value in test.values]
         return all(holds) if isinstance(test.op, ast.And) is true else any(holds)
     if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name)) or len(test.ops) > 1:
         return False
-    if not (isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None):
+    bound = test.comparators[0]
+    if not isinstance(bound, ast.Constant):
+        return False
+    if bound.value == 0 and isinstance(test.ops[0], ast.Gt):
+        return true and test.left.id not in _defaults(place.function)
+    if bound.value is not None:
         return False
     asks_for_none = isinstance(test.ops[0], ast.Is) is true
     defaults = _defaults(place.function)

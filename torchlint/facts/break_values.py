@@ -67,8 +67,8 @@ def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("size", "start", "end", "step"))]
     elif short in ("full", "topk", "tensor_split", "split"):
         given = call.args[:1] if short == "full" else call.args[1:2]
-    elif short == "nn.functional.interpolate":
-        given = [k.value for k in call.keywords if k.arg == "size"] or call.args[1:2]
+    elif short in ("nn.functional.interpolate", "nn.functional.pad"):
+        given = [k.value for k in call.keywords if k.arg in ("size", "pad")] or call.args[1:2]
     else:
         return
     for size in given:
@@ -76,10 +76,10 @@ def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast
 
 
 def _is_size(place: Place, size: ast.expr) -> bool:
-    """Whether a size is a tensor, or a list of tensors; one made of Python's numbers is known while tracing."""
+    """Whether a size is a tensor, or holds one; one made of Python's numbers is known while tracing."""
     value = place.value(size)
-    elem = value.elem if value.kind == "list" else value
-    return elem is not None and elem.is_tensor and not elem.others - {"none"} and not elem.on_cpu
+    parts = value.items or () if value.kind == "tuple" else (value.elem if value.kind == "list" else value,)
+    return any(p is not None and p.is_tensor and not p.others - {"none", "number"} and not p.on_cpu for p in parts)
 
 
 def _read_method(place: Place, call: ast.Call, func: ast.Attribute, method: str) -> str:
