@@ -5,8 +5,9 @@ what is said of a file) has a node; what is asked while it is worked out is note
 So what an answer hangs on is found at the end, by following the references.
 
 Whoever gets a function, a class or a module of another file may look at anything there: the answer hangs on the text of
-that file. Finer is only what happens in the methods here: a name that leads through a file hangs on what the file binds it
-to, a base class on the head of its class, a search for callers on which files mention the name.
+that file. Finer is only what happens between the methods here and the evaluation of functions, which look at nothing else: a name that
+leads through a file hangs on what the file binds it to, a value on the functions that it was made in, a base class on the
+head of its class, a search for callers on which files mention the name.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from .facts.module import Class, Function, Module
+from .facts.units import bound, head, stores, unit, unit_of
 from .facts.values import Value
 from .project import MAX_FILES, CallSite, Project
 from .source import Source
-from .stamp import digest
+from .stamp import digest, encoded
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
+IN_FILE = frozenset(("parses", "name", "unit", "class", "stores"))
+"""Kinds of things that one file says by itself."""
 SEPARATOR = "\0"
 """Between paths."""
 T = TypeVar("T")
@@ -254,7 +258,7 @@ class Recording(Project):
             return super()._ask(key, compute, default)
         ask = super()._ask
         if isinstance(key, tuple) and isinstance(key[1], Function):
-            self.note("text", key[1].module.path)
+            self._note_unit(key[1])
         return self._given(self._own(lambda: self.linked(key, lambda: ask(key, compute, default))))
 
     def _inside(self, function: Function, ask: Callable[[Any], T], default: T) -> T:
@@ -263,10 +267,15 @@ class Recording(Project):
         inside = super()._inside
 
         def answer() -> T:
-            self.note("text", function.module.path)
+            self._note_unit(function)
             return inside(function, ask, default)
 
         return self._given(self._own(lambda: self.linked(("inside", function), answer)))
+
+    def _note_unit(self, function: Function) -> None:
+        module = function.module
+        name = unit_of(function)
+        self.note("unit", module.path, name, unit(module, name))
 
     def run_by(self, value: Value) -> list[Function]:
         ask = super().run_by
@@ -307,8 +316,18 @@ class Recording(Project):
         return self._given(self._own(lambda: ask(klass, name)))
 
     def attribute_stores(self, klass: Class) -> dict[str, list[tuple[Function, ast.Attribute]]]:
-        self.note("text", klass.module.path)
+        if self._here is not None and not self._quiet:
+            self.note("text", klass.module.path)
         return super().attribute_stores(klass)
+
+    def _attribute(self, klass: Class, name: str) -> Value:
+        if self._here is not None:
+            self.note("stores", klass.module.path, klass.qualname, name, self._stores(klass, name))
+        return self._quietly(lambda: super(Recording, self)._attribute(klass, name))
+
+    def _stores(self, klass: Class, name: str) -> str:
+        found = self._quietly(lambda: super(Recording, self).attribute_stores(klass))
+        return stores(klass, name, [method for method, _ in found.get(name, ())])
 
     def _note_head(self, klass: Class) -> None:
         if self._here is not None:
@@ -378,7 +397,7 @@ class Recording(Project):
             return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
         if kind == "callers":
             return self._callers_now(atom)
-        if kind not in ("parses", "name", "class"):
+        if kind not in IN_FILE:
             return None
         module = self.module(atom[1]) if atom[1] in self._files else None
         if kind == "parses":
@@ -387,8 +406,12 @@ class Recording(Project):
             return ""
         if kind == "name":
             return bound(module, atom[2])
+        if kind == "unit":
+            return unit(module, atom[2])
         klass = next((klass for klass in module.classes if klass.qualname == atom[2]), None)
-        return head(klass) if klass is not None else ""
+        if klass is None:
+            return ""
+        return head(klass) if kind == "class" else self._stores(klass, atom[3])
 
     def _callers_now(self, atom: Atom) -> str:
         _, own, function, module, klass, name, _ = atom
@@ -410,31 +433,8 @@ class Recording(Project):
         return SEPARATOR.join(sorted(found))
 
 
-def bound(module: Module, name: str) -> str:
-    """What a module binds a name to, as far as others can see without looking into it."""
-    kinds = f"{name in module.top_functions:d}{name in module.top_classes:d}"
-    return f"{kinds}{module.imports.get(name, '')}|{','.join(module.stars)}"
-
-
-def head(klass: Class) -> str:
-    """What stands for a class as far as its bases and the names of its methods go."""
-    known: str | None = klass.__dict__.get("head")
-    if known is None:
-        module = klass.module
-        if klass.parent is not module.body:
-            parts = [module.source.data]
-        else:
-            names = {node.id for base in klass.node.bases for node in ast.walk(base) if isinstance(node, ast.Name)}
-            parts = [ast.dump(base).encode() for base in klass.node.bases]
-            parts += [f"{name} {bound(module, name)} {name in module.body.bound}".encode() for name in sorted(names)]
-            methods = klass.methods.items()
-            parts += [b"", *(f"{name} {sorted(method.decorator_names)}".encode() for name, method in methods)]
-        known = klass.__dict__["head"] = digest(*parts).hex()
-    return known
-
-
 def _mark(paths: Iterable[str]) -> str:
-    return digest(*(path.encode("utf-8", "surrogatepass") for path in paths)).hex()
+    return digest(*(encoded(path) for path in paths)).hex()
 
 
 def _paths(answer: object) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import regions, steps
 from .config import Settings
-from .dependencies import Answer, Atom, Recording
+from .dependencies import IN_FILE, Answer, Atom, Recording
 from .dispatch import last_word
 from .project import read
 from .rule import load
@@ -85,7 +85,7 @@ class Linked:
             return path if path not in self._changed else None
         if kind in INDEXED:
             return self._index.mark(kind, path)
-        if kind in ("name", "class", "parses"):
+        if kind in IN_FILE:
             return self.project.now(atom) if path in self._changed else atom[-1]
         if kind == "callers":
             return self.project.callers_after(atom, self._changed)
@@ -224,7 +224,11 @@ def unpacked(data: Any) -> Links | None:
         return None
 
 
-_LENGTHS = {"callers": 7, **dict.fromkeys((*INDEXED, "all", "text", "stem", "importers", "word", "parses"), 3)}
+_LENGTHS = {
+    "callers": 7,
+    "stores": 5,
+    **dict.fromkeys((*INDEXED, "all", "text", "stem", "importers", "word", "parses"), 3),
+}
 
 
 def _atom(parts: Any) -> Atom:

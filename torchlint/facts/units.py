@@ -1,0 +1,109 @@
+"""What stands for a part of a file, so that it is seen when that part changes and nothing else: a function, the head of a class.
+
+A part hangs on what its names mean too: a name of the module counts as what it is bound to there, not as how.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from ..stamp import digest
+from .module import Class, Function, Module
+
+_WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
+BODY = "<module>"
+"""The unit of a module's own statements, those of its classes among them."""
+
+
+def bound(module: Module, name: str) -> str:
+    """What a module binds a name to, as far as others can see without looking into it."""
+    kinds = f"{name in module.top_functions:d}{name in module.top_classes:d}"
+    return f"{kinds}{module.imports.get(name, '')}|{','.join(module.stars)}"
+
+
+def unit_of(function: Function) -> str:
+    """The name of the outermost function around one, of one itself, or of the module's body."""
+    body = function.module.body
+    while function.parent is not None and function.parent is not body:
+        function = function.parent
+    return function.qualname
+
+
+def unit(module: Module, name: str) -> str:
+    """What stands for a function at the top of a module or of its classes, or for the module's body; "" where there is none."""
+    known: dict[str, str] = module.__dict__.setdefault("units", {})
+    if name not in known:
+        text = _body(module) if name == BODY else b"\0".join(_texts(module, name))
+        known[name] = _mark(module, text) if text or name == BODY else ""
+    return known[name]
+
+
+def head(klass: Class) -> str:
+    """What stands for a class as far as its bases and its methods' names and decorators go."""
+    known: str | None = klass.__dict__.get("head")
+    if known is None:
+        module = klass.module
+        methods = klass.methods.items()
+        parts = [ast.dump(base) for base in klass.node.bases]
+        parts += ["", *(f"{name} {sorted(method.decorator_names)}" for name, method in methods)]
+        text = "\n".join(parts).encode()
+        known = klass.__dict__["head"] = _mark(module, text if klass.parent is module.body else module.source.data)
+    return known
+
+
+def stores(klass: Class, name: str, found: Iterable[Function]) -> str:
+    """What stands for the places where a class gives its objects an attribute: methods that assign it, its own statements."""
+    module = klass.module
+    if klass.parent is not module.body:
+        return digest(module.source.data).hex()
+    parts = [unit_of(method) for method in found]
+    init = klass.methods.get("__init__")
+    if init is not None and b"register_" in module.source.data:
+        parts.append(unit(module, unit_of(init)))
+    for statement in klass.node.body:
+        if isinstance(statement, ast.AnnAssign | ast.Assign):
+            targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                parts.append(ast.dump(statement))
+    return digest(*(part.encode() for part in parts)).hex()
+
+
+def _mark(module: Module, text: bytes) -> str:
+    own = module.body.bound
+    words = sorted({word.decode(errors="replace") for word in _WORD.findall(text)})
+    meanings = (
+        f"{word} {bound(module, word)} {word in own}"
+        for word in words
+        if word in own or word in module.imports or word in module.top_functions or word in module.top_classes
+    )
+    return digest(text, *(meaning.encode() for meaning in meanings), ",".join(module.stars).encode()).hex()
+
+
+def _texts(module: Module, name: str) -> list[bytes]:
+    return [
+        _lines(module, *_span(one)) for one in module.functions if one.qualname == name and one.parent is module.body
+    ]
+
+
+def _body(module: Module) -> bytes:
+    """A module's text without the functions at its top and in its classes, but with their decorators."""
+    spans = sorted((one.first_line, one.last_line) for one in module.functions[1:] if one.parent is module.body)
+    parts = []
+    rest = 1
+    for first, last in spans:
+        parts.append(_lines(module, rest, first - 1))
+        rest = max(rest, last + 1)
+    parts.append(_lines(module, rest, len(module.source.lines)))
+    return b"".join(parts)
+
+
+def _span(function: Function) -> tuple[int, int]:
+    return min([function.first_line, *(one.lineno for one in function.decorators)]), function.last_line
+
+
+def _lines(module: Module, first: int, last: int) -> bytes:
+    """The text of some lines, both included."""
+    starts = [*module.source.lines, len(module.source.data)]
+    return module.source.data[starts[first - 1] : starts[min(last, len(starts) - 1)]] if first <= last else b""
