@@ -4,7 +4,7 @@ repositories.json: where a repository is, at which commit, how many lines of Pyt
 counts.json: findings of the default set, by repository and rule, those of a rule on one line as one; `--count` makes it from what
 `torchlint check . --isolated --output-format json` printed in each.
 *.jsonl: one judged finding a line: code, repo, path, line, verdict (right, debatable, wrong), reason (a sentence), and
-`mended` where the finding was wrong, or right of another rule, and is no longer reported: what was missing.
+`mended` where the finding is no longer reported: what was missing, or why a right one was given up.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def percent(value: float | None) -> str:
 
 
 def by_rule(counts: dict[str, dict[str, int]], rows: list[Row]) -> Iterable[str]:
-    yield "| rule | findings | repositories | read | right | debatable | wrong | precision | at the first reading | mended |"
+    yield "| rule | findings | repositories | read | right | debatable | wrong | precision | at the first reading | gone since |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     total, first_total, findings = Counter[str](), Counter[str](), 0
     for code, rule in load().items():

@@ -1,0 +1,58 @@
+"""docs/accuracy.md says what docs/accuracy/ holds, and that is whole."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchlint.rule import load
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "docs" / "accuracy"
+ROWS = [json.loads(row) for file in sorted(DATA.glob("*.jsonl")) for row in file.read_text("utf-8").splitlines()]
+REPOSITORIES = json.loads((DATA / "repositories.json").read_text("utf-8"))
+COUNTS = json.loads((DATA / "counts.json").read_text("utf-8"))
+
+
+def test_the_tables_are_fresh() -> None:
+    command = [sys.executable, "scripts/accuracy.py", "--check"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ("", 0) == (ran.stderr, ran.returncode)
+
+
+def test_every_repository_is_counted() -> None:
+    assert REPOSITORIES.keys() == COUNTS.keys()
+
+
+def test_a_judgement_has_its_keys_and_its_sentence() -> None:
+    keys = {"code", "repo", "path", "line", "verdict", "reason"}
+    assert [] == [
+        row
+        for row in ROWS
+        if row.keys() - {"mended"} != keys
+        or row["code"] not in load()
+        or row["repo"] not in REPOSITORIES
+        or row["verdict"] not in ("right", "debatable", "wrong")
+        or not row["reason"].endswith(".")
+    ]
+
+
+def test_no_finding_is_judged_twice() -> None:
+    places = [(row["code"], row["repo"], row["path"], row["line"]) for row in ROWS]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("code", [code for code, rule in load().items() if rule.set == "default" and code > "TL01"])
+def test_thirty_findings_of_a_default_rule_are_judged_or_all_there_are(code: str) -> None:
+    judged = sum(row["code"] == code and "mended" not in row for row in ROWS)
+    assert min(30, sum(codes.get(code, 0) for codes in COUNTS.values())) <= judged
+
+
+@pytest.mark.parametrize("code", [code for code, rule in load().items() if rule.set == "default"])
+def test_a_default_rule_is_right_nineteen_times_in_twenty(code: str) -> None:
+    read = [row["verdict"] for row in ROWS if row["code"] == code and "mended" not in row]
+    assert read.count("right") + read.count("debatable") / 2 >= 0.95 * len(read)
