@@ -37,7 +37,7 @@ CALLED = "import torch\ndevice = 'cuda'\ndef log(loss):\n    total = loss.item()
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 BOTH = pytest.mark.parametrize("kind", [pytest.param(Forked, marks=FORKS), Spawned])
 
-Kind = Callable[[int], Executor]
+Kind = type[Forked] | type[Spawned]
 
 
 def settings(**options: Any) -> Settings:
@@ -101,9 +101,9 @@ def test_neither_files_nor_their_order_nor_chunks_show(small: Path, monkeypatch:
     files = files_in(small)
     chosen = dice.sample(files, dice.randint(1, len(files)))
     monkeypatch.setattr(parallel, "_SMALLEST", dice.choice((1, 1000, 5000)))
-    monkeypatch.setattr(executors, "MOST_MEMORY", dice.choice((0, 1 << 40)))
+    memory = dice.choice((0, None))
 
-    assert told(alone(chosen)) == told(together(chosen, Forked(3), 3))
+    assert told(alone(chosen)) == told(together(chosen, Forked(3, memory), 3))
 
 
 @FORKS
@@ -341,14 +341,13 @@ def test_an_exception_that_can_not_be_sent(kind: Kind) -> None:
 
 
 @BOTH
-def test_a_process_works_for_long_unless_its_memory_fills(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_works_for_long(kind: Kind) -> None:
     assert 1 == len(set(asked(kind(1), "__import__('os').getpid()", range(5)).values()))
 
 
-@FORKS
-def test_a_process_whose_memory_fills_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "MOST_MEMORY", 0)
-    assert 5 == len(set(asked(Forked(1), "__import__('os').getpid()", range(5)).values()))
+@BOTH
+def test_a_process_whose_memory_fills_makes_room(kind: Kind) -> None:
+    assert 5 == len(set(asked(kind(1, 0), "__import__('os').getpid()", range(5)).values()))
 
 
 @BOTH

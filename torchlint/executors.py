@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import signal
 import struct
 import sys
@@ -26,8 +27,8 @@ R = TypeVar("R")
 
 Answers = Generator[tuple[int, "R | Died"], None, None]
 
-MOST_MEMORY = 165 << 20
-"""Bytes; a process that has come to hold more makes room for a fresh one once it has answered."""
+LEAST_MEMORY = 400 << 20
+"""Bytes that a process may come to hold even where little is free: fresh ones would have to find too much out again."""
 
 _HEAD = struct.Struct("<Bq")
 _ANSWER, _LAST_ANSWER, _DIED, _RAISED = range(4)
@@ -132,18 +133,23 @@ class _Fork:
 
 
 class Forked:
-    """Forks of this process: they know all that it knows when they start, nothing of `shared` is sent to them."""
+    """Forks of this process: they know all that it knows when they start, nothing of `shared` is sent to them.
 
-    def __init__(self, jobs: int) -> None:
+    One that has come to hold more than `memory` bytes makes room for a fresh one once it has answered.
+    """
+
+    def __init__(self, jobs: int, memory: int | None = None) -> None:
         self.jobs = jobs
+        self.memory = memory
 
     def open(self, shared: Any) -> Workers:
-        return _Forks(self.jobs, shared)
+        return _Forks(self.jobs, shared, _share(self.jobs) if self.memory is None else self.memory)
 
 
 class _Forks:
-    def __init__(self, jobs: int, shared: Any) -> None:
+    def __init__(self, jobs: int, shared: Any, memory: int) -> None:
         self._shared = shared
+        self._memory = memory
         self._forks: list[_Fork | None] = [None] * jobs
         """By number; None where none runs."""
 
@@ -198,7 +204,7 @@ class _Forks:
             for descriptor in foreign:
                 os.close(descriptor)
             with open(items, "rb") as source:
-                _serve(source, answer, self._shared)
+                _serve(source, answer, self._shared, self._memory)
             os._exit(0)
         except BrokenPipeError:
             os._exit(0)  # nobody waits for the answer
@@ -218,13 +224,18 @@ class _Forks:
 
 
 class Spawned:
-    """Fresh interpreters that import torchlint: `shared` and the items are pickled and sent through pipes."""
+    """Fresh interpreters that import torchlint: `shared` and the items are pickled and sent through pipes.
 
-    def __init__(self, jobs: int) -> None:
+    As for forks, `memory` is what one may come to hold.
+    """
+
+    def __init__(self, jobs: int, memory: int | None = None) -> None:
         self.jobs = jobs
+        self.memory = memory
 
     def open(self, shared: Any) -> Workers:
-        return _Interpreters(self.jobs, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL))
+        memory = _share(self.jobs) if self.memory is None else self.memory
+        return _Interpreters(self.jobs, pickle.dumps((shared, memory), pickle.HIGHEST_PROTOCOL))
 
 
 class _Interpreters:
@@ -323,28 +334,28 @@ def serve() -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # what somebody prints is no answer
     with open(0, "rb", closefd=False) as source:
-        _serve(source, answers, pickle.load(source))
+        _serve(source, answers, *pickle.load(source))
     os._exit(0)
 
 
-def _serve(source: BinaryIO, answers: int, shared: Any) -> None:
+def _serve(source: BinaryIO, answers: int, shared: Any, memory: int) -> None:
     """Answer what comes until it ends."""
     while True:
         try:
             work, item = pickle.load(source)
         except EOFError:
             return
-        _write(answers, _answered(lambda: work(shared, item)))  # noqa: B023 - called at once
+        _write(answers, _answered(lambda: work(shared, item), memory))  # noqa: B023 - called at once
 
 
 # Answers on their way
 
 
-def _answered(work: Callable[[], object]) -> bytes:
+def _answered(work: Callable[[], object], memory: int) -> bytes:
     """What a piece of work comes to, for the pipe."""
     try:
         content = work()
-        kind = _ANSWER if _memory() < MOST_MEMORY else _LAST_ANSWER
+        kind = _ANSWER if _memory() < memory else _LAST_ANSWER
     except MemoryError:
         kind, content = _DIED, "out of memory"
     except Exception as error:  # noqa: BLE001 - it is raised where the answer is waited for
@@ -399,3 +410,15 @@ def _memory() -> int:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
+
+
+def _share(jobs: int) -> int:
+    """The bytes of memory that each of some processes may come to hold, besides this one: a share of what is free."""
+    free = [sys.maxsize]
+    for file, pattern, unit in (
+        ("/proc/meminfo", rb"MemAvailable: *(\d+) kB", 1024),
+        ("/sys/fs/cgroup/memory.max", rb"(\d+)$", 1),
+    ):
+        with suppress(OSError), open(file, "rb") as source:
+            free += [int(found[1]) * unit for found in [re.search(pattern, source.read())] if found]
+    return max(LEAST_MEMORY, min(free) // (jobs + 1))
