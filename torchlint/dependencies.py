@@ -82,6 +82,8 @@ class Recording(Project):
         """Above 0 where files are looked at whose part in the answer is noted otherwise."""
         self._nested = 0
         """How many of the project's own questions the present one is asked by."""
+        self._stems: dict[str, Atom] = {}
+        """What is noted of dotted names that are looked for."""
         self.import_texts = dict(import_texts or {})
         self.words = dict(own_words or {})
         self.answers: dict[tuple[str, str], Answer] = {}
@@ -204,13 +206,17 @@ class Recording(Project):
         return module
 
     def find(self, dotted: str, near: Module) -> str | None:
-        if self._here is not None:
-            self._note_stem(dotted)
+        self._note_stem(dotted)
         return super().find(dotted, near)
 
     def _note_stem(self, dotted: str) -> None:
-        stem = dotted.rpartition(".")[2]
-        self.note("stem", stem, self.files_called(stem))
+        if self._here is None:
+            return
+        atom = self._stems.get(dotted)
+        if atom is None:
+            stem = dotted.rpartition(".")[2]
+            atom = self._stems[dotted] = ("stem", stem, self.files_called(stem))
+        self._here.atoms.add(atom)
 
     def files_called(self, stem: str) -> str:
         """What stands for the files that a module of that name may be."""
