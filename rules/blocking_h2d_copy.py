@@ -105,13 +105,23 @@ def _beside(site: Site) -> ast.Call | None:
     if not isinstance(owner, ast.Name) or not isinstance(loop, ast.For):
         return None
     parts = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
-    for call in site.flow.calls:
+    method = site.call.func.attr
+    return (
+        site.once(("beside", loop, method), lambda: _unblocked(site, loop, method, parts))
+        if owner.id in parts
+        else None
+    )
+
+
+def _unblocked(site: Site, loop: ast.For, method: str, parts: set[str]) -> ast.Call | None:
+    """The first move without waiting of a part of the batch in a loop."""
+    for call in site.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno):
         func = call.func
         if (
             isinstance(func, ast.Attribute)
-            and func.attr == site.call.func.attr
+            and func.attr == method
             and isinstance(func.value, ast.Name)
-            and {func.value.id, owner.id} <= parts
+            and func.value.id in parts
             and loop in site.flow.loops(call)
             and any(
                 k.arg == "non_blocking" and isinstance(k.value, ast.Constant) and k.value.value for k in call.keywords

@@ -268,11 +268,18 @@ def _sources(site: Site) -> Iterator[ast.Call]:
         if isinstance(node, ast.Call) and _is_model(site, node):
             yield node
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            for store in site.flow.stores.get(node.id, ()):
-                statement = site.flow.statement(store)
-                made = statement.value if isinstance(statement, ast.Assign) else None
-                if isinstance(made, ast.Call) and _is_model(site, made):
-                    yield made
+            yield from site.once(("made by models", site.function, node.id), lambda: _made_by_models(site, node.id))  # noqa: B023
+
+
+def _made_by_models(site: Site, name: str) -> list[ast.Call]:
+    """The calls of models whose result a name is given."""
+    found: list[ast.Call] = []
+    for store in site.flow.stores.get(name, ()):
+        statement = site.flow.statement(store)
+        made = statement.value if isinstance(statement, ast.Assign) else None
+        if isinstance(made, ast.Call) and _is_model(site, made):
+            found.append(made)
+    return found
 
 
 def _is_model(site: Site, call: ast.Call) -> bool:

@@ -108,7 +108,7 @@ def _history(site: Site, stored: ast.expr, loop: Loop) -> str:
     for node in ast.walk(stored):
         if not (isinstance(node, ast.Name) and _carries(site, node, stored)):
             continue
-        if _backward_of(site, node.id, loop) and not _detached(site, node.id, loop):
+        if _backward_of(site, node.id, loop) and not _is_detached(site, node.id, loop):
             return node.id
     return ""
 
@@ -133,17 +133,30 @@ def _carries(site: Site, name: ast.Name, stored: ast.expr) -> bool:
 
 def _backward_of(site: Site, name: str, loop: Loop) -> bool:
     """Whether the loop runs the backward pass of the name, once: its graph is gone afterwards."""
-    found = False
-    for call in site.flow.calls:
+    return name in site.once(("backward passes", loop), lambda: _backward_passes(site, loop))
+
+
+def _backward_passes(site: Site, loop: Loop) -> frozenset[str]:
+    """The names whose backward pass a loop runs; none where a graph is kept for another one."""
+    found: set[str] = set()
+    for call in site.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno):
         if not (isinstance(call.func, ast.Attribute) and contains(loop, call)):
             continue
         if any(keyword.arg in ("retain_graph", "create_graph") for keyword in call.keywords):
-            return False
-        if call.func.attr == "backward" and isinstance(call.func.value, ast.Name) and call.func.value.id == name:
-            found = True
-        elif call.func.attr in ("backward", "manual_backward", "scale") and call.args:
-            found = found or (isinstance(call.args[0], ast.Name) and call.args[0].id == name)
-    return found
+            return frozenset()
+        if call.func.attr == "backward" and isinstance(call.func.value, ast.Name):
+            found.add(call.func.value.id)
+        if (
+            call.func.attr in ("backward", "manual_backward", "scale")
+            and call.args
+            and isinstance(call.args[0], ast.Name)
+        ):
+            found.add(call.args[0].id)
+    return frozenset(found)
+
+
+def _is_detached(site: Site, name: str, loop: Loop) -> bool:
+    return site.once(("detached", name, loop), lambda: _detached(site, name, loop))
 
 
 def _detached(site: Site, name: str, loop: Loop) -> bool:

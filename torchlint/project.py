@@ -6,7 +6,6 @@ import ast
 import os
 import re
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -461,11 +460,9 @@ class Project:
         registered = self._registered(klass, name)
         if registered is not None:
             return registered
-        for statement in klass.node.body:
-            if isinstance(statement, ast.AnnAssign | ast.Assign):
-                targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
-                if any(isinstance(t, ast.Name) and t.id == name for t in targets):
-                    return self._class_level(klass, statement)
+        statement = klass.assigned.get(name)
+        if statement is not None:
+            return self._class_level(klass, statement)
         for base in self.bases(klass):
             value = self.attribute(base, name)
             if value:
@@ -599,18 +596,27 @@ class Project:
         paths = self._callers(function, name)
         if paths is None:
             return None
-        found = []
+        found: list[CallSite] = []
         for path in paths:
             module = self.module(path)
             if module is None:
                 continue
             for alias in _aliases(module, name):
-                for caller, call in _calls_named(module, alias):
-                    if function in self.targets(caller, call):
-                        found.append(CallSite(caller, call))
-                for caller, call, given in _started(module, alias):
-                    if function in self.targets(caller, given):
-                        found.append(CallSite(caller, call, given))
+                found += self._sites_named(module, alias).get(function, ())
+        return found
+
+    def _sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
+        """The calls of anything of that last name in a file, by what they call."""
+        return self._ask(("named", module, name), lambda: self._by_target(module, name), {})
+
+    def _by_target(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
+        found: dict[Function, list[CallSite]] = {}
+        for caller, call in _calls_named(module, name):
+            for target in dict.fromkeys(self.targets(caller, call)):
+                found.setdefault(target, []).append(CallSite(caller, call))
+        for caller, call, given in _started(module, name):
+            for target in dict.fromkeys(self.targets(caller, given)):
+                found.setdefault(target, []).append(CallSite(caller, call, given))
         return found
 
     def _callers(self, function: Function, name: str) -> list[str] | None:
@@ -766,7 +772,7 @@ _STARTERS = frozenset(
 
 def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
     """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
-    for function in _mentioning(module, name) if module.starts_processes else ():
+    for function in _by_function(module, module.lines_holding(name)) if module.starts_processes else ():
         for call in function.flow.calls:
             last = last_name(call)
             if last not in _STARTERS:
@@ -809,24 +815,18 @@ def _aliases(module: Module, name: str) -> list[str]:
 
 def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
-    for function, lines in _mentioning(module, f"{name}(").items():
+    for function, lines in _by_function(module, module.lines_calling(name)).items():
         for node, _ in nodes_on(function, lines):
             if isinstance(node, ast.Call) and last_name(node) == name:
                 yield function, node
 
 
-def _mentioning(module: Module, text: str) -> dict[Function, list[int]]:
-    """The functions whose lines hold a text, with those lines."""
-    data = module.source.data
-    lines = module.source.lines
-    mark = text.encode()
-    functions: dict[Function, list[int]] = {}
-    position = data.find(mark)
-    while position >= 0:
-        line = bisect_right(lines, position)
-        functions.setdefault(module.function_at(line), []).append(line)
-        position = data.find(mark, position + 1)
-    return functions
+def _by_function(module: Module, lines: Iterable[int]) -> dict[Function, list[int]]:
+    """The functions that some lines belong to, each with its own."""
+    found: dict[Function, list[int]] = {}
+    for line in lines:
+        found.setdefault(module.function_at(line), []).append(line)
+    return found
 
 
 def _attribute_targets(method: Function) -> list[ast.Attribute]:

@@ -257,6 +257,8 @@ class _Warm(Project):
     def _is_stale(self, key: object, own: tuple[Module, Module]) -> bool:
         assert isinstance(key, tuple)
         kind, owner = key[0], key[1]
+        if isinstance(owner, Module):
+            return owner in own or any(str(key[2]).encode() in module.source.data for module in own)
         if not isinstance(owner, Function | Class):
             return False
         if owner.module in own:

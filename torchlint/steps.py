@@ -345,7 +345,7 @@ class Steps:
 
     def _calls_in(self, function: Function, loop: Loop) -> list[ast.Call]:
         first, last = loop.lineno, loop.end_lineno or loop.lineno
-        return [c for c in function.flow.calls if first <= c.lineno <= last and loop in function.flow.loops(c)]
+        return [c for c in function.flow.calls_between(first, last) if loop in function.flow.loops(c)]
 
     def guarded(self, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
         """What the conditions between a place and its loop (or the start of its function) say."""

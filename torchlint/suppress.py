@@ -96,6 +96,8 @@ class Suppressions:
     _used: set[Directive | Code] = field(default_factory=set)
     _whole_file: dict[tuple[str, str], list[Directive]] = field(default_factory=dict)
     """What silences a rule in all of the file, by its code and name."""
+    _tables: dict[int, dict[str, list[Code]]] = field(default_factory=dict)
+    """The codes of suppressions by their text."""
 
     @classmethod
     def of(cls, source: Source) -> Suppressions:
@@ -126,24 +128,43 @@ class Suppressions:
             return False  # what it must not report, `unused` leaves out
         lines = {*range(finding.line, finding.end_line + 1), *finding.statement}
         near = [directive for line in self._by_line.keys() & lines for directive in self._by_line[line]]
-        near = [directive for directive in near if directive.covers(finding.code, finding.name)]
-        self._use(near, finding)
-        return bool(self._for_all(finding)) or bool(near)
+        return bool(self._use(near, finding)) | bool(self._for_all(finding))
 
     def _for_all(self, finding: Finding) -> list[Directive]:
         """What silences the finding's rule in all of the file; used from its first finding on."""
         key = finding.code, finding.name
         if key not in self._whole_file:
-            found = [one for one in self.directives if one.kind == "ignore-file" and one.covers(*key)]
-            self._whole_file[key] = found
-            self._use(found, finding)
+            whole = [directive for directive in self.directives if directive.kind == "ignore-file"]
+            self._whole_file[key] = self._use(whole, finding)
         return self._whole_file[key]
 
-    def _use(self, directives: list[Directive], finding: Finding) -> None:
-        self._used.update(directives)
-        self._used.update(
-            code for one in directives for code in one.codes or () if code.covers(finding.code, finding.name)
-        )
+    def _use(self, directives: list[Directive], finding: Finding) -> list[Directive]:
+        """Those of some suppressions that cover the finding; they and their codes are used from now on."""
+        found: list[Directive] = []
+        for directive in directives:
+            if directive.codes is None:
+                found.append(directive)
+            elif codes := self._covering(directive, finding):
+                found.append(directive)
+                self._used.update(codes)
+        self._used.update(found)
+        return found
+
+    def _covering(self, directive: Directive, finding: Finding) -> list[Code]:
+        """The codes of a suppression that cover the finding: looked up, since there may be many."""
+        table = self._tables.get(directive.start)
+        if table is None:
+            table = self._tables[directive.start] = {}
+            for code in directive.codes or ():
+                for text in {code.text, code.text.upper()}:
+                    table.setdefault(text, []).append(code)
+        beginnings = (finding.code[:length] for length in range(1, len(finding.code) + 1))
+        return [
+            code
+            for text in (*beginnings, finding.name)
+            for code in table.get(text, ())
+            if code.covers(finding.code, finding.name)
+        ]
 
     def unused(self, known: Mapping[str, str], enabled: Container[str]) -> Iterator[Unused]:
         """What silenced nothing, once all findings have been asked about.

@@ -89,15 +89,7 @@ def _is_logger(place: Place, node: ast.expr) -> bool:
 
 
 def _module_level(function: Function, name: str) -> ast.expr | None:
-    body = function.module.tree.body
-    return next(
-        (
-            s.value
-            for s in body
-            if isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in s.targets)
-        ),
-        None,
-    )
+    return function.module.assigned.get(name)
 
 
 # TL205: calls that can't be traced

@@ -66,12 +66,8 @@ class Span:
     def calls(self) -> Iterator[ast.Call]:
         """The calls in it, in source order."""
         last = self.start.end_lineno or self.start.lineno
-        for call in self.function.flow.calls:
-            if (
-                last < call.lineno <= self.end.lineno
-                and call is not self.end
-                and not _around(self.function, self.end, call)
-            ):
+        for call in self.function.flow.calls_between(last + 1, self.end.lineno):
+            if call is not self.end and not _around(self.function, self.end, call):
                 yield call
 
     def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:

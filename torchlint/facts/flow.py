@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -242,6 +243,16 @@ class Flow:
     @cached_property
     def calls(self) -> list[ast.Call]:
         return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    def calls_between(self, first: int, last: int) -> list[ast.Call]:
+        """The calls that begin on lines `first` to `last`, by line."""
+        calls, lines = self._calls_by_line
+        return calls[bisect_left(lines, first) : bisect_right(lines, last)]
+
+    @cached_property
+    def _calls_by_line(self) -> tuple[list[ast.Call], list[int]]:
+        calls = sorted(self.calls, key=lambda call: call.lineno)
+        return calls, [call.lineno for call in calls]
 
     def calls_named(self, name: str) -> list[ast.Call]:
         """The calls of anything whose name ends in `name`."""

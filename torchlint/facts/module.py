@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -150,6 +151,17 @@ class Class:
     def __repr__(self) -> str:
         return f"<class {self.module.path}:{self.qualname}>"
 
+    @cached_property
+    def assigned(self) -> dict[str, ast.Assign | ast.AnnAssign]:
+        """The names that statements of the class assign, each with the first of them."""
+        found: dict[str, ast.Assign | ast.AnnAssign] = {}
+        for statement in self.node.body:
+            if isinstance(statement, ast.AnnAssign | ast.Assign):
+                for target in [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, statement)
+        return found
+
     @property
     def full_name(self) -> str:
         return f"{self.module.name}.{self.qualname}"
@@ -170,6 +182,7 @@ class Module:
         self.classes: list[Class] = []
         self.stars: list[str] = []
         """Modules whose public names a star import brings in."""
+        self._asked = 0
         self._statements(self.tree.body, self.body, None, "")
 
     def _statements(self, body: list[ast.stmt], function: Function, cls: Class | None, prefix: str) -> None:
@@ -274,11 +287,64 @@ class Module:
         return found
 
     @cached_property
+    def assigned(self) -> dict[str, ast.expr]:
+        """The names that statements of the module assign, each with its first value."""
+        found: dict[str, ast.expr] = {}
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, statement.value)
+        return found
+
+    @cached_property
+    def loads(self) -> dict[str, list[tuple[Function, ast.Name]]]:
+        """Where the functions of the module read each name; annotations of parameters and results are not among them."""
+        found: dict[str, list[tuple[Function, ast.Name]]] = {}
+        for function in self.functions:
+            for name, nodes in function.flow.loads.items():
+                found.setdefault(name, []).extend((function, node) for node in nodes)
+        return found
+
+    def lines_calling(self, name: str) -> list[int]:
+        """The lines on which something of that name may be called."""
+        self._asked += 1
+        if self._asked > _FEW:
+            return self._lines_calling.get(name.encode(), [])
+        return self.lines_holding(f"{name}(")
+
+    def lines_holding(self, text: str) -> list[int]:
+        """The lines on which a text begins."""
+        data, starts, mark = self.source.data, self.source.lines, text.encode()
+        found: list[int] = []
+        position = data.find(mark)
+        while position >= 0:
+            found.append(bisect_right(starts, position))
+            position = data.find(mark, position + 1)
+        return found
+
+    @cached_property
+    def _lines_calling(self) -> dict[bytes, list[int]]:
+        found: dict[bytes, list[int]] = {}
+        starts = self.source.lines
+        for match in _CALLED.finditer(self.source.data):
+            found.setdefault(match[1], []).append(bisect_right(starts, match.start()))
+        return found
+
+    @cached_property
+    def function_of(self) -> dict[ast.AST, Function]:
+        """The functions by their statements."""
+        return {function.node: function for function in self.functions}
+
+    @cached_property
     def class_of(self) -> dict[ast.ClassDef, Class]:
         """The classes by their statements."""
         return {klass.node: klass for klass in self.classes}
 
 
+_FEW = 8
+"""So many names are searched for one by one before all that are called are looked up."""
+_CALLED = re.compile(rb"([A-Za-z_\x80-\xff][\w\x80-\xff]*)\(")
 _LEAVES = frozenset(
     (
         ast.Expr,

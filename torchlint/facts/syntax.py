@@ -108,15 +108,21 @@ def imports_of(function: Function, name: str) -> list[Binding]:
     scope: Function | None = function
     while scope is not None:
         if name in scope.imports:
-            return [
-                Binding(scope, node, alias)
-                for node in scope.flow.nodes
-                if isinstance(node, ast.Import | ast.ImportFrom)
-                for alias in node.names
-                if (alias.asname or alias.name.partition(".")[0]) == name
-            ]
+            return _imports(scope).get(name, [])
         scope = scope.parent
     return []
+
+
+def _imports(scope: Function) -> dict[str, list[Binding]]:
+    known: dict[str, list[Binding]] | None = scope.__dict__.get("import_bindings")
+    if known is None:
+        known = scope.__dict__["import_bindings"] = {}
+        for node in scope.flow.nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                for alias in node.names:
+                    name = alias.asname or alias.name.partition(".")[0]
+                    known.setdefault(name, []).append(Binding(scope, node, alias))
+    return known
 
 
 def from_shim(function: Function, node: ast.expr) -> bool:
@@ -139,4 +145,4 @@ def _origin(binding: Binding) -> str:
 
 def loads_of(module: Module, name: str) -> list[tuple[Function, ast.Name]]:
     """Where the functions of a module read a name; annotations of parameters and results are not among them."""
-    return [(function, node) for function in module.functions for node in function.flow.loads.get(name, ())]
+    return module.loads.get(name, [])

@@ -132,8 +132,7 @@ class Kernel:
             return []
         return [
             Launch(self, function, call)
-            for function in self.function.module.functions
-            for load in function.flow.loads.get(self.function.name, ())
+            for function, load in self.function.module.loads.get(self.function.name, ())
             if (call := _launch(function, load)) is not None
         ]
 
@@ -166,7 +165,7 @@ def decorated(function: Function, decorator: ast.AST) -> Kernel | None:
         node = parents.get(node)
     if not isinstance(node, ast.FunctionDef):
         return None
-    found = next((f for f in function.module.functions if f.node is node), None)
+    found = function.module.function_of.get(node)
     return kernel_of(found) if found is not None else None
 
 
