@@ -231,14 +231,16 @@ class _Run:
 
     def _link(self, project: Recording, checked: Mapping[str, Checked]) -> None:
         """Keep what the new results hang on, with what those hang on that still stand."""
-        kept = {}
+        kept: dict[str, tuple[tuple[str, ...], ...]] = {}
         for path, said in self.said.items():
             if path in self.new or said.state is None or said.digest != self.digests.get(path) or self.linked is None:
                 continue
             if said.state != self.state and self._stands(path, said):
                 self.new[path] = _Said(said.digest, self.state, said.text)
             if said.state == self.state == self.linked_state or path in self.new:
-                kept[path] = self.linked.hangs_on(path)
+                known = self.linked.hangs_on(path)
+                if known is not None:
+                    kept[path] = known
         new = {path: one for path, one in checked.items() if path in self.new and not one.alone}
         hangs_on = {path: one.hangs_on for path, one in new.items() if one.hangs_on is not None}
         self.links = noted(project, self.settings, hangs_on, kept)

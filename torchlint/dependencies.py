@@ -73,8 +73,9 @@ class Recording(Project):
         files: Mapping[str, Callable[[], bytes]],
         import_texts: Mapping[str, bytes] | None = None,
         own_words: Mapping[str, frozenset[bytes]] | None = None,
+        facts: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """The texts of imports and the own words are those of files that are known to be as they were."""
+        """The texts of imports, own words and facts are those of files that are known to be as they were."""
         self._nodes: dict[object, _Node] = {}
         self._here: _Node | None = None
         """The answer that is being worked out."""
@@ -86,6 +87,10 @@ class Recording(Project):
         """What is noted of dotted names that are looked for."""
         self.import_texts = dict(import_texts or {})
         self.words = dict(own_words or {})
+        self.facts = {path: dict(known) for path, known in (facts or {}).items()}
+        """By path and name."""
+        self.callers: dict[Atom, str] = {}
+        """How searches for callers end, by what they are about."""
         self.answers: dict[tuple[str, str], Answer] = {}
         """By the name of the question and what it was about."""
         self.used: set[tuple[str, str]] = set()
@@ -154,6 +159,9 @@ class Recording(Project):
     def leave_out(self, path: str) -> None:
         self.is_whole = False
         self.answers.clear()
+        self.callers.clear()
+        for known in (self.facts, self.import_texts, self.words):
+            known.pop(path, None)
         super().leave_out(path)
 
     def _own(self, answer: Callable[[], T]) -> T:
@@ -293,14 +301,17 @@ class Recording(Project):
         return super().may_be_own(function, call)
 
     def _callers(self, function: Function, name: str) -> list[str] | None:
-        found = self._quietly(lambda: super(Recording, self)._callers(function, name))
-        if self._here is not None:
-            words = (function.name, function.module.name.rpartition(".")[2], function.cls.name if function.cls else "")
-            mark = "*" if found is None else SEPARATOR.join(found[1:])
-            nested = function.parent is not function.module.body and function.cls is None
-            if not nested:
-                self.note("callers", function.module.path, *words, name, mark)
-        return found
+        if function.parent is not function.module.body and function.cls is None:
+            return super()._callers(function, name)
+        own = function.module.path
+        words = (function.name, function.module.name.rpartition(".")[2], function.cls.name if function.cls else "")
+        search = (own, *words, name)
+        if search not in self.callers:
+            found = self._quietly(lambda: super(Recording, self)._callers(function, name))
+            self.callers[search] = "*" if found is None else SEPARATOR.join(found[1:])
+        mark = self.callers[search]
+        self.note("callers", *search, mark)
+        return None if mark == "*" else [own, *filter(None, mark.split(SEPARATOR))]
 
     # Classes
 
@@ -383,6 +394,14 @@ class Recording(Project):
             self.words[path] = self._quietly(lambda: super(Recording, self).own_words(path))
         return self.words[path]
 
+    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
+        if self._here is not None and not self._quiet:
+            self.note("text", path)
+        known = self.facts.setdefault(path, {})
+        if name not in known:
+            known[name] = self.apart(lambda: super(Recording, self).fact(path, name, find))
+        return known[name]  # type: ignore[no-any-return]
+
     def any_holds(self, pattern: bytes, under: str = "") -> bool:
         found = self.apart(lambda: super(Recording, self).any_holds(pattern, under))
         self.note("holds", pattern.decode("latin-1"), under, str(found))
@@ -393,6 +412,8 @@ class Recording(Project):
     def now(self, atom: Atom) -> str | None:
         """How the thing is now that an atom is about; None where that is not for the project to say."""
         kind = atom[0]
+        if kind == "text":
+            return None
         if kind == "stem":
             return self.files_called(atom[1])
         if kind == "importers":

@@ -8,7 +8,7 @@ file that is as it was has to be read again.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,14 +25,28 @@ INDEXED = frozenset(("steps", "regions", "training", "options", "renames"))
 """Kinds of things that are known of the whole project only."""
 
 
+Numbers = Sequence[int]
+"""Of atoms in a table."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The answer to a question about the whole project, and what it hangs on."""
+
+    answer: Any
+    hangs_on: Numbers
+
+
 @dataclasses.dataclass(frozen=True)
 class Links:
     """What was known of a project when its results were kept."""
 
-    hangs_on: Mapping[str, tuple[Atom, ...]]
-    answers: Mapping[tuple[str, str], Answer]
+    atoms: Sequence[Atom]
+    hangs_on: Mapping[str, Numbers]
+    answers: Mapping[tuple[str, str], Known]
     import_texts: Mapping[str, bytes]
     own_words: Mapping[str, frozenset[bytes]]
+    facts: Mapping[str, Mapping[str, Any]]
 
 
 class Linked:
@@ -41,59 +55,51 @@ class Linked:
     def __init__(self, before: Links, changed: Collection[str], paths: Collection[str], settings: Settings) -> None:
         """`changed` are the files that are new, gone or other ones, `paths` all that there are now."""
         self._before = before
-        self._known: dict[Atom, bool] = {}
         self._changed = frozenset(changed)
         self._settings = settings
         same = [path for path in paths if path not in self._changed]
         self.project = Recording(
             {path: read(path) for path in paths},
-            {path: before.import_texts[path] for path in same if path in before.import_texts},
-            {path: before.own_words[path] for path in same if path in before.own_words},
-        )
-        self.project.answers.update(
-            (name, one)
-            for name, one in before.answers.items()
-            if INDEXED.isdisjoint(atom[0] for atom in one.hangs_on) and self._stand(one.hangs_on)
+            *({path: table[path] for path in same if path in table} for table in _tables(before)),
         )
         self._analysis = Analysis(self.project, settings)
+        self._others = {number for number, atom in enumerate(before.atoms) if self._is_other(atom)}
+        indexed = {number for number, atom in enumerate(before.atoms) if atom[0] in INDEXED}
+        others = self._others | indexed
+        self.project.answers.update(
+            (name, Answer(known.answer, tuple(before.atoms[number] for number in known.hangs_on)))
+            for name, known in before.answers.items()
+            if others.isdisjoint(known.hangs_on)
+        )
+        index = Index(self._analysis, settings)
+        self._others |= {n for n in indexed if index.mark(*before.atoms[n][:2]) != before.atoms[n][2]}
 
     def stands(self, path: str) -> bool:
         """Whether what was said of a file would be said again."""
         hangs_on = self._before.hangs_on.get(path)
-        return path not in self._changed and hangs_on is not None and self._stand(hangs_on)
+        return path not in self._changed and hangs_on is not None and self._others.isdisjoint(hangs_on)
 
-    def hangs_on(self, path: str) -> tuple[Atom, ...]:
+    def hangs_on(self, path: str) -> tuple[Atom, ...] | None:
         """What that hangs on, as far as that is known."""
-        return self._before.hangs_on.get(path, (("all", "", "never"),))
-
-    def _stand(self, atoms: Iterable[Atom]) -> bool:
-        return not any(map(self._is_other, atoms))
+        numbers = self._before.hangs_on.get(path)
+        return tuple(map(self._before.atoms.__getitem__, numbers)) if numbers is not None else None
 
     def _is_other(self, atom: Atom) -> bool:
-        """Whether a thing is another one than it was."""
-        known = self._known.get(atom)
-        if known is None:
-            known = self._known[atom] = self._now(atom) != atom[-1]
-        return known
-
-    def _now(self, atom: Atom) -> str | None:
-        """How a thing is now, as an atom says it in its last part."""
+        """Whether a thing is another one than it was, as far as files tell."""
         kind, path = atom[0], atom[1]
         if kind == "all":
-            return None if self._changed else ""
-        if kind == "text":
-            return path if path not in self._changed else None
-        if kind in INDEXED:
-            return self._index.mark(kind, path)
-        if kind in IN_FILE:
-            return self.project.now(atom) if path in self._changed else atom[-1]
+            return bool(self._changed)
+        if kind == "text" or kind in IN_FILE:
+            return path in self._changed and self.project.now(atom) != atom[-1]
         if kind == "callers":
-            return self.project.callers_after(atom, self._changed)
-        return self.project.now(atom)
+            now = self.project.callers[atom[1:-1]] = self.project.callers_after(atom, self._changed)
+            return now != atom[-1]
+        return kind not in INDEXED and self.project.now(atom) != atom[-1]
 
-    @cached_property
-    def _index(self) -> Index:
-        return Index(self._analysis, self._settings)
+
+def _tables(links: Links) -> tuple[Mapping[str, Any], ...]:
+    """What is known of files by themselves."""
+    return links.import_texts, links.own_words, links.facts
 
 
 class Index:
@@ -149,29 +155,30 @@ def _mark(what: object) -> str:
 def noted(
     project: Recording,
     settings: Settings,
-    hangs_on: Mapping[str, tuple[Atom, ...]],
-    kept: Mapping[str, tuple[Atom, ...]],
+    hangs_on: Mapping[str, Iterable[Atom]],
+    kept: Mapping[str, Iterable[Atom]],
 ) -> Links:
     """What is known of a project now that it was linted; `kept` is what known results hang on, as it was kept."""
     index = Index(Analysis(project, settings), settings)
+    numbers: dict[Atom, int] = {}
 
-    def whole(path: str, atoms: Iterable[Atom]) -> tuple[Atom, ...]:
-        always = (("steps", path), ("regions", path), ("renames",))
-        return tuple({_complete(atom, index): None for atom in (*always, *atoms)})
+    def numbered(atoms: Iterable[Atom]) -> list[int]:
+        return [numbers.setdefault(_complete(atom, index), len(numbers)) for atom in atoms]
 
-    linked = {path: whole(path, atoms) for path, atoms in hangs_on.items()}
+    linked = {
+        path: numbered({("steps", path): None, ("regions", path): None, ("renames",): None, **dict.fromkeys(atoms)})
+        for path, atoms in hangs_on.items()
+    }
+    linked.update((path, numbered(atoms)) for path, atoms in kept.items())
+    _ = index.mark("regions", ""), index.mark("steps", "")
     answers = {
-        name: Answer(one.answer, tuple(_complete(atom, index) for atom in one.hangs_on))
-        for name, one in project.answers.items()
-        if name in project.used
+        name: Known(one.answer, numbered(one.hangs_on)) for name, one in project.answers.items() if name in project.used
     }
     paths = list(project.paths)
-    return Links(
-        {**kept, **linked},
-        answers,
-        {path: project.import_text(path) for path in paths},
-        {path: project.own_words(path) for path in paths},
-    )
+    imports = {path: project.import_text(path) for path in paths}
+    words = {path: project.own_words(path) for path in paths}
+    facts = {path: project.facts[path] for path in paths if path in project.facts}
+    return Links(list(numbers), linked, answers, imports, words, facts)
 
 
 def _complete(atom: Atom, index: Index) -> Atom:
@@ -190,20 +197,14 @@ def _complete(atom: Atom, index: Index) -> Atom:
 
 
 def packed(links: Links) -> Any:
-    """The links as plain data, each atom once."""
-    numbers: dict[Atom, int] = {}
-
-    def number(atoms: Iterable[Atom]) -> list[int]:
-        return [numbers.setdefault(atom, len(numbers)) for atom in atoms]
-
-    hangs_on = {path: number(atoms) for path, atoms in links.hangs_on.items()}
-    answers = [[*name, _plain(one.answer), number(one.hangs_on)] for name, one in links.answers.items()]
+    """The links as plain data."""
     return {
-        "atoms": list(numbers),
-        "hangs on": hangs_on,
-        "answers": answers,
+        "atoms": links.atoms,
+        "hangs on": links.hangs_on,
+        "answers": [[*name, _plain(one.answer), one.hangs_on] for name, one in links.answers.items()],
         "imports": {path: text.decode("latin-1") for path, text in links.import_texts.items()},
         "words": {path: b" ".join(sorted(words)).decode("latin-1") for path, words in links.own_words.items()},
+        "facts": links.facts,
     }
 
 
@@ -211,17 +212,28 @@ def unpacked(data: Any) -> Links | None:
     """The links that plain data stands for; None where it stands for none."""
     try:
         atoms = [_atom(parts) for parts in data["atoms"]]
+        answers = {
+            (question, key): Known(_answer(answer), numbers) for question, key, answer, numbers in data["answers"]
+        }
+        hangs_on: dict[str, list[int]] = data["hangs on"]
+        known = {number for numbers in hangs_on.values() for number in numbers}
+        known.update(number for one in answers.values() for number in one.hangs_on)
+        if not known <= set(range(len(atoms))) or not all(map(_are_facts, data["facts"].values())):
+            return None
         return Links(
-            {path: tuple(atoms[i] for i in numbers) for path, numbers in data["hangs on"].items()},
-            {
-                (question, key): Answer(_answer(answer), tuple(atoms[i] for i in numbers))
-                for question, key, answer, numbers in data["answers"]
-            },
+            atoms,
+            hangs_on,
+            answers,
             {path: text.encode("latin-1") for path, text in data["imports"].items()},
             {path: frozenset(text.encode("latin-1").split()) for path, text in data["words"].items()},
+            data["facts"],
         )
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+    except (TypeError, ValueError, KeyError, AttributeError):
         return None
+
+
+def _are_facts(facts: Any) -> bool:
+    return all(type(fact) in (bool, list, type(None)) for fact in facts.values())
 
 
 _LENGTHS = {

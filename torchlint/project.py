@@ -694,12 +694,22 @@ class Project:
                 todo += new
         return found
 
+    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
+        """What a file says by itself, as plain data by that name; None where it can't be read."""
+        source = self.source(path)
+        return find(source) if source is not None else None
+
+    def holds(self, path: str, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file holds a pattern."""
+        name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
+        return bool(self.fact(path, name, lambda source: source.holds(pattern)))
+
     def any_holds(self, pattern: bytes, under: str = "") -> bool:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
         if (pattern, under) not in self._held:
             regex = re.compile(pattern)
-            sources = (self.source(path) for path in self.paths if path.startswith(under))
-            self._held[pattern, under] = any(source is not None and regex.search(source.data) for source in sources)
+            paths = (path for path in self.paths if path.startswith(under))
+            self._held[pattern, under] = any(self.holds(path, regex) for path in paths)
         return self._held[pattern, under]
 
     @cached_property

@@ -16,7 +16,7 @@ from .facts.nearby import nodes_on
 from .facts.values import Value
 from .places import Ask, Place, asked_here, function_at, place_of
 from .project import Project
-from .source import Words
+from .source import Source, Words
 
 STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
@@ -25,6 +25,8 @@ STOPS = frozenset(
 MAX_FUNCTIONS = 20000
 # Where a diffusers model names the classes of the blocks that its `compile_repeated_blocks` compiles.
 REPEATED = b"_repeated_blocks"
+_REPEATED = re.compile(REPEATED)
+_TORCH = re.compile(b"torch")
 # Options that change what breaks the graph; an assignment, a keyword of `config.patch`, a key of its dict, an environment variable.
 OPTION = re.compile(
     rb"\b(?:TORCHDYNAMO_)?(capture_scalar_outputs|capture_dynamic_output_shape_ops|allow_rnn|trace_autograd_ops|"
@@ -101,13 +103,11 @@ class Regions:
     def mentioning(self) -> list[str]:
         """The files that may compile something."""
         found = []
+        holds = self.project.holds
         for path in self.project.paths:
-            source = self.project.source(path)
-            if source is None:
-                continue
             # A file may have torch.compile from another one, under whatever name.
-            torch = b"torch" in source.data or not self._words.isdisjoint(self.project.import_words(path))
-            if self.patterns or (torch and source.holds(self._sought)) or REPEATED in source.data:
+            torch = holds(path, _TORCH) or not self._words.isdisjoint(self.project.import_words(path))
+            if self.patterns or (torch and holds(path, self._trigger)) or holds(path, _REPEATED):
                 found.append(path)
         return found
 
@@ -230,14 +230,17 @@ class Regions:
         return self.project.apart(self._find_options)
 
     def _find_options(self) -> frozenset[str]:
-        found: set[bytes] = set()
-        for path in self.project.paths:
-            source = self.project.source(path)
-            if source is not None and b"torch" in source.data:
-                lowered = source.data.lower()
-                if any(part in lowered for part in _OPTION_PARTS):
-                    found.update(m[1] for m in OPTION.finditer(source.data) if not self._in_prose(path, m.start()))
-        return frozenset(option.decode().lower() for option in found)
+        found = (self.project.fact(path, "options", self._options_in) for path in self.project.paths)
+        return frozenset(option for options in found for option in options or ())
+
+    def _options_in(self, source: Source) -> list[str]:
+        if b"torch" not in source.data:
+            return []
+        lowered = source.data.lower()
+        if not any(part in lowered for part in _OPTION_PARTS):
+            return []
+        matches = (m for m in OPTION.finditer(source.data) if not self._in_prose(source.path, m.start()))
+        return sorted({match[1].decode().lower() for match in matches})
 
     def _in_prose(self, path: str, offset: int) -> bool:
         """Whether a place of a file stands in a comment or in a docstring."""
