@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from contextlib import closing
 
 import pytest
@@ -43,3 +44,11 @@ def test_a_long_run_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None
 
     assert "Linting" in terminal.getvalue()
     assert "100%" in terminal.getvalue()
+
+
+def test_no_thread_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    before = threading.active_count()
+    with closing(Bar(Terminal())) as bar:
+        bar(1, 2)
+        assert before == threading.active_count()

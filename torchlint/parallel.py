@@ -133,12 +133,14 @@ class _Run:
         self.project = project
         self.settings = settings
         self.progress = progress or (lambda done, total: None)
+        self.total = 0
 
     def checked(self, targets: Sequence[str]) -> dict[str, Checked]:
         """What is said of each file, the lost ones among them."""
         import pickle
 
-        self.progress(0, len(targets))
+        self.total = len(targets)
+        self.progress(0, self.total)
         asking = self.project.asking
         steps = step_index(self.project, asking(lambda question, keys: self._asked("steps", question, keys)))
         regions = region_index(
@@ -152,7 +154,7 @@ class _Run:
                 checked[keys[0]] = _lost(keys[0], answer)
             else:
                 checked.update(zip(keys, answer, strict=True))
-            self.progress(len(checked), len(targets))
+            self.progress(len(checked), self.total)
         return checked
 
     def _asked(self, part: str, question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
@@ -162,6 +164,7 @@ class _Run:
             if isinstance(answer, str):
                 raise _LostError(_path(chunk[0]), answer)
             known.update(zip(chunk, answer, strict=True))
+            self.progress(0, self.total)
         return [known[key] for key in keys]
 
     def _answers(

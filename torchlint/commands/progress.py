@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 DELAY = 1.0
 """Seconds before the bar shows."""
+_EVERY = 0.1
+"""Seconds between two drawings."""
 
 
 class Bar:
@@ -18,6 +20,7 @@ class Bar:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._started = time.monotonic()
+        self._drawn = 0.0
         self._shown: tuple[Progress, TaskID] | None = None
 
     def __call__(self, done: int, total: int) -> None:
@@ -28,11 +31,15 @@ class Bar:
             from rich.console import Console
             from rich.progress import Progress
 
-            progress = Progress(console=Console(file=self._stream), transient=True)
+            # without a thread that draws: a process with threads can't be forked safely
+            progress = Progress(console=Console(file=self._stream), transient=True, auto_refresh=False)
             progress.start()
             self._shown = progress, progress.add_task("Linting", total=total)
         progress, task = self._shown
         progress.update(task, completed=done, total=total)
+        if done == total or time.monotonic() - self._drawn >= _EVERY:
+            progress.refresh()
+            self._drawn = time.monotonic()
 
     def close(self) -> None:
         """Clear the line."""
