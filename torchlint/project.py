@@ -624,9 +624,9 @@ class Project:
         own = function.module.path
         if function.parent is not function.module.body and function.cls is None:
             return [own]
-        wanted = {function.name.encode(), function.module.name.rpartition(".")[2].encode()}
-        if function.cls is not None:
-            wanted = {function.cls.name.encode(), *wanted}
+        # A method is not imported by its own name.
+        own_name = function.cls.name if function.cls is not None else function.name
+        wanted = {own_name.encode(), function.module.name.rpartition(".")[2].encode()}
         mark = name.encode()
         paths = {path for word in wanted for path in self._importers.get(word, ())}
         others = []
