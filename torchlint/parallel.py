@@ -33,7 +33,7 @@ WORTH = 2_000_000
 _CHUNKS = 16
 """For each process, so that none waits long for the last one."""
 _SMALLEST, _LARGEST = 50_000, 500_000
-"""Bytes of a chunk."""
+"""Bytes of a chunk of files; questions come in smaller ones, since an answer may take long whatever the size."""
 
 CGROUPS = "/sys/fs/cgroup"
 
@@ -149,7 +149,7 @@ class _Run:
         )
         links = pickle.dumps((steps, regions), pickle.HIGHEST_PROTOCOL)
         checked: dict[str, Checked] = {}
-        for keys, answer in self._answers(_lint, targets, links):
+        for keys, answer in self._answers(_lint, self._chunks(targets, _SMALLEST), links):
             if isinstance(answer, str):
                 checked[keys[0]] = _lost(keys[0], answer)
             else:
@@ -160,7 +160,7 @@ class _Run:
     def _asked(self, part: str, question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
         """The answers to a question about each of the keys."""
         known: dict[Any, Any] = {}
-        for chunk, answer in self._answers(_answer, keys, (part, question)):
+        for chunk, answer in self._answers(_answer, self._chunks(keys, 1), (part, question)):
             if isinstance(answer, str):
                 raise _LostError(_path(chunk[0]), answer)
             known.update(zip(chunk, answer, strict=True))
@@ -168,12 +168,11 @@ class _Run:
         return [known[key] for key in keys]
 
     def _answers(
-        self, work: Callable[[Shared, tuple[Any, list[Any]]], Sequence[Any]], keys: Sequence[Any], setting: Any
+        self, work: Callable[[Shared, tuple[Any, list[Any]]], Sequence[Any]], chunks: list[list[Any]], setting: Any
     ) -> Iterator[tuple[list[Any], Any]]:
-        """What the workers say of the keys, in pieces; a text for a single one of which it can't be had."""
+        """What the workers say of the keys of each chunk; a text for a single one of which it can't be had."""
         from .executors import Died
 
-        chunks = self._chunks(keys)
         while chunks:
             again: list[list[Any]] = []
             where = [self._where[_path(chunk[0])] for chunk in chunks]
@@ -196,12 +195,12 @@ class _Run:
         before = accumulate(sizes, initial=0)
         return {path: start / total for path, start in zip(self.project.paths, before, strict=False)}
 
-    def _chunks(self, keys: Iterable[Any]) -> list[list[Any]]:
-        """The keys in pieces of about one size, neighbours together."""
+    def _chunks(self, keys: Iterable[Any], smallest: int) -> list[list[Any]]:
+        """The keys in pieces of about one size, neighbours together and those of one file in one piece."""
         paths: dict[str, list[Any]] = {}
         for key in dict.fromkeys(keys):
             paths.setdefault(_path(key), []).append(key)
-        share = min(max(_size(self.project, paths) // (self.jobs * _CHUNKS), _SMALLEST), _LARGEST)
+        share = min(max(_size(self.project, paths) // (self.jobs * _CHUNKS), smallest), _LARGEST)
         chunks: list[list[Any]] = []
         room = 0
         for path in sorted(paths):
