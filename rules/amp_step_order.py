@@ -99,15 +99,20 @@ def amp_step_order(site: Site) -> Iterator[Finding]:
 
 def _scaled_backward(site: Site) -> tuple[ast.Call, ast.expr] | None:
     """`scaler.scale(loss).backward()` before the place, on a way that leads to it, and the scaler."""
+    for call, scaler in site.once(("scaled", site.function), lambda: list(_scaled(site))):
+        if call.lineno < site.call.lineno and not syntax.exclusive(site.flow, call, site.call):
+            return call, scaler
+    return None
+
+
+def _scaled(site: Site) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The calls of `scaler.scale(loss).backward()` in the function, each with its scaler."""
     for call, receiver in syntax.method_calls(site.flow, "backward"):
         if not isinstance(receiver, ast.Call) or not isinstance(receiver.func, ast.Attribute):
             continue
         scaler = receiver.func.value
-        if receiver.func.attr != "scale" or len(receiver.args) != 1 or not _is_scaler(site, scaler):
-            continue
-        if call.lineno < site.call.lineno and not syntax.exclusive(site.flow, call, site.call):
-            return call, scaler
-    return None
+        if receiver.func.attr == "scale" and len(receiver.args) == 1 and _is_scaler(site, scaler):
+            yield call, scaler
 
 
 def _is_scaler(site: Site, node: ast.expr) -> bool:

@@ -66,7 +66,7 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
         return
     if site.name.removesuffix("()") in _PEAKS:
         reset = b"reset_peak" in site.source.data or b"reset_max" in site.source.data
-        if not reset and not any(isinstance(parent, ast.JoinedStr) for parent in site.flow.ancestors(site.call)):
+        if not reset and not any(isinstance(parent, ast.JoinedStr) for parent in site.flow.expressions(site.call)):
             yield site.finding("the peak since the program began: reset it before what is measured")
         return
     span = clocks.span(site.function, site.call, site.resolve)

@@ -325,7 +325,7 @@ class Site:
     def placeable(self, node: ast.AST) -> ast.AST:
         """The node itself, or the whole f-string around it: positions inside one are wrong before Python 3.12."""
         return (
-            next((a for a in self.flow.ancestors(node) if isinstance(a, ast.JoinedStr)), node)
+            next((a for a in self.flow.expressions(node) if isinstance(a, ast.JoinedStr)), node)
             if node in self.flow.parents
             else node
         )

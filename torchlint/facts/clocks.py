@@ -169,7 +169,7 @@ def _subtracted(function: Function, end: ast.Call) -> str | None:
 
 def _around(function: Function, end: ast.Call, call: ast.Call) -> bool:
     """Whether a call takes the measured time: `print(clock() - start)`."""
-    return call in list(function.flow.ancestors(end)) or (
+    return call in list(function.flow.expressions(end)) or (
         call.lineno == end.lineno and call.col_offset > end.col_offset
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _LEFT_OUT = frozenset(
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+NEAREST = 50
+"""How many conditions of one `elif` chain, one block or one `or` are told of: no more says something new of a place."""
 _EXITS = frozenset(("exit", "_exit", "abort", "skip", "fail"))
 
 
@@ -65,17 +68,19 @@ class Guard:
 class Block:
     """The statements of one block by their place in it, and the conditions under which they leave it."""
 
-    __slots__ = ("exits", "index", "statements")
+    __slots__ = ("_exits", "_places", "index", "statements")
 
     def __init__(self, block: list[ast.stmt]) -> None:
         self.statements = block
         self.index = {statement: at for at, statement in enumerate(block)}
-        self.exits = [(at, guard) for at, statement in enumerate(block) if (guard := _exit(statement)) is not None]
+        exits = [(at, guard) for at, statement in enumerate(block) if (guard := _exit(statement)) is not None]
+        self._places = [at for at, _ in exits]
+        self._exits = [guard for _, guard in exits]
 
     def before(self, statement: ast.stmt) -> Iterator[Guard]:
-        """What earlier statements make sure of, the nearest first: after `if c: continue`, `c` is false."""
-        place = self.index[statement]
-        return (guard for at, guard in reversed(self.exits) if at < place)
+        """What earlier statements make sure of, the nearest ones, the last first: after `if c: continue`, `c` is false."""
+        end = bisect_left(self._places, self.index[statement])
+        return reversed(self._exits[max(0, end - NEAREST) : end])
 
 
 class Flow:
@@ -84,6 +89,7 @@ class Flow:
     def __init__(self, function: Function) -> None:
         self.function = function
         self._blocks: dict[ast.AST, dict[str, Block]] = {}
+        self._first: dict[ast.AST, ast.AST] = {}
         self.nodes: list[ast.AST] = []
         self.parents: dict[ast.AST, ast.AST] = {}
         stack = roots(function)
@@ -118,6 +124,41 @@ class Flow:
             yield current
             current = parents.get(current)
 
+    def expressions(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What is around `node` inside its statement, innermost first."""
+        return itertools.takewhile(lambda parent: not isinstance(parent, ast.stmt), self.ancestors(node))
+
+    def _around(self, node: ast.AST, arms: int = 0) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """Every node around `node`, innermost first, up to the function itself, each with the one below.
+
+        Of an `elif` chain, whose arms lie in each other, only the innermost `arms` ones and the first `if` are among them.
+        """
+        parents = self.parents
+        top = self.function.node
+        child = node
+        left = arms
+        while child is not top and child in parents:
+            parent = parents[child]
+            if not _is_elif(parent, child):
+                left = arms
+            elif left:
+                left -= 1
+            else:
+                child = self._first_if(child)
+                continue
+            yield child, parent
+            child = parent
+
+    def _first_if(self, node: ast.AST) -> ast.AST:
+        """The `if` whose `elif` a statement is."""
+        passed: list[ast.AST] = []
+        while node not in self._first and _is_elif(parent := self.parents[node], node):
+            passed.append(node)
+            node = parent
+        first = self._first.get(node, node)
+        self._first.update(dict.fromkeys(passed, first))
+        return first
+
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement around the node, itself if it is one."""
         while not isinstance(node, ast.stmt):
@@ -150,15 +191,13 @@ class Flow:
     def loops(self, node: ast.AST) -> list[Loop]:
         """The loops whose body runs the node again and again, innermost first; comprehensions are not loops here."""
         found: list[Loop] = []
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self._around(node):
             if isinstance(parent, ast.Lambda):
                 break
             if isinstance(parent, _LOOPS) and (
                 self.inside(parent, "body", child) or (isinstance(parent, ast.While) and child is parent.test)
             ):
                 found.append(parent)
-            child = parent
         return found
 
     def comprehension(self, node: ast.AST) -> Comprehension | None:
@@ -179,8 +218,7 @@ class Flow:
 
     def guards(self, node: ast.AST, within: ast.AST | None = None) -> Iterator[Guard]:
         """The conditions that dominate the node, innermost first, as far out as `within` (left out)."""
-        child = node
-        for parent in [*self.ancestors(node), self.function.node]:
+        for child, parent in self._around(node, NEAREST):
             for block in self._blocks_of(parent).values() if isinstance(child, ast.stmt) else ():
                 if child in block.index:
                     yield from block.before(child)
@@ -198,13 +236,13 @@ class Flow:
                     yield Guard(parent.test, False, None, parent)
             elif isinstance(parent, ast.BoolOp) and child in parent.values:
                 true = isinstance(parent.op, ast.And)
-                for value in parent.values[: parent.values.index(child)]:
+                at = parent.values.index(child)
+                for value in parent.values[max(0, at - NEAREST) : at]:
                     yield Guard(value, true, None, parent)
-            child = parent
 
     def in_handler(self, node: ast.AST, within: ast.AST | None = None) -> bool:
         """Whether the node only runs after an exception (before `within`, seen from inside)."""
-        for parent in self.ancestors(node):
+        for _, parent in self._around(node):
             if parent is within:
                 return False
             if isinstance(parent, ast.ExceptHandler):
@@ -213,11 +251,9 @@ class Flow:
 
     def contexts(self, node: ast.AST) -> Iterator[ast.expr]:
         """The context managers entered around the node, innermost first."""
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self._around(node):
             if isinstance(parent, ast.With | ast.AsyncWith) and self.inside(parent, "body", child):
                 yield from (item.context_expr for item in reversed(parent.items))
-            child = parent
 
     def ends_in_exit(self, block: tuple[ast.stmt, ...], *, leaves_function: bool) -> bool:
         """Whether a block ends by leaving: `raise`, `sys.exit()`, `break`, and `return` where that ends the loop too."""
@@ -317,6 +353,15 @@ def contains(outer: ast.AST, inner: ast.AST) -> bool:
     first = (inner.lineno, inner.col_offset)  # type: ignore[attr-defined]
     last = (inner.end_lineno, inner.end_col_offset)  # type: ignore[attr-defined]
     return start <= first and last <= end
+
+
+def _is_elif(parent: ast.AST, child: ast.AST) -> bool:
+    return (
+        child.__class__ is ast.If
+        and parent.__class__ is ast.If
+        and len(parent.orelse) == 1
+        and parent.orelse[0] is child
+    )
 
 
 def _exit(statement: ast.stmt) -> Guard | None:

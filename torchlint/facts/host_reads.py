@@ -174,7 +174,7 @@ def comes_back(place: Place, call: ast.Call) -> bool:
     """Whether what a copy gives is sent to the device again."""
     if place.consumed_by(_BACK, call):
         return True
-    chain = [a for a in place.flow.ancestors(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
+    chain = [a for a in place.flow.expressions(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
     return any(
         a.func.attr in ("to", "cuda") for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call)
     )
@@ -350,7 +350,7 @@ def _formats(place: Place, call: ast.Call) -> bool:
 
 def is_logged(place: Place, node: ast.expr) -> bool:
     """Whether the place stands in the arguments of a logging call, which TL104 reports."""
-    return any(isinstance(a, ast.Call) and logging_call(place, a) for a in place.flow.ancestors(node))
+    return any(isinstance(a, ast.Call) and logging_call(place, a) for a in place.flow.expressions(node))
 
 
 # How often

@@ -8,7 +8,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
     from ..source import Source
@@ -218,6 +218,9 @@ class Module:
                             f"{origin}.{alias.name}" if origin else alias.name
                         )
             else:
+                while _is_chain(statement):  # a thousand `elif` lie a thousand deep
+                    self._statements(statement.body, function, cls, prefix)
+                    statement = statement.orelse[0]
                 for field in BODIES:
                     for inner_body in _bodies(statement, field):
                         self._statements(inner_body, function, cls, prefix)
@@ -362,6 +365,11 @@ _LEAVES = frozenset(
         ast.Nonlocal,
     )
 )
+
+
+def _is_chain(statement: ast.stmt) -> TypeGuard[ast.If]:
+    """Whether an `elif` follows."""
+    return isinstance(statement, ast.If) and len(statement.orelse) == 1 and isinstance(statement.orelse[0], ast.If)
 
 
 def _bodies(statement: ast.AST, field: str) -> Iterator[list[ast.stmt]]:
