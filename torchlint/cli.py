@@ -13,6 +13,7 @@ TYPE_CHECKING = False  # importing typing costs more than printing again what wa
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from typing import NoReturn
 
 COMMANDS = ("check", "baseline", "clean", "completion", "doctor", "review", "rule", "server", "trace", "version")
 """The modules of torchlint.commands."""
@@ -44,6 +45,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("torchlint crashed: this is a bug in torchlint, please report it with the lines above", file=sys.stderr)
         return 2
     return code
+
+
+def entry() -> NoReturn:
+    """Run torchlint as a program, and end the process."""
+    code = main()
+    if sys.argv[1:2] in (["check"], ["fix"]):
+        _end(code)
+    sys.exit(code)
+
+
+def _end(code: int) -> None:
+    """End the process without taking a million objects apart, if nobody is left who would mind."""
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.active_count() > 1:
+        return
+    import atexit
+
+    try:
+        atexit._run_exitfuncs()  # what others, such as coverage, have to do at the end
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except OSError:
+        return  # the interpreter knows what to say of that
+    os._exit(code)
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -170,6 +169,8 @@ def _cut(text: str, shift: int) -> str:
 
 def _diff(source: Source, fix: Fix, paint: Paint) -> Iterator[str]:
     """The lines that change, with the new number of each line that is there afterwards."""
+    import difflib
+
     first, last = fixed_lines(source, fix)
     lowest, highest = source.around(first)[0], source.around(last)[1]
     first, last = max(lowest, first - 1), min(last + 1, highest)
