@@ -31,6 +31,8 @@ IN_FILE = frozenset(("parses", "name", "unit", "class", "stores"))
 """Kinds of things that one file says by itself."""
 SEPARATOR = "\0"
 """Between paths."""
+MANY = "*"
+"""In place of paths where there are too many."""
 T = TypeVar("T")
 
 
@@ -89,7 +91,7 @@ class Recording(Project):
         self.words = dict(own_words or {})
         self.facts = {path: dict(known) for path, known in (facts or {}).items()}
         """By path and name."""
-        self.callers: dict[Atom, str] = {}
+        self.searches: dict[tuple[str, str, str], str] = {}
         """How searches for callers end, by what they are about."""
         self.answers: dict[tuple[str, str], Answer] = {}
         """By the name of the question and what it was about."""
@@ -159,7 +161,7 @@ class Recording(Project):
     def leave_out(self, path: str) -> None:
         self.is_whole = False
         self.answers.clear()
-        self.callers.clear()
+        self.searches.clear()
         for known in (self.facts, self.import_texts, self.words):
             known.pop(path, None)
         super().leave_out(path)
@@ -300,18 +302,14 @@ class Recording(Project):
             self.note("word", call.func.attr, str(call.func.attr in self._callable_words))
         return super().may_be_own(function, call)
 
-    def _callers(self, function: Function, name: str) -> list[str] | None:
-        if function.parent is not function.module.body and function.cls is None:
-            return super()._callers(function, name)
-        own = function.module.path
-        words = (function.name, function.module.name.rpartition(".")[2], function.cls.name if function.cls else "")
-        search = (own, *words, name)
-        if search not in self.callers:
-            found = self._quietly(lambda: super(Recording, self)._callers(function, name))
-            self.callers[search] = "*" if found is None else SEPARATOR.join(found[1:])
-        mark = self.callers[search]
+    def mentioning(self, words: tuple[str, ...], name: str, own: str) -> list[str] | None:
+        search = (own, name, SEPARATOR.join(words))
+        if search not in self.searches:
+            found = self._quietly(lambda: super(Recording, self).mentioning(words, name, own))
+            self.searches[search] = MANY if found is None else SEPARATOR.join(found)
+        mark = self.searches[search]
         self.note("callers", *search, mark)
-        return None if mark == "*" else [own, *filter(None, mark.split(SEPARATOR))]
+        return None if mark == MANY else [path for path in mark.split(SEPARATOR) if path]
 
     # Classes
 
@@ -422,8 +420,6 @@ class Recording(Project):
             return str(atom[1] in self._callable_words)
         if kind == "holds":
             return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
-        if kind == "callers":
-            return self._callers_now(atom)
         if kind not in IN_FILE:
             return None
         module = self.module(atom[1]) if atom[1] in self._files else None
@@ -440,24 +436,27 @@ class Recording(Project):
             return ""
         return head(klass) if kind == "class" else self._stores(klass, atom[3])
 
-    def _callers_now(self, atom: Atom) -> str:
-        _, own, function, module, klass, name, _ = atom
-        words = {word.encode() for word in (function, module, klass) if word}
-        paths = {path for word in words for path in self._importers.get(word, ())} - {own}
-        found = sorted(path for path in paths if name.encode() in self._raw(path))
-        return "*" if len(found) > MAX_FILES else SEPARATOR.join(found)
-
-    def callers_after(self, atom: Atom, changed: Iterable[str]) -> str:
+    def search(self, atom: Atom, changed: Iterable[str]) -> str:
         """How a search for callers ends now that some files have changed; the others are not looked into."""
-        _, own, function, module, klass, name, before = atom
-        words = {word.encode() for word in (function, module, klass) if word}
-        found = set(before.split(SEPARATOR)) - {""}
-        for path in changed:
-            calls = path != own and path in self._files and not words.isdisjoint(self.import_words(path))
-            (found.add if calls and name.encode() in self._raw(path) else found.discard)(path)
-        if before == "*" or len(found) > MAX_FILES:
-            return self._callers_now(atom)
-        return SEPARATOR.join(sorted(found))
+        _, own, name, words, before = atom
+        search = (own, name, words)
+        if search not in self.searches:
+            imported = {word.encode() for word in words.split(SEPARATOR)}
+            found = set(before.split(SEPARATOR)) - {"", *changed}
+            found.update(
+                path
+                for path in changed
+                if path != own
+                and path in self._files
+                and not imported.isdisjoint(self.import_words(path))
+                and self.mentions(path, name)
+            )
+            if before == MANY or len(found) > MAX_FILES:
+                now = super().mentioning(tuple(words.split(SEPARATOR)), name, own)
+                self.searches[search] = MANY if now is None else SEPARATOR.join(now)
+            else:
+                self.searches[search] = SEPARATOR.join(sorted(found))
+        return self.searches[search]
 
 
 def _mark(paths: Iterable[str]) -> str:

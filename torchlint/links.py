@@ -92,8 +92,7 @@ class Linked:
         if kind == "text" or kind in IN_FILE:
             return path in self._changed and self.project.now(atom) != atom[-1]
         if kind == "callers":
-            now = self.project.callers[atom[1:-1]] = self.project.callers_after(atom, self._changed)
-            return now != atom[-1]
+            return self.project.search(atom, self._changed) != atom[-1]
         return kind not in INDEXED and self.project.now(atom) != atom[-1]
 
 
@@ -237,7 +236,7 @@ def _are_facts(facts: Any) -> bool:
 
 
 _LENGTHS = {
-    "callers": 7,
+    "callers": 5,
     "stores": 5,
     **dict.fromkeys((*INDEXED, "all", "text", "stem", "importers", "word", "parses"), 3),
 }

@@ -626,16 +626,23 @@ class Project:
             return [own]
         # A method is not imported by its own name.
         own_name = function.cls.name if function.cls is not None else function.name
-        wanted = {own_name.encode(), function.module.name.rpartition(".")[2].encode()}
-        mark = name.encode()
-        paths = {path for word in wanted for path in self._importers.get(word, ())}
-        others = []
+        others = self.mentioning((own_name, function.module.name.rpartition(".")[2]), name, own)
+        return [own, *others] if others is not None else None
+
+    def mentioning(self, words: tuple[str, ...], name: str, own: str) -> list[str] | None:
+        """The files beside one that import one of the words and mention the name; None where there are too many."""
+        paths = {path for word in words for path in self._importers.get(word.encode(), ())} - {own}
+        found = []
         for path in sorted(paths):
-            if path != own and mark in self._raw(path):
-                others.append(path)
-                if len(others) > MAX_FILES:
+            if self.mentions(path, name):
+                found.append(path)
+                if len(found) > MAX_FILES:
                     return None
-        return [own, *others]
+        return found
+
+    def mentions(self, path: str, name: str) -> bool:
+        """Whether the name stands anywhere in a file."""
+        return name.encode() in self._raw(path)
 
     def _raw(self, path: str) -> bytes:
         source = self.source(path)
