@@ -22,6 +22,7 @@ from torchlint import cached, cli, parallel
 from torchlint.cache import Cache
 from torchlint.config import Settings
 from torchlint.discover import ProjectFiles, discover, project_root
+from torchlint.links import Links, unpacked
 from torchlint.lint import Result, lint
 from torchlint.rule import load
 from torchlint.stamp import digest
@@ -319,6 +320,43 @@ class TestChanged:
         Path("model.py").chmod(0o644)
         result, _ = run()
         assert same(plain(settings_with()), result)
+
+
+class TestProcesses:
+    """What workers find out about what results hang on comes back with the results."""
+
+    @pytest.fixture(autouse=True)
+    def worth(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(parallel, "WORTH", 0)
+
+    def run(self) -> tuple[Result, Links]:
+        linter = parallel.Linter(2)
+        files, context = files_of(["."], settings_with())
+        cache = Cache(".torchlint_cache")
+        result = cached.lint(files, settings_with(), cache, linter.lint, context=context)
+        kept = cache.load(digest(cached._key(settings_with(), cache.directory), b"links"))
+        links = unpacked(kept["links"])
+        assert links is not None
+        return result, links
+
+    def test_as_in_one_process(self) -> None:
+        result, links = self.run()
+        shutil.rmtree(".torchlint_cache")
+        alone, _ = run()
+        kept = Cache(".torchlint_cache").load(digest(cached._key(settings_with(), ".torchlint_cache"), b"links"))
+        in_one = unpacked(kept["links"])
+        assert in_one is not None
+        assert same(alone, result)
+        assert set(in_one.hangs_on) == set(links.hangs_on)
+        assert set(in_one.answers) == set(links.answers)
+        for path, numbers in in_one.hangs_on.items():
+            assert {in_one.atoms[n] for n in numbers} >= {links.atoms[n] for n in links.hangs_on[path]}
+
+    @pytest.mark.parametrize("path", ["train.py", "model.py", "tools/metrics.py"])
+    def test_after_a_change(self, path: str) -> None:
+        self.run()
+        put(path, FILES[path].replace("x.sum() > 0", "x.max() > 0").replace("loss.backward()", "pass"))
+        assert same(plain(settings_with()), self.run()[0])
 
 
 class TestKeys:
