@@ -31,6 +31,7 @@ def break_tensor_branch(site: Site) -> Iterator[Finding]:
     ## When it does not matter
     Tests of `None`, types, shapes, dtypes, devices, `self.training` and other Python values are decided while tracing and cost nothing.
     `assert` with a constant message, or with none, becomes a check inside the graph.
+    A check for overflow behind `x.dtype == torch.float16` is not reported: other precisions never come to it.
 
     ## Bad
     ```python

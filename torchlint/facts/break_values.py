@@ -172,7 +172,19 @@ def _decides(place: Place, leaf: ast.expr) -> bool:
     if isinstance(leaf, ast.Compare) and isinstance(leaf.ops[0], ast.In | ast.NotIn):
         return is_tensor(place, leaf.comparators[0])
     value = place.value(leaf)
-    return value.is_tensor and value.others <= {"none", "number"}
+    return value.is_tensor and value.others <= {"none", "number"} and not _of_half_precision(place, leaf)
+
+
+def _of_half_precision(place: Place, leaf: ast.expr) -> bool:
+    """Whether a place is for one precision that may overflow: `x.dtype == torch.float16 and not torch.isfinite(x).all()`."""
+    tests = [guard.test for guard in place.flow.guards(leaf) if guard.true]
+    return any(
+        isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], ast.Eq)
+        and place.resolve(part.comparators[0]) in ("torch.float16", "torch.half")
+        for test in tests
+        for part in (test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test])
+    )
 
 
 def _leaves(test: ast.expr) -> Iterator[ast.expr]:
