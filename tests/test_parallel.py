@@ -197,6 +197,11 @@ def killer(path: str, how: Callable[[], object]) -> Callable[..., Result]:
     return lint
 
 
+def segmentation_fault() -> None:
+    faulthandler.disable()  # it would print a traceback
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
 def out_of_memory() -> None:
     raise MemoryError
 
@@ -207,7 +212,7 @@ def out_of_memory() -> None:
     [
         (lambda: os._exit(3), "exit code 3"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "signal 9"),
-        (lambda: (faulthandler.disable(), os.kill(os.getpid(), signal.SIGSEGV)), "signal 11"),
+        (segmentation_fault, "signal 11"),
         (out_of_memory, "out of memory"),
     ],
 )
