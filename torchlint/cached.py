@@ -61,8 +61,9 @@ def lint(
         run.testify(witness)
     try:
         run.save()
-    except OSError as error:
-        warn(f"{cache.directory}: {error.strerror or error}; nothing is kept for the next run")
+    except (OSError, TypeError) as error:  # or something that JSON can't hold
+        reason = error.strerror if isinstance(error, OSError) else None
+        warn(f"{cache.directory}: {reason or error}; nothing is kept for the next run")
     return result
 
 

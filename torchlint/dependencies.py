@@ -235,8 +235,6 @@ class Recording(Project):
     # Names
 
     def definition(self, name: str, near: Module) -> Function | Class | Module | None:
-        if self._here is None:
-            return super().definition(name, near)
         ask = super().definition
         found = self._own(
             lambda: self.linked(("definition", name, near.path), lambda: self._quietly(lambda: ask(name, near)))
@@ -245,7 +243,7 @@ class Recording(Project):
 
     def canonical(self, name: str, near: Module) -> str:
         ask = super().canonical
-        if self._here is None or name.partition(".")[0] == "torch":
+        if name.partition(".")[0] == "torch":
             return ask(name, near)
         return self._own(
             lambda: self.linked(("canonical", name, near.path), lambda: self._quietly(lambda: ask(name, near)))
@@ -270,16 +268,12 @@ class Recording(Project):
     # Values and calls
 
     def _ask(self, key: object, compute: Callable[[], T], default: T) -> T:
-        if self._here is None:
-            return super()._ask(key, compute, default)
         ask = super()._ask
         if isinstance(key, tuple) and isinstance(key[1], Function):
             self._note_unit(key[1])
         return self._given(self._own(lambda: self.linked(key, lambda: ask(key, compute, default))))
 
     def _inside(self, function: Function, ask: Callable[[Any], T], default: T) -> T:
-        if self._here is None:
-            return super()._inside(function, ask, default)
         inside = super()._inside
 
         def answer() -> T:
@@ -319,8 +313,6 @@ class Recording(Project):
         return self._given(self._own(lambda: ask(klass)))
 
     def is_module(self, klass: Class) -> bool:
-        if self._here is None:
-            return super().is_module(klass)
         self._note_head(klass)
         ask = super().is_module
         return self._own(lambda: self.linked(("is module", klass), lambda: ask(klass)))
