@@ -133,6 +133,9 @@ def _to_accelerator(site: Site) -> bool:
     return value is not None and calls.is_device(value) and calls.device_of(value) != "cpu"
 
 
+_COLLATE = re.compile(r"collate_fn\s*=\s*(?:\w+\.)?(\w+)")
+
+
 def _loading(site: Site) -> str:
     """The part of data loading that the place is in; "" where it is in none."""
     function = site.function
@@ -140,11 +143,8 @@ def _loading(site: Site) -> str:
         bases = [(chain(base) or [""])[-1] for base in function.cls.node.bases]
         if any(base.endswith("Dataset") for base in bases):
             return f"`{function.name}`"
-    if b"collate_fn" in site.source.data and re.search(
-        rf"collate_fn\s*=\s*(?:self\.|\w+\.)?{re.escape(function.name)}\b", site.source.text
-    ):
-        return f"`{function.name}`"
-    return ""
+    collating = site.once(("collate_fn", site.module.path), lambda: frozenset(_COLLATE.findall(site.source.text)))
+    return f"`{function.name}`" if function.name in collating else ""
 
 
 def _each(site: Site) -> bool:

@@ -22,7 +22,7 @@ from torchlint.rule import load
 
 ROOT = Path(__file__).parents[1]
 OURS = tuple(str(ROOT / folder) + "/" for folder in ("torchlint", "rules", "fixers"))
-SMALLEST = 32
+SMALLEST = 12
 STEEP = 3.0
 """Between the 2 of linear and the 4 of quadratic growth."""
 
@@ -225,7 +225,7 @@ SHAPES: dict[str, Shape] = {
     "suppressions of the file": lambda n: one(
         "# torchlint: ignore-file[TL101]\n" * n, *step(each(n, "loss.item()")).values()
     ),
-    "codes of one suppression": lambda n: step([f"loss.item()  # noqa: {', '.join(each(n, 'TL#'))}"]),
+    "codes of one suppression": lambda n: step([f"loss.item()  # noqa: {', '.join(each(n, 'TLX#'))}"]),
     "findings": lambda n: one(HEAD, many(n, "m# = nn.DataParallel(model)\n")),
     "loaders": lambda n: one(
         "import torch\nfrom torch.utils.data import DataLoader\n", many(n, "l# = DataLoader(d#, batch_size=4)\n")

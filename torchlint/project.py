@@ -823,11 +823,7 @@ def _keywords(node: ast.expr | None) -> list[ast.keyword]:
 
 def _aliases(module: Module, name: str) -> list[str]:
     """A name, and what else the imports of a module call something of that name."""
-    data = module.source.data
-    if f"{name} as ".encode() not in data:
-        return [name]
-    origins = {alias: origin for function in module.functions for alias, origin in function.imports.items()}
-    return [name, *(alias for alias, origin in origins.items() if alias != name and origin.rpartition(".")[2] == name)]
+    return [name, *(alias for alias in module.aliases.get(name, ()) if alias != name)]
 
 
 def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:

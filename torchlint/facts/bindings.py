@@ -313,17 +313,23 @@ class Bindings:
         self._dead = True
 
     def _if(self, node: ast.If) -> None:
-        self._read(node.test)
-        mark = len(self._journal)
-        self._narrow(node.test, True)
-        self._block(node.body)
-        then_dead, self._dead = self._dead, False
-        then = self._take_back(mark)
-        self._narrow(node.test, False)
+        arms: list[tuple[int, Changes, bool]] = []
+        while True:  # a thousand `elif` lie a thousand deep
+            self._read(node.test)
+            mark = len(self._journal)
+            self._narrow(node.test, True)
+            self._block(node.body)
+            then_dead, self._dead = self._dead, False
+            arms.append((mark, self._take_back(mark), then_dead))
+            self._narrow(node.test, False)
+            if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+                break
+            node = node.orelse[0]
         self._block(node.orelse)
-        orelse = self._take_back(mark)
-        self._apply(self._joined(then, then_dead, orelse, self._dead))
-        self._dead = then_dead and self._dead
+        for mark, then, then_dead in reversed(arms):
+            orelse = self._take_back(mark)
+            self._apply(self._joined(then, then_dead, orelse, self._dead))
+            self._dead = then_dead and self._dead
 
     def _narrow(self, test: ast.expr, true: bool) -> None:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

@@ -52,6 +52,8 @@ from .values import (
 Reader = Callable[..., Value]
 T = TypeVar("T")
 K = TypeVar("K")
+KEYS = 200
+"""How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 CHAIN = 100
 """How many bindings are read one for another before they are read in their order instead."""
 
@@ -284,7 +286,7 @@ class Evaluator:
         if base.kind == "dict" and attr == "update":
             given = args.first.keys if args.positional else None
             merged = {**(base.keys or {}), **(given or {}), **({} if args.positional else args.keywords)}
-            return replace(base, keys=merged)
+            return replace(base, keys=merged if len(merged) <= KEYS else None)
         return base
 
     def stored(self, binding: Stored) -> Value:
@@ -296,7 +298,10 @@ class Evaluator:
         value = self.bound(binding.value)
         index = target.slice
         if holder.kind == "dict" and isinstance(index, ast.Constant) and isinstance(index.value, str):
-            return replace(holder, keys={**(holder.keys or {}), index.value: value})
+            keys = holder.keys or {}
+            if len(keys) < KEYS:
+                return replace(holder, keys={**keys, index.value: value})
+            return replace(holder, keys=None) if index.value in keys else holder
         return replace(holder, elem=join(holder.elem, value) if holder.elem else value)
 
     def joined_paths(self, binding: Joined) -> Value:

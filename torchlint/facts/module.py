@@ -239,6 +239,15 @@ class Module:
         return self.body.imports
 
     @cached_property
+    def aliases(self) -> dict[str, list[str]]:
+        """What the imports of the module and its functions call things, by the last part of their own names."""
+        found: dict[str, list[str]] = {}
+        origins = {alias: origin for function in self.functions for alias, origin in function.imports.items()}
+        for alias, origin in origins.items():
+            found.setdefault(origin.rpartition(".")[2], []).append(alias)
+        return found
+
+    @cached_property
     def starts_processes(self) -> bool:
         """Whether the file gives functions to processes or threads to run."""
         data = self.source.data
