@@ -8,6 +8,7 @@ same on every machine. What C code does inside one line is not seen: `python -m 
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -46,6 +47,8 @@ for images, labels in loader:
     loss.backward()
     optimizer.step()
 """
+STEP = HEAD.count("\n") + 2 + LOOP.count("\n")
+"""The lines before what `step` puts into the loop."""
 
 
 def one(*parts: str) -> Files:
@@ -257,6 +260,51 @@ def test_a_count_for_each_pair_is_steep() -> None:
 
     assert [(1152, 4608, 18432)] == list(steep(*pairs).values())
     assert {} == steep(*things)
+
+
+def test_a_thousand_parentheses_are_one_syntax_error(settings: Settings) -> None:
+    nested = one("x = ", "(" * 1000, "1", ")" * 1000, "\n", HEAD, LOOP, "    loss.item()\n")
+
+    assert [("TL001", 1)] == found(nested, settings)
+
+
+def test_ninety_blocks_lie_in_each_other(settings: Settings) -> None:
+    nested = step([*(" " * depth + f"if a{depth}:" for depth in range(90)), " " * 90 + "loss.item()"])
+
+    assert [("TL101", STEP + 90 + 1)] == found(nested, settings)
+
+
+def test_a_chain_of_three_thousand_arms(settings: Settings) -> None:
+    arms = step(["if kind == 0:\n    pass", *each(3000, "elif kind == #:\n    x = #"), "loss.item()"])
+
+    assert [("TL101", STEP + 2 + 6000 + 1)] == found(arms, settings)
+
+
+def test_a_megabyte_of_string_and_a_hundred_thousand_numbers(settings: Settings) -> None:
+    text = one(
+        HEAD, "x = '", "loss.item() " * 90_000, "'\n", "y = [", "10, " * 100_000, "]\n", LOOP, "    loss.item()\n"
+    )
+
+    assert [("TL101", HEAD.count("\n") + 2 + LOOP.count("\n") + 1)] == found(text, settings)
+
+
+def test_a_dictionary_of_many_keys_is_not_kept_for_each_of_them(settings: Settings) -> None:
+    keys = step(["d = {}", *each(3000, "d['k#'] = loss"), "d['k1'].item()"])
+    linted(step(["pass"]), settings)
+
+    tracemalloc.start()
+    try:
+        linted(keys, settings)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 50_000_000
+
+
+def found(files: Files, settings: Settings) -> list[tuple[str, int]]:
+    """The codes and lines of what is found."""
+    return [(finding.code, finding.line) for finding in linted(files, settings).findings]
 
 
 def linted(files: Files, settings: Settings) -> Result:
