@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from torchlint.finding import Edit, Finding, Fix
+from torchlint.finding import Edit, Finding, Fix, Severity
 from torchlint.report import Look, render
 from torchlint.report.sarif import line_hashes
 from torchlint.source import Source
@@ -96,7 +96,7 @@ class TestGithub:
 
     def test_errors_then_impact_then_severity(self, make: Make, look: Look) -> None:
         """TL109 has low impact, TL402 medium, TL101 high."""
-        ranked = (
+        ranked: tuple[tuple[str, Severity], ...] = (
             ("TL406", "error"), ("TL101", "warning"), ("TL101", "info"), ("TL402", "warning"), ("TL402", "info"),
             ("TL109", "info"),
         )  # fmt: skip
