@@ -46,7 +46,7 @@ def main() -> None:
         metavar="N",
         help="lines up to which TorchFix, Fixit and torch-preflight are run (default: %(default)s)",
     )
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.install is not None:
         tools.install(options.install)
         return

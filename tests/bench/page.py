@@ -159,8 +159,17 @@ class Bound:
 
     @property
     def row(self) -> tuple[str, ...]:
-        said = "yes" if self.measured <= self.most else "no"
-        return self.case, f"{self.most:g} {self.unit}".strip(), f"{self.measured:.3g} {self.unit}".strip(), said
+        return (
+            self.case,
+            self._text(self.most),
+            self._text(self.measured),
+            "yes" if self.measured <= self.most else "no",
+        )
+
+    def _text(self, value: float) -> str:
+        if self.unit == "part":
+            return f"1/{1 / value:.0f}"
+        return f"{value:.3g} {self.unit}".strip()
 
 
 def bounds(measured: Data) -> str:
@@ -199,7 +208,8 @@ def _cold_bounds(name: str, one: Data, wall: float | None) -> Iterator[Bound]:
         yield Bound(f"{name}, cold, wall", own["wall"], wall, "s")
     if "TorchFix" in one["slow"] and name == "timm":
         ratio = one["slow"][OWN]["cpu"] / one["slow"]["TorchFix"]["cpu"]
-        yield Bound(f"{name}, cold, CPU to TorchFix's", ratio, 1 / 150, "times")
+        part = f" ({one['part']['lines']:,} lines)" if one["part"]["lines"] < one["lines"] else ""
+        yield Bound(f"{name}{part}, cold, CPU to TorchFix's", ratio, 1 / 150, "part")
     if "Ruff, default rules" in one["rows"] and name != "diffusers":
         yield Bound(
             f"{name}, cold, CPU to Ruff's default rules",
