@@ -127,7 +127,7 @@ def _is_scaler(site: Site, node: ast.expr) -> bool:
 
 def _clip(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
     unscaled = any(True for _ in syntax.method_calls(site.flow, "unscale_"))
-    if not unscaled and b"unscale" not in site.source.data:
+    if not unscaled and not site.source.holds(b"unscale"):
         yield site.finding(
             f"`{site.short()}` clips gradients that are still multiplied by the scale of `{site.text(scaler)}`; "
             f"call `{site.text(scaler)}.unscale_(optimizer)` first",

@@ -74,12 +74,7 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     if site.role != "script" and site.role != "library":
         return
     found = _environment(site) if site.name.startswith("os.") else _call(site)
-    if (
-        found is None
-        or _conditional(site)
-        or _REPEATABLE.search(site.source.data)
-        or _ON_PURPOSE.search(site.function.name)
-    ):
+    if found is None or _conditional(site) or site.source.holds(_REPEATABLE) or _ON_PURPOSE.search(site.function.name):
         return
     what, cost = found
     yield site.finding(f"{what} is on for the whole run: {cost}")

@@ -101,7 +101,7 @@ def deprecated_triton_api(site: Site) -> Iterator[Finding]:
 def _of_language(place: Site, name: str, call: ast.Call) -> Iterator[Finding]:
     last = name.rpartition(".")[2]
     if syntax.from_shim(place.function, call.func) or (
-        b"__version__" in place.source.data and any(place.flow.guards(call))
+        place.source.holds(b"__version__") and any(place.flow.guards(call))
     ):
         return
     if name in ("dot", "dot_scaled"):
@@ -110,7 +110,7 @@ def _of_language(place: Site, name: str, call: ast.Call) -> Iterator[Finding]:
             yield place.finding("`allow_tf32` is deprecated for `input_precision`", at=given)
     elif (
         name.startswith("libdevice.") or (name.startswith("math.") and last in triton.LIBDEVICE)
-    ) and not _FORK.search(place.source.data):
+    ) and not place.source.holds(_FORK):
         yield place.finding(
             f"`{place.short(call.func)}` is gone: it is `libdevice.{last}` of `triton.language.extra`", at=call.func
         )

@@ -80,9 +80,9 @@ def extension_abi(site: Site) -> Iterator[Finding]:
     limited = site.argument("py_limited_api")
     if limited is None or (isinstance(limited, ast.Constant) and not limited.value):
         faults.append("one version of Python")
-    if not _STABLE.search(site.source.data):
+    if not site.source.holds(_STABLE):
         faults.append("one version of torch")
-    if last == "CUDAExtension" and not _ARCH.search(site.source.data):
+    if last == "CUDAExtension" and not site.source.holds(_ARCH):
         faults.append("the GPUs of the building machine")
     if faults:
         yield site.finding(f"`{last}` is built for {' and '.join(faults)}")

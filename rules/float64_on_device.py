@@ -56,7 +56,7 @@ def float64_on_device(site: Site) -> Iterator[Finding]:
     - https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#arithmetic-instructions
     - https://docs.pytorch.org/docs/stable/notes/mps.html
     """
-    if not (site.hot or site.in_forward) or b"set_default_dtype" in site.source.data:
+    if not (site.hot or site.in_forward) or site.source.holds(b"set_default_dtype"):
         return
     call = site.target if site.name == ".double()" else _takes(site)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):

@@ -83,13 +83,13 @@ def _first(site: Site) -> Iterator[Finding]:
         )
     if _is_false(site.argument("limit_all_gathers")):
         yield site.finding("`limit_all_gathers=False` lets the host run ahead until memory is freed and allocated anew")
-    if _is_false(site.argument("use_orig_params")) and b"torch.compile" in site.source.data:
+    if _is_false(site.argument("use_orig_params")) and site.source.holds(b"torch.compile"):
         yield site.finding("`use_orig_params=False` keeps `torch.compile` from tracing the model")
 
 
 def _alone(site: Site, name: str) -> bool:
     """Whether the file has no other call that wraps or shards a module."""
-    if b"wrap(" in site.source.data or b"wrap_policy" in site.source.data or b"apply_" in site.source.data:
+    if site.source.holds(b"wrap(") or site.source.holds(b"wrap_policy") or site.source.holds(b"apply_"):
         return False
     return sum(_count(site, function, name) for function in site.module.functions) == 1
 

@@ -86,7 +86,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html#torch.nn.parallel.DistributedDataParallel.no_sync
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
-    if site.hot is None or _HANDLED.search(site.source.data) or not _wraps(site):
+    if site.hot is None or site.source.holds(_HANDLED) or not _wraps(site):
         return
     loops = site.flow.loops(site.target)
     if not loops:
@@ -107,7 +107,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
 
 def _wraps(site: Site) -> bool:
     """Whether the file wraps a model in DDP or FSDP, by itself or by a function of the project."""
-    return _WRAPS.search(site.source.data) is not None and any(_wraps_in(site, one, 1) for one in site.module.functions)
+    return site.source.holds(_WRAPS) and any(_wraps_in(site, one, 1) for one in site.module.functions)
 
 
 def _wraps_in(site: Site, function: Function, depth: int) -> bool:

@@ -79,7 +79,7 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
 
 
 def _called(site: Site) -> Iterator[Finding]:
-    if site.spread or _BUFFER.search(site.source.data):
+    if site.spread or site.source.holds(_BUFFER):
         return
     given = site.argument("set_to_none", 0)
     if given is None:
@@ -127,7 +127,7 @@ def _assigned(site: Site) -> Iterator[Finding]:
 
 def _of_each_parameter(site: Site, node: ast.AST) -> bool:
     """Whether the place is in a loop over parameters, and not there to fill in missing gradients."""
-    if _BUFFER.search(site.source.data):
+    if site.source.holds(_BUFFER):
         return False
     for guard in site.flow.guards(node):
         test = guard.test

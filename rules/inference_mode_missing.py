@@ -69,7 +69,7 @@ def inference_mode_missing(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval>
     - <https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html>
     """
-    if site.role == "test" or _TRAINS.search(site.source.data):
+    if site.role == "test" or site.source.holds(_TRAINS):
         return
     receiver = site.call.func.value if isinstance(site.call.func, ast.Attribute) else None
     if (
@@ -79,7 +79,7 @@ def inference_mode_missing(site: Site) -> Iterator[Finding]:
     ):
         return
     klass = site.receiver.klass
-    if klass is not None and not _MODAL.search(klass.module.source.data):
+    if klass is not None and not klass.module.source.holds(_MODAL):
         return
     used = [
         load for load in site.flow.loads.get(receiver.id, ()) if load.lineno > site.call.lineno and _runs(site, load)

@@ -86,7 +86,7 @@ def _faults(site: Site, place: Site, call: ast.Call, first: int | None) -> Itera
             yield place.finding(f"`num_warps={value}` is {32 * value} threads, and a block has at most 1024", at=given)
         elif name == "num_stages" and value < 0:
             yield place.finding(f"`num_stages={value}` is no number of stages", at=given)
-        elif ((name == "num_ctas" and value > 1) or name == "occupancy") and not _GATE.search(site.source.data):
+        elif ((name == "num_ctas" and value > 1) or name == "occupancy") and not site.source.holds(_GATE):
             needs = "compute capability 9.0" if name == "num_ctas" else "the TileIR backend"
             yield place.finding(
                 f"`{name}={value}` needs {needs}, and nothing here asks for it", at=given, severity="warning"

@@ -67,7 +67,7 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
     """
-    if site.region is not None or site.role == "test" or _FUSED.search(site.source.data) or not _over_last(site):
+    if site.region is not None or site.role == "test" or site.source.holds(_FUSED) or not _over_last(site):
         return
     found = [one for one in _calls(site) if _attends(one)]
     # Branches that mask or don't end in the same product: one finding says it.

@@ -77,7 +77,7 @@ def scaler_mismatch(site: Site) -> Iterator[Finding]:
             yield site.finding(
                 f"`{site.short()}` scales for a range that bfloat16 does not lack, and waits for the device on every step"
             )
-    elif site.hot is not None and not site.grad_off and _is_half(site) and not _SCALES.search(site.source.data):
+    elif site.hot is not None and not site.grad_off and _is_half(site) and not site.source.holds(_SCALES):
         backward = next((call for call, _ in syntax.method_calls(site.flow, "backward")), None)
         if backward is not None and not backward.args and _entered(site):
             yield site.finding(

@@ -75,7 +75,7 @@ def serve_without_warmup(site: Site) -> Iterator[Finding]:
     if (
         site.role == "test"
         or not serving.serves(module)
-        or _WARM.search(site.source.data)
+        or site.source.holds(_WARM)
         or serving.is_handler(site.function)
     ):
         return

@@ -64,7 +64,7 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     """
     if (
         site.role in ("test", "benchmark")
-        or _SEEDED.search(site.source.data)
+        or site.source.holds(_SEEDED)
         or any(True for _ in site.flow.guards(site.target))
         or _ON_PURPOSE.search(site.function.name)
     ):

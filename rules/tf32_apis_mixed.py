@@ -53,7 +53,7 @@ def tf32_apis_mixed(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     - https://github.com/pytorch/pytorch/issues/166387
     """
-    if site.shim or b"fp32_precision" not in site.source.data or _is_guarded(site):
+    if site.shim or not site.source.holds(b"fp32_precision") or _is_guarded(site):
         return
     new = _new_setting(site)
     if new is not None:

@@ -60,7 +60,7 @@ def tf32_legacy_flags(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
-    if site.torch is None or site.torch.low < (2, 9) or site.shim or b"fp32_precision" in site.source.data:
+    if site.torch is None or site.torch.low < (2, 9) or site.shim or site.source.holds(b"fp32_precision"):
         return
     if isinstance(getattr(site.target, "ctx", None), ast.Store):
         yield site.finding(f"`{site.text()}` is the old way to switch TF32; `{_NEW[site.name]}` is the new one")

@@ -71,7 +71,7 @@ def timing_includes_warmup(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/benchmark.html>
     - <https://docs.pytorch.org/docs/stable/benchmark_utils.html>
     """
-    if _WARM.search(site.source.data) or not clocks.is_benchmark(site.function, site.role):
+    if site.source.holds(_WARM) or not clocks.is_benchmark(site.function, site.role):
         return
     span = clocks.span(site.function, site.call, site.resolve)
     call = clocks.timed_call(span, site.value) if span is not None else None

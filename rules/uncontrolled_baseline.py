@@ -65,7 +65,7 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
     if not clocks.is_benchmark(site.function, site.role) or site.role == "test":
         return
     if site.name.removesuffix("()") in _PEAKS:
-        reset = b"reset_peak" in site.source.data or b"reset_max" in site.source.data
+        reset = site.source.holds(b"reset_peak") or site.source.holds(b"reset_max")
         if not reset and not any(isinstance(parent, ast.JoinedStr) for parent in site.flow.expressions(site.call)):
             yield site.finding("the peak since the program began: reset it before what is measured")
         return

@@ -170,9 +170,9 @@ class Context:
 def _role(module: Module) -> Role:
     if _TEST.search(module.path):
         return "test"
-    if _BENCHMARK.search(module.path) or b"torch.utils.benchmark" in module.source.data:
+    if _BENCHMARK.search(module.path) or module.source.holds(b"torch.utils.benchmark"):
         return "benchmark"
-    return "script" if b"__main__" in module.source.data else "library"
+    return "script" if module.source.holds(b"__main__") else "library"
 
 
 def _mode_argument(node: ast.expr) -> ast.expr | None:

@@ -120,12 +120,13 @@ class Source:
             del starts[-1]
         return starts
 
-    def holds(self, pattern: Searches) -> bool:
-        """Whether the pattern is anywhere in `data`; each pattern is looked for once."""
-        known: dict[Searches, bool] = self.__dict__.setdefault("_held", {})
-        if pattern not in known:
-            known[pattern] = pattern.search(self.data) is not None
-        return known[pattern]
+    def holds(self, wanted: Searches | bytes) -> bool:
+        """Whether a pattern or a text is anywhere in `data`; each is looked for once."""
+        known: dict[Searches | bytes, bool] = self.__dict__.setdefault("_held", {})
+        if wanted not in known:
+            found = wanted in self.data if isinstance(wanted, bytes) else wanted.search(self.data) is not None
+            known[wanted] = found
+        return known[wanted]
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a position as `ast` gives it: line from 1, column from 0 in bytes."""

@@ -32,7 +32,7 @@ def serves(module: Module) -> bool:
     """Whether the file starts a server or answers requests."""
     if not _imports(module, _FRAMEWORKS | {"gradio", "uvicorn", "triton_python_backend_utils", "ray"}):
         return False
-    return _SERVER.search(module.source.data) is not None
+    return module.source.holds(_SERVER)
 
 
 def _imports(module: Module, wanted: frozenset[str]) -> bool:

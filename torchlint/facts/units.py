@@ -60,7 +60,7 @@ def stores(klass: Class, name: str, found: Iterable[Function]) -> str:
         return digest(module.source.data).hex()
     parts = [unit_of(method) for method in found]
     init = klass.methods.get("__init__")
-    if init is not None and b"register_" in module.source.data:
+    if init is not None and module.source.holds(b"register_"):
         parts.append(unit(module, unit_of(init)))
     for statement in klass.node.body:
         if isinstance(statement, ast.AnnAssign | ast.Assign):
