@@ -387,6 +387,29 @@ def test_a_nested_loop_keeps_its_throttle() -> None:
     )
 
 
+def test_a_throttle_of_the_step_itself() -> None:
+    check_one(
+        "def update(x):\n    x.sum()  # hot\n"
+        "for step in range(n):\n    obs = envs.step(action)  # hot\n    if step > learning_starts:\n"
+        "        if step % 10 == 0:\n            update(obs)  # hot\n            loss.backward()  # hot\n            optimizer.step()  # hot\n"
+        "            if step % 100 == 0:\n                log(loss)\n        if step % 10 == 0:\n            sync()\n"
+    )
+
+
+def test_a_throttle_of_one_step_of_two() -> None:
+    check_one(
+        "for step in range(n):\n    if step % 10 == 0:\n        actor_loss.backward()\n        actor_optimizer.step()\n        update()\n"
+        + STEP
+    )
+
+
+def test_steps_after_a_throttle() -> None:
+    check_one(
+        "for step in range(n):\n    collect()  # hot\n    if step % 10 != 0:\n        continue\n    update()  # hot\n"
+        + STEP
+    )
+
+
 # Loops that run a model
 
 
@@ -442,6 +465,10 @@ def test_model_handed_on() -> None:
         "def generate(model: nn.Module):\n    for i in range(100):\n        token = next_token(model, tokens)  # warm\n"
         "def fit(model):\n    for batch in loader:\n        loss.backward()  # hot\n"
         "def search(model: nn.Module):\n    for rate in rates:\n        fit(model)\n        next_token(model, tokens)\n"
+    )
+    check_one(
+        "def next_token(tokens, *, model):\n    return model(tokens)\n"
+        "def generate(net: nn.Module):\n    for i in range(100):\n        token = next_token(tokens, model=net)  # warm\n"
     )
 
 

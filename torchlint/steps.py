@@ -192,6 +192,7 @@ class Steps:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._warm: dict[Loop, bool] = {}
+        self._conditions: dict[Loop, frozenset[ast.expr]] = {}
         self._hot_statements: dict[ast.stmt, Hot | None] = {}
         self._runs: dict[Function, bool] = {}
 
@@ -359,9 +360,19 @@ class Steps:
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             if meaning in ("throttled", "cold"):
+                if loop is not None and guard.test in self._step_conditions(function, loop):
+                    continue
                 return meaning
             found = meaning or found
         return found
+
+    def _step_conditions(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
+        """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
+        if loop not in self._conditions:
+            steps = [call for call in self._calls_in(function, loop) if self._is_step(function, call)]
+            behind = [frozenset(guard.test for guard in function.flow.guards(step, loop)) for step in steps]
+            self._conditions[loop] = frozenset.intersection(*behind) if behind else frozenset()
+        return self._conditions[loop]
 
     # Questions of rules
 
@@ -487,7 +498,8 @@ class Steps:
 
     def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
         """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
-        if not any(self.project.value(function, given).kind == "module" for given in call.args):
+        given = (*call.args, *(keyword.value for keyword in call.keywords))
+        if not any(self.project.value(function, argument).kind == "module" for argument in given):
             return False
         for target in self.project.targets(function, call):
             once = [c for c in target.flow.calls if not target.flow.loops(c)]
