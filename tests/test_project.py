@@ -143,6 +143,18 @@ def test_name_of_a_module(path: str, others: list[str], expected: str) -> None:
             {"main.py": "import ops\nops.compile", "ops.py": "from torch import compile\ndef compile(f): return f"},
             "ops.compile",
         ),
+        # So does a wrapper that takes the name, once it is made for certain.
+        (
+            {"main.py": "from ops import fast\nfast", "ops.py": "from torch import fast\nfast = wrapped(fast)"},
+            "ops.fast",
+        ),
+        (
+            {
+                "main.py": "from ops import nn\nnn.Linear",
+                "ops.py": "try:\n    from torch import nn\nexcept ImportError:\n    nn = None",
+            },
+            "torch.nn.Linear",
+        ),
         # Star imports
         ({"main.py": "from ops import *\nfast", "ops.py": "from torch import compile as fast"}, "torch.compile"),
         ({"main.py": "from ops import *\nnn.Linear", "ops.py": "from torch import nn"}, "torch.nn.Linear"),

@@ -270,7 +270,7 @@ class Project:
     def _re_exported(self, module: Module, rest: list[str]) -> str | None:
         """The name that a module's own import gives to one of its members, None where it has none."""
         first = rest[0]
-        if first in module.imports and first not in module.top_functions:
+        if first in module.imports and first not in module.top_functions and not _wraps(module, first):
             return self.canonical(".".join([module.imports[first], *rest[1:]]), module)
         if first in module.top_functions or first in module.top_classes:
             return None
@@ -874,6 +874,14 @@ def _joined(values: Sequence[Value]) -> Value:
     for other in values[1:]:
         value = join(value, other)
     return value
+
+
+def _wraps(module: Module, name: str) -> bool:
+    """Whether a module puts something of its own in place of what it imports: `compile = timed(compile)`."""
+    return any(
+        isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
+        for statement in module.tree.body
+    )
 
 
 def _above(folder: str, inner: str) -> bool:
