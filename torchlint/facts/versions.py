@@ -100,6 +100,8 @@ def _condition(test: ast.expr, true: bool) -> Range | None:
         return None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(test, true)
+    if isinstance(test, ast.Compare) and true:
+        return _between(test)
     if isinstance(test, ast.Call):
         return _called(test, true)
     parts = names.chain(test)
@@ -119,6 +121,16 @@ def _compared(test: ast.Compare, true: bool) -> Range | None:
         left, right, operator = right, left, _MIRRORED[operator]
     version = _literal(right)
     return _range(operator, version, true) if _is_torch_version(left) and version else None
+
+
+def _between(test: ast.Compare) -> Range | None:
+    """`"1.5" <= torch.__version__ < "1.10"`: what both comparisons leave."""
+    found: Range | None = None
+    for left, operator, right in zip([test.left, *test.comparators], test.ops, test.comparators, strict=False):
+        one = _compared(ast.Compare(left, [operator], [right]), True)
+        if one is not None:
+            found = one if found is None else found.intersection(one)
+    return found
 
 
 def _called(test: ast.Call, true: bool) -> Range | None:
