@@ -388,9 +388,21 @@ def accumulates(kernel: Kernel) -> tuple[str, str] | None:
         if name == "store" and not (len(call.args) > 1 and _loads(kernel, call.args[1], call.args[0])):
             continue
         pointer = _pointer(kernel, call.args[0])
-        if pointer is not None:
+        if pointer is not None and not _written_before(kernel, pointer, call):
             return pointer, name
     return None
+
+
+def _written_before(kernel: Kernel, pointer: str, call: ast.Call) -> bool:
+    """Whether the kernel itself stores to a pointer, under no condition, before it changes what is there."""
+    return any(
+        store.lineno < call.lineno
+        and store.args
+        and _pointer(kernel, store.args[0]) == pointer
+        and not (len(store.args) > 1 and _loads(kernel, store.args[1], store.args[0]))
+        and not list(kernel.function.flow.guards(store))
+        for _, store in kernel.calls("store")
+    )
 
 
 _ATOMICS = ("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor")
