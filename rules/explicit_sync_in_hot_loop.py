@@ -147,7 +147,10 @@ def _read_next(site: Site) -> bool:
 
 def _timed(site: Site) -> bool:
     """Whether a clock is read near the synchronization, in its block or in the one around it."""
-    for statement in site.flow.chain(site.target)[:2]:
+    statements = site.flow.chain(site.target)
+    # An `elif` stands as deep as the `if` it belongs to.
+    blocks = [s for s in statements if not (isinstance(s, ast.If) and _is_elif(site.flow.parents[s], s))]
+    for statement in blocks[:2]:
         parent = site.flow.parents[statement]
         for block in (getattr(parent, field, None) for field in ("body", "orelse", "finalbody")):
             if isinstance(block, list) and statement in block:
@@ -155,6 +158,10 @@ def _timed(site: Site) -> bool:
                 if any(_reads_clock(near) for near in block[max(0, at - _NEAR) : at + _NEAR + 1]):
                     return True
     return False
+
+
+def _is_elif(parent: ast.AST, statement: ast.If) -> bool:
+    return isinstance(parent, ast.If) and parent.orelse == [statement]
 
 
 def _reads_clock(statement: ast.stmt) -> bool:
