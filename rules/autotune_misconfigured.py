@@ -33,7 +33,8 @@ def autotune_misconfigured(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    An empty key is right for a kernel that is only ever run on one size. Locks (`tl.atomic_cas`, `tl.atomic_xchg`) are
+    An empty key is right for a kernel that is only ever run on one size. A kernel that stores to a pointer before it
+    adds to it starts afresh each time, and is not reported. Locks (`tl.atomic_cas`, `tl.atomic_xchg`) are
     not reported, nor what a helper of the kernel does.
 
     ## Bad
