@@ -31,7 +31,7 @@ def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     A first batch for a sanity check outside of loops. A loader whose dataset or size depends on the epoch has to be
-    made anew, as for the folds of a cross-validation: neither is reported.
+    made anew, as for the folds of a cross-validation: neither is reported, nor is one that is made for an evaluation now and then.
 
     ## Bad
 
@@ -64,7 +64,7 @@ def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
             yield site.finding(message, related=site.why_hot())
     elif site.hot:
         yield site.finding(f"`{site.short(site.call.func)}` is built on every step", related=site.why_hot())
-    elif _in_epoch_loop(site):
+    elif not site.rare and _in_epoch_loop(site):
         yield site.finding(f"`{site.short(site.call.func)}` is built in every epoch", severity="info")
 
 
