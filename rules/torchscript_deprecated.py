@@ -46,7 +46,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
 
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
     asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`), is not
-    reported, nor are `save` and `load`, since it is the file that is TorchScript.
+    reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph`.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
     are not reported, nor are tests.
 
@@ -77,6 +77,8 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     decorates = isinstance(parent, ast.FunctionDef | ast.ClassDef) and target in parent.decorator_list
     if site.role == "test" or site.shim or (call is None and not decorates) or _asked_for(site, target):
         return
+    if call is not None and _for_its_graph(site, call):
+        return
     yield site.finding(
         f"`{site.text()}` is deprecated and gets no new optimisations; use `torch.compile` or `torch.export`",
         at=call or target,
@@ -92,3 +94,17 @@ def _asked_for(site: Site, target: ast.expr) -> bool:
     if any(_BY_NAME.search(site.text(looped)) for looped in loops):
         return True
     return any(guard.true and _BY_NAME.search(site.text(guard.test)) for guard in site.flow.guards(target))
+
+
+def _for_its_graph(site: Site, call: ast.Call) -> bool:
+    """Whether what a call makes is only looked into: `holder = torch.jit.trace(...)`, `holder.graph`."""
+    parents = site.flow.parents
+    name = syntax.target(site.flow, call)
+    if not isinstance(name, ast.Name):
+        uses: list[ast.expr] = [call]
+    else:
+        uses = [load for load in site.flow.loads.get(name.id, ()) if load.lineno > call.lineno]
+    return bool(uses) and all(isinstance(p := parents.get(u), ast.Attribute) and p.attr in _GRAPHS for u in uses)
+
+
+_GRAPHS = frozenset(("graph", "inlined_graph"))
