@@ -82,7 +82,7 @@ def device_tensor(place: Place, node: ast.expr, sure: int = 2) -> ast.expr | Non
         return None
     while True:
         value = place.value(node)
-        if value.kind != "tensor" or value.batch or (not value.device and _of_batch(place, node)):
+        if value.kind != "tensor" or value.batch:
             return None
         if not value.on_cpu:
             return node if value.sure >= sure else None
@@ -92,32 +92,6 @@ def device_tensor(place: Place, node: ast.expr, sure: int = 2) -> ast.expr | Non
             node = node.value
         else:
             return None
-
-
-def _of_batch(place: Place, node: ast.expr) -> bool:
-    """Whether a tensor is calculated from fields of a batch alone, none of which was moved yet."""
-    if isinstance(node, ast.UnaryOp):
-        return _of_batch(place, node.operand)
-    parts: list[ast.expr] = []
-    if isinstance(node, ast.BinOp):
-        parts = [node.left, node.right]
-    elif isinstance(node, ast.Compare):
-        parts = [node.left, *node.comparators]
-    elif isinstance(node, ast.Call):
-        parts = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if place.resolve(node.func) is None:
-            if not isinstance(node.func, ast.Attribute) or node.func.attr in _MOVES:
-                return False
-            parts.append(node.func.value)
-        elif not (place.resolve(node.func) or "").startswith("torch."):
-            return False
-    else:
-        return place.value(node).batch
-    tensors = [part for part in parts if place.value(part).kind == "tensor"]
-    return bool(tensors) and all(_of_batch(place, part) for part in tensors)
-
-
-_MOVES = frozenset(("to", "cuda", "xpu", "npu", "type", "type_as", "to_device"))
 
 
 # Scalar reads
@@ -459,20 +433,47 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
 _PROCESSOR = re.compile(r"Att(?:n|ention)\w*Processor")
 
 
+_QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
+_CHECKS = re.compile(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|debug|init)(?:_|$)")
+
+
 def in_forward(place: Place, depth: int = 6) -> bool:
-    """Whether the place runs in a `forward`, in an attention processor, or in a function that one calls, at most so deep."""
+    """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most so deep.
+
+    A function that keeps its results (`@lru_cache`) runs once, not on each call.
+    """
+    if _keeps_results(place.function):
+        return False
     todo = seen = {place.function}
     for _ in range(depth):
         if any(_is_forward(place, function) for function in todo):
             return True
-        todo = {caller.function for f in todo for caller in place.project.call_sites(f) or ()} - seen
+        callers = {caller.function for f in todo for caller in place.project.call_sites(f) or ()} - seen
+        todo = {function for function in callers if not _keeps_results(function)}
         seen = seen | todo
     return False
 
 
 def _is_forward(place: Place, function: Function) -> bool:
     if function.cls is None:
-        return False
+        return _is_attention(place, function)
     if function.name == "forward":
         return bool(place.project.is_module(function.cls))
     return function.name == "__call__" and _PROCESSOR.search(function.cls.node.name) is not None
+
+
+def _keeps_results(function: Function) -> bool:
+    return any("cache" in name for name in function.decorator_names)
+
+
+def _is_attention(place: Place, function: Function) -> bool:
+    """`def sage_attention(query, key, value)`: who computes attention runs in a forward, however it is called.
+
+    Not what other kernels are compared with, which is free to be slow.
+    """
+    given = {parameter.arg for parameter in function.parameters}
+    return (
+        any(names <= given for names in _QUERY_KEY_VALUE)
+        and place.role != "test"
+        and _CHECKS.search(function.name) is None
+    )
