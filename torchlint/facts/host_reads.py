@@ -82,7 +82,7 @@ def device_tensor(place: Place, node: ast.expr, sure: int = 2) -> ast.expr | Non
         return None
     while True:
         value = place.value(node)
-        if value.kind != "tensor" or value.batch:
+        if value.kind != "tensor" or value.batch or (not value.device and _of_batch(place, node)):
             return None
         if not value.on_cpu:
             return node if value.sure >= sure else None
@@ -92,6 +92,32 @@ def device_tensor(place: Place, node: ast.expr, sure: int = 2) -> ast.expr | Non
             node = node.value
         else:
             return None
+
+
+def _of_batch(place: Place, node: ast.expr) -> bool:
+    """Whether a tensor is calculated from fields of a batch alone, none of which was moved yet."""
+    if isinstance(node, ast.UnaryOp):
+        return _of_batch(place, node.operand)
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Compare):
+        parts = [node.left, *node.comparators]
+    elif isinstance(node, ast.Call):
+        parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if place.resolve(node.func) is None:
+            if not isinstance(node.func, ast.Attribute) or node.func.attr in _MOVES:
+                return False
+            parts.append(node.func.value)
+        elif not (place.resolve(node.func) or "").startswith("torch."):
+            return False
+    else:
+        return place.value(node).batch
+    tensors = [part for part in parts if place.value(part).kind == "tensor"]
+    return bool(tensors) and all(_of_batch(place, part) for part in tensors)
+
+
+_MOVES = frozenset(("to", "cuda", "xpu", "npu", "type", "type_as", "to_device"))
 
 
 # Scalar reads
