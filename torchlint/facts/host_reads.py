@@ -254,11 +254,23 @@ def per_element(place: Place, call: ast.Call) -> ast.AST | None:
         return None
     if loops[0] is place.warm or (place.hot is not None and loops[0] is place.hot.loop):
         return None
+    if _streamed(place, loops[0].iter):
+        return None
     value = place.value(loops[0].iter)
     over_tensors = value.kind == "tensor" or (
         value.kind == "list" and value.elem is not None and _holds_tensor(value.elem)
     )
     return loops[0] if over_tensors and not value.batch else None
+
+
+def _streamed(place: Place, iterated: ast.expr) -> bool:
+    """Whether a generator of the project computes each element only when the one before was used."""
+    targets = place.project.targets(place.function, iterated) if isinstance(iterated, ast.Call) else []
+    return any(
+        isinstance(node, ast.Yield) and any(isinstance(loop, ast.While) for loop in target.flow.loops(node))
+        for target in targets
+        for node in target.flow.nodes
+    )
 
 
 def _holds_tensor(value: Value) -> bool:
