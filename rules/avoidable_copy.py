@@ -86,7 +86,9 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     if site.name == ".clone()":
         yield from _doubled(site)
         return
-    if not (site.hot or site.warm or site.in_forward):
+    before = func.value
+    chained = isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute)
+    if not (chained or site.name == ".type()") or not (site.hot or site.warm or site.in_forward):
         return
     if site.name == ".type()":
         given = site.argument("dtype", 0)
@@ -94,7 +96,6 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
         if name in CONSTRUCTORS and not name.startswith("torch.cuda") and site.receiver.device == "accelerator":
             yield site.finding(f"`{site.short()}` moves the tensor to the host; `.to(dtype)` leaves it on the device")
         return
-    before = func.value
     if not isinstance(before, ast.Call) or not isinstance(before.func, ast.Attribute) or not site.receiver.is_tensor:
         return
     if site.name == ".contiguous()":

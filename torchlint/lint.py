@@ -233,7 +233,7 @@ class _Run:
             for function, lines in self._sifted(
                 [path for path in paths if self._may_be_warm(path)], calls, in_loops=True
             ):
-                if function not in seen and _has_loop(function):
+                if function not in seen and function.has_loops:
                     yield calls, function, lines
         if compiled:
             for function in self.analysis.regions.functions_in(wanted):
@@ -339,10 +339,6 @@ def _syntax_error(source: Source) -> SourceError | None:
     except SourceError as error:
         return error
     return None
-
-
-def _has_loop(function: Function) -> bool:
-    return any(isinstance(node, ast.For | ast.AsyncFor | ast.While) for node in function.flow.nodes)
 
 
 def _told_better(findings: Collection[Finding]) -> set[Finding]:

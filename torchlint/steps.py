@@ -411,7 +411,7 @@ class Steps:
 
     def warm(self, function: Function, node: ast.AST) -> Loop | None:
         """The evaluation or generation loop that runs the place on each of its iterations, or None."""
-        for loop in function.flow.loops(node):
+        for loop in function.flow.loops(node) if function.has_loops else ():
             if self.is_warm(function, loop):
                 return None if self.guarded(function, node, loop) in ("throttled", "cold") else loop
         return None

@@ -99,6 +99,19 @@ class Function:
                 return False
         return name in self.bound
 
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether a statement of the function is a loop."""
+        todo: list[ast.AST] = list(self.node.body)
+        while todo:
+            statement = todo.pop()
+            if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
+                return True
+            if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                for field in BODIES:
+                    todo += getattr(statement, field, ())
+        return False
+
     @property
     def decorators(self) -> list[ast.expr]:
         return [] if isinstance(self.node, ast.Module) else self.node.decorator_list

@@ -52,14 +52,18 @@ def last(node: ast.expr) -> str:
 def imported(function: Function, name: str) -> str | None:
     """The dotted name that an import binds to `name` where `function` stands."""
     scope: Function | None = function
-    while scope is not None:
-        if name in scope.imports:
-            return scope.imports[name]
-        # A local binding or parameter of that name hides an import of the module.
-        if scope is not scope.module.body and scope.binds(name):
-            return None
+    while scope is not None and name not in scope.imports:
         scope = scope.parent
-    return None
+    if scope is None:
+        return None
+    inner = function
+    while inner is not scope:
+        # A local binding or parameter of that name hides an import of the module.
+        if inner.binds(name):
+            return None
+        assert inner.parent is not None
+        inner = inner.parent
+    return scope.imports[name]
 
 
 def resolve(function: Function, node: ast.expr) -> str | None:
