@@ -128,5 +128,5 @@ def _constant(site: Site, node: ast.expr, seen: set[str]) -> bool:
 def _is_option(site: Site, node: ast.Attribute) -> bool:
     """`self.size`, which no method but `__init__` assigns."""
     klass = site.function.cls
-    stores = site.project.attribute_stores(klass).get(node.attr, []) if klass is not None else []
+    stores = site.project.attribute_stores(klass, node.attr) if klass is not None else []
     return bool(stores) and all(method.name == "__init__" for method, _ in stores)

@@ -184,7 +184,7 @@ def _applied(site: Site) -> ast.expr | None:
     """The call of a norm on the layer's output, where every use of the layer is followed by one."""
     name = syntax.own_attribute(site.function, syntax.target(site.flow, site.call))
     klass = site.function.cls
-    if name is None or klass is None or len(site.project.attribute_stores(klass).get(name, ())) != 1:
+    if name is None or klass is None or len(site.project.attribute_stores(klass, name)) != 1:
         return None
     uses = [(function, func) for function, func in syntax.own_uses(klass, name) if not _is_attribute(function, func)]
     found = [_norm_of(site, function, func) for function, func in uses]

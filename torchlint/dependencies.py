@@ -322,10 +322,10 @@ class Recording(Project):
         ask = super().method
         return self._given(self._own(lambda: ask(klass, name)))
 
-    def attribute_stores(self, klass: Class) -> dict[str, list[tuple[Function, ast.Attribute]]]:
+    def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         if self._here is not None and not self._quiet:
             self.note("text", klass.module.path)
-        return super().attribute_stores(klass)
+        return super().attribute_stores(klass, name)
 
     def _attribute(self, klass: Class, name: str) -> Value:
         if self._here is not None:
@@ -333,8 +333,8 @@ class Recording(Project):
         return self._quietly(lambda: super(Recording, self)._attribute(klass, name))
 
     def _stores(self, klass: Class, name: str) -> str:
-        found = self._quietly(lambda: super(Recording, self).attribute_stores(klass))
-        return stores(klass, name, [method for method, _ in found.get(name, ())])
+        found = self._quietly(lambda: super(Recording, self).attribute_stores(klass, name))
+        return stores(klass, name, [method for method, _ in found])
 
     def _note_head(self, klass: Class) -> None:
         if self._here is not None:

@@ -185,7 +185,7 @@ class Source:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # invalid escapes and the like are the business of other linters
-                return ast.parse(self.text)  # a string: for bytes a coding cookie would be obeyed again
+                return ast.parse(self.data.decode())  # a string: for bytes a coding cookie would be obeyed again
         except SyntaxError as error:
             message = f"{error.msg} (Python {sys.version_info[0]}.{sys.version_info[1]})"
             for start, old in _PYTHON_2.items():

@@ -238,7 +238,7 @@ def _is_scripted(place: Place, callee: ast.expr) -> bool:
     if isinstance(callee, ast.Name):
         made = [(place.function.module.body, _module_level(place.function, callee.id))]
     elif isinstance(callee, ast.Attribute) and place.function.cls is not None and isinstance(callee.value, ast.Name):
-        stores = place.project.attribute_stores(place.function.cls).get(callee.attr, ())
+        stores = place.project.attribute_stores(place.function.cls, callee.attr)
         made = [(method, getattr(method.flow.statement(target), "value", None)) for method, target in stores]
     return any(
         isinstance(call, ast.Call) and place.project.resolve(function, call.func) in _SCRIPTED
