@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -49,8 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def entry() -> NoReturn:
     """Run torchlint as a program, and end the process."""
+    once = sys.argv[1:2] in (["check"], ["fix"]) and not {"-w", "--watch"}.intersection(sys.argv)
+    if once:
+        gc.disable()  # what a run builds lives to its end: collecting would only look at it again and again
     code = main()
-    if sys.argv[1:2] in (["check"], ["fix"]):
+    if once:
         _end(code)
     sys.exit(code)
 

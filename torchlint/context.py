@@ -9,12 +9,15 @@ from typing import Literal
 from .facts import names
 from .facts.module import Function, Module
 from .project import Project
+from .source import Words
 
 Role = Literal["library", "script", "test", "benchmark"]
 
-ACCELERATOR = re.compile(
-    rb"cuda|\bxpu\b|\bmps\b|\bnpu\b|accelerat(?:e|or)|lightning|deepspeed|\bfabric\b|torch_xla|\bdevice\b|local_rank|colossalai"
-)
+ACCELERATOR = Words(
+    b"xpu", b"mps", b"npu", b"fabric", b"device",
+    pattern=re.compile(rb"\b(?:xpu|mps|npu|fabric|device)\b"),
+    sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
+)  # fmt: skip
 _OFF = frozenset(
     (
         "torch.no_grad",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

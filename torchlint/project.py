@@ -18,7 +18,7 @@ from .facts.evaluate import Depth, Evaluator
 from .facts.module import Class, Function, Module
 from .facts.nearby import nodes_on
 from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, constant, join
-from .source import Source, SourceError
+from .source import Source, SourceError, Words
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
 _IMPORT = re.compile(
@@ -707,10 +707,11 @@ class Project:
         source = self.source(path)
         return find(source) if source is not None else None
 
-    def holds(self, path: str, pattern: re.Pattern[bytes]) -> bool:
-        """Whether a file holds a pattern."""
+    def holds(self, path: str, pattern: re.Pattern[bytes], words: Iterable[bytes] = ()) -> bool:
+        """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""
         name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
-        return bool(self.fact(path, name, lambda source: source.holds(pattern)))
+        sought = Words(*words, pattern=pattern) if words else pattern
+        return bool(self.fact(path, name, lambda source: source.holds(sought)))
 
     def any_holds(self, pattern: bytes, under: str = "") -> bool:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""

@@ -16,7 +16,7 @@ from .facts.nearby import nodes_on
 from .facts.values import Value
 from .places import Ask, Place, asked_here, function_at, place_of
 from .project import Project
-from .source import Source, Words
+from .source import Source
 
 STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
@@ -107,7 +107,7 @@ class Regions:
         for path in self.project.paths:
             # A file may have torch.compile from another one, under whatever name.
             torch = holds(path, _TORCH) or not self._words.isdisjoint(self.project.import_words(path))
-            if self.patterns or (torch and holds(path, self._trigger)) or holds(path, _REPEATED):
+            if self.patterns or (torch and holds(path, self._trigger, self._words)) or holds(path, _REPEATED):
                 found.append(path)
         return found
 
@@ -125,10 +125,6 @@ class Regions:
     @cached_property
     def _trigger(self) -> re.Pattern[bytes]:
         return re.compile(rb"(?<!\Wre\.)\b(?:%s)\b" % b"|".join(sorted(self._words)))
-
-    @cached_property
-    def _sought(self) -> Words:
-        return Words(*sorted(self._words), pattern=self._trigger)
 
     def _in(self, module: Module) -> Iterator[Region]:
         if self.patterns:
