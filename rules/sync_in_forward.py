@@ -32,9 +32,9 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
 
     Finds `.item()`, `.tolist()`, `.cpu()`, `.numpy()`, and branches on tensors (`if mask.all():`), in the `forward`
     of an `nn.Module`, in an attention processor of diffusers, in functions of a query, a key and a value, and in
-    functions that one of them calls; not in a function that keeps its results (`@lru_cache`). Where a step
-    loop of the project or a compiled region is known to run the place, the rules for those report it (TL101 to
-    TL105, TL2xx), and this one is silent.
+    functions that one of them calls; not in a function that keeps its results (`@lru_cache`), unless it is given
+    tensors, which are new in each batch. Where a step loop of the project or a compiled region is known to run the
+    place, the rules for those report it (TL101 to TL105, TL2xx), and this one is silent.
 
     ## Why is this slow?
 

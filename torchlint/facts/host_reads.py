@@ -478,7 +478,7 @@ _CHECKS = re.compile(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|debug|
 def in_forward(place: Place, depth: int = 6) -> bool:
     """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most so deep.
 
-    A function that keeps its results (`@lru_cache`) runs once, not on each call.
+    A function that keeps its results (`@lru_cache`) runs once for the same numbers, but again for each batch's tensors.
     """
     if _keeps_results(place.function):
         return False
@@ -501,7 +501,10 @@ def _is_forward(place: Place, function: Function) -> bool:
 
 
 def _keeps_results(function: Function) -> bool:
-    return any("cache" in name for name in function.decorator_names)
+    if not any("cache" in name for name in function.decorator_names):
+        return False
+    annotations = [parameter.annotation for parameter in function.parameters if parameter.annotation is not None]
+    return not any("Tensor" in ast.unparse(annotation) for annotation in annotations)
 
 
 def _is_attention(place: Place, function: Function) -> bool:
