@@ -11,7 +11,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Attribute) or site.function.cls is None:
         return None
     name = node.target.attr
-    stores = site.project.attribute_stores(site.function.cls).get(name, [])
+    stores = site.project.attribute_stores(site.function.cls, name)
     if len(stores) != 1 or stores[0][0].module is not site.module or not site.project.is_module(site.function.cls):
         return None
     statement = stores[0][0].flow.statement(stores[0][1])
