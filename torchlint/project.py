@@ -28,8 +28,6 @@ _RENAME = re.compile(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _DEF = re.compile(rb"def[ \t]+(\w+)")
 _OWN_ATTRIBUTE = re.compile(rb"self\.(\w+)")
 _SET_ATTRIBUTE = re.compile(rb"\.(\w+)[ \t]*=(?!=)")
-# An attribute of that name where it may be assigned: `self.x =`, `self.x += 1`, `self.x: int`, `for self.x in`, `(self.x, y) =`
-_BOUND = rb"\.[\s\\]*%s\b[\s\\]*(?:=(?!=)|[,:)\]#]|in\b|(?:[-+*/%%&|^@]|//|\*\*|<<|>>)=)"
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
@@ -477,19 +475,15 @@ class Project:
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         """Where methods assign `self.name`, `__init__` first."""
-        known: dict[str, list[tuple[Function, ast.Attribute]]] = klass.__dict__.setdefault("stores", {})
-        if name not in known:
-            bound = re.compile(_BOUND % name.encode())
-            known[name] = [
-                (method, target)
-                for method in sorted(klass.methods.values(), key=lambda m: m.name != "__init__")
-                if method.parameters and method.holds(bound)
-                for target in _attribute_targets(method)
-                if target.attr == name
-                and isinstance(target.value, ast.Name)
-                and target.value.id == method.parameters[0].arg
-            ]
-        return known[name]
+        known: dict[str, list[tuple[Function, ast.Attribute]]] | None = klass.__dict__.get("stores")
+        if known is None:
+            known = klass.__dict__["stores"] = {}
+            for method in sorted(klass.methods.values(), key=lambda m: m.name != "__init__"):
+                first = method.parameters[0].arg if method.parameters else ""
+                for target in _attribute_targets(method):
+                    if isinstance(target.value, ast.Name) and target.value.id == first:
+                        known.setdefault(target.attr, []).append((method, target))
+        return known.get(name, [])
 
     def _registered(self, klass: Class, name: str) -> Value | None:
         """`self.register_buffer("name", tensor)` and `register_parameter`."""

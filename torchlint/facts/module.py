@@ -54,13 +54,6 @@ class Function:
     def __repr__(self) -> str:
         return f"<{self.module.path}:{self.qualname}>"
 
-    def holds(self, pattern: re.Pattern[bytes]) -> bool:
-        """Whether the lines of the function hold a pattern."""
-        source = self.module.source
-        starts = source.lines
-        end = starts[self.last_line] if self.last_line < len(starts) else len(source.data)
-        return pattern.search(source.data, starts[self.first_line - 1], end) is not None
-
     @cached_property
     def nested(self) -> dict[str, Function]:
         """The functions defined directly inside, by name (the last definition wins)."""
