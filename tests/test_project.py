@@ -715,3 +715,18 @@ def test_importers(files: Files, path: str, expected: list[str]) -> None:
     project = project_of(files)
 
     assert expected == project.importers(module(project, path))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import a\nfrom b import (c,\n d)\n", {"import", "a", "from", "b", "c", "d"}),
+        ("from a \\\n  import b\n", {"from", "a", "import", "b"}),
+        ("import a\rb = 1\rimport c\r", {"import", "a", "b", "c"}),
+        ("x = 1; import a\nimportant = 'import'\n", {"import", "a"}),
+    ],
+)
+def test_words_of_imports(text: str, expected: set[str]) -> None:
+    words = {word.decode() for word in Project({"a.py": text.encode}).import_words("a.py")}
+
+    assert expected <= words

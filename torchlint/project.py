@@ -664,16 +664,16 @@ class Project:
         """The text of a file's import statements."""
         data = self._raw(path)
         found = []
-        place = data.find(b"import")
+        place, end = data.find(b"import"), 0
         while place >= 0:
             # The statement begins on the line of the word, or above where that is a continued one.
             start = data.rfind(b"\n", 0, place) + 1
             while data.endswith((b"\\\n", b"\\\r\n"), 0, start):
                 start = data.rfind(b"\n", 0, start - 1) + 1
-            statement = _IMPORT.search(data, start)
+            statement = _IMPORT.search(data, max(start, end))
             end = place + 1
             if statement is not None:
-                end = statement.end()
+                end = max(end, statement.end())
                 found.append(statement[0])
             place = data.find(b"import", end) if statement is not None else -1
         return b" ".join(found)
