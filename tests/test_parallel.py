@@ -265,6 +265,7 @@ def test_a_lost_file_is_told_and_ends_with_2(
     from torchlint import cli
 
     monkeypatch.setattr(parallel, "WORTH", 0)
+    monkeypatch.setattr(executors, "local", Forked)  # what runs the tests may have threads, and a fresh process no killer
     monkeypatch.setattr(parallel, "lint_project", killer("odd/plain.py", lambda: os.kill(os.getpid(), signal.SIGKILL)))
 
     assert cli.main(["check", "--isolated", "--no-cache", "-q", "-j", "2"]) == 2
@@ -437,8 +438,9 @@ def test_an_interrupt_ends_all(tmp_path: Path, whole_group: bool) -> None:
 def test_small_runs_stay_in_this_process(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(LOOP)
     program = (
-        "import sys\nfrom torchlint import cli\ncli.main(['check', '--isolated', '--no-cache', '-j', '8'])\n"
-        "assert not {'torchlint.executors', 'pickle', 'selectors', 'subprocess'} & set(sys.modules)"
+        "import sys\nbefore = set(sys.modules)\nfrom torchlint import cli\n"
+        "cli.main(['check', '--isolated', '--no-cache', '-j', '8'])\n"
+        "assert not {'torchlint.executors', 'pickle', 'selectors', 'subprocess'} & (set(sys.modules) - before)"
     )
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (0, "") == (ran.returncode, ran.stderr)
