@@ -265,7 +265,8 @@ def test_a_lost_file_is_told_and_ends_with_2(
     from torchlint import cli
 
     monkeypatch.setattr(parallel, "WORTH", 0)
-    monkeypatch.setattr(executors, "local", Forked)  # what runs the tests may have threads, and a fresh process no killer
+    # What runs the tests may have threads, so that it would not be forked, and a fresh process has no killer.
+    monkeypatch.setattr(executors, "local", Forked)
     monkeypatch.setattr(parallel, "lint_project", killer("odd/plain.py", lambda: os.kill(os.getpid(), signal.SIGKILL)))
 
     assert cli.main(["check", "--isolated", "--no-cache", "-q", "-j", "2"]) == 2

@@ -375,4 +375,4 @@ def test_it_imports_next_to_nothing(project: Path) -> None:
     found, _, modules = said[1].rpartition("\n1 ")
     assert found == said[0].rpartition("\n1 ")[0]
     own = {"torchlint", *(f"torchlint.{name}" for name in ("cache", "cli", "failure", "replay", "stamp"))}
-    assert own | {"_blake2", "gc"} == set(ast.literal_eval(modules))
+    assert own <= set(ast.literal_eval(modules)) <= own | {"_blake2", "gc"}  # coverage loads some of it before
