@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from .facts import names
 from .facts import torch_table as table
+from .facts.answers import Answers, Depth
 from .facts.calls import MODEL_NAME
-from .facts.evaluate import Depth, Evaluator
+from .facts.evaluate import Evaluator
 from .facts.module import Class, Function, Module
 from .facts.nearby import nodes_on
 from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, constant, join
@@ -69,9 +70,7 @@ class Project:
         self._modules: dict[str, Module | None] = {}
         self._depth = Depth(LEVELS)
         self._evaluators: dict[Function, Evaluator] = {}
-        self._whole: dict[object, tuple[int, object]] = {}
-        """Answers that met no limit, with the levels they need."""
-        self._cut: dict[tuple[object, int], object] = {}
+        self._answers = Answers(self._depth)
         self._found: dict[tuple[str, str], str | None] = {}
         self._definitions: dict[tuple[str, str], Function | Class | Module | None] = {}
         self._canonical: dict[tuple[str, str], str] = {}
@@ -300,32 +299,12 @@ class Project:
 
     # Values
 
-    # Each answer is worked out for a level: what it asks of other functions is answered one level below, at level 0 not
-    # at all. So circles end, and no answer depends on what was asked before. An answer that never met level 0 is the
-    # same for every level that leaves it as much room, and is worked out once.
-
     def _ask(self, key: object, compute: Callable[[], T], default: T) -> T:
-        depth = self._depth
-        level = depth.level
-        if level == 0:
+        if self._depth.level == 0:
             # Whatever it would ask of other functions is out of reach.
-            depth.lowest = -1
+            self._depth.lowest = -1
             return default
-        kept = self._whole.get(key)
-        if kept is not None and kept[0] <= level:
-            depth.lowest = min(depth.lowest, level - kept[0])
-            return kept[1]  # type: ignore[return-value]
-        if (key, level) in self._cut:
-            depth.lowest = -1
-            return self._cut[key, level]  # type: ignore[return-value]
-        before, depth.lowest = depth.lowest, level
-        answer = compute()
-        if depth.lowest < 0:
-            self._cut[key, level] = answer
-        else:
-            self._whole[key] = (level - depth.lowest, answer)
-        depth.lowest = min(before, depth.lowest)
-        return answer
+        return self._answers.of(key, lambda _: compute())
 
     def _inside(self, function: Function, ask: Callable[[Evaluator], T], default: T) -> T:
         """What a function's values say, one level below the question; the default where it has led too far from where it was asked."""

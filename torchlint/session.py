@@ -237,10 +237,7 @@ class _Warm(Project):
         own = (before, module)
         for function in [function for function in self._evaluators if function.module in own]:
             del self._evaluators[function]
-        for key in [key for key in self._whole if self._is_stale(key, own)]:
-            del self._whole[key]
-        for cut in [cut for cut in self._cut if self._is_stale(cut[0], own)]:
-            del self._cut[cut]
+        self._answers.forget(lambda key: self._is_stale(key, own))
         if _skeleton(before) != _skeleton(module):
             self._definitions.clear()
             self._canonical.clear()

@@ -322,6 +322,20 @@ def test_the_first_look_at_a_project_tells_how_far_it_is(train: Any) -> None:
     assert ("begin", "end") == (kinds[0], kinds[-1])
 
 
+def test_progress_that_an_editor_agrees_to_after_the_look_ends_all_the_same(client: Any, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "train.py").write_text(TRAIN)
+    client.start()
+    client.open("train.py")
+    while (asked := client._next()).get("method") != "window/workDoneProgress/create":
+        client._take(asked)
+    client.published("train.py")
+    assert "" == page(client, "train.py", 0, 0)  # answered after the look, by the thread that looked
+    assert [] == [note for note in client.notes if note["method"] == "$/progress"]
+    client.send({"id": asked["id"], "result": None})
+    assert ["begin", "end"] == [client.note("$/progress")["value"]["kind"] for _ in range(2)]
+
+
 # Bad clients
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from . import calls, names
 from . import torch_table as table
+from .answers import Answers, Depth
 from .bindings import (
     Assigned,
     Augmented,
@@ -51,7 +52,6 @@ from .values import (
 
 Reader = Callable[..., Value]
 T = TypeVar("T")
-K = TypeVar("K")
 KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 CHAIN = 100
@@ -95,27 +95,12 @@ class World(Protocol):
         """An answer that is kept under a key, or taken from where it is kept."""
 
 
-class Depth:
-    """How far the question being answered may still lead: each other function that it asks about is one level below.
-
-    So circles end, and no answer depends on what was asked before.
-    """
-
-    __slots__ = ("level", "lowest")
-
-    def __init__(self, level: int) -> None:
-        self.level = level
-        self.lowest = level
-        """The lowest level that the answer being worked out has come to; -1 where it wanted to go below 0."""
-
-
 class Evaluator:
     """The values in one function, each worked out when it is asked for: what nobody asks for is not evaluated."""
 
     def __init__(self, function: Function, world: World, depth: Depth) -> None:
         self.function = function
         self.world = world
-        self.depth = depth
         self.bindings = function.bindings
         self.reach = self.bindings.reach
         self.evidence = self.bindings.evidence
@@ -124,9 +109,7 @@ class Evaluator:
         self.rest = set()
         if not isinstance(node, ast.Module):
             self.rest = {a.arg for a in (node.args.vararg, node.args.kwarg) if a is not None}
-        self._whole: dict[object, tuple[int, Value]] = {}
-        """Answers that met no limit, with the levels they need."""
-        self._cut: dict[tuple[object, int], Value] = {}
+        self._answers = Answers(depth)
         self._resolved: dict[str, str | None] = {}
         self._nested = 0
         """How many bindings are being read, one for another."""
@@ -135,7 +118,7 @@ class Evaluator:
 
     def value(self, node: ast.expr) -> Value:
         """What an expression of the function evaluates to."""
-        return self._entered(lambda: self._kept(node, self.expr))
+        return self._entered(lambda: self._answers.of(node, self.expr))
 
     def final(self, name: str) -> Value | None:
         """What a name is at the end of the function; None where it binds no such name."""
@@ -164,28 +147,7 @@ class Evaluator:
 
     def bound(self, binding: Binding) -> Value:
         """What a binding binds its name to."""
-        return self._kept(binding, self._bound)
-
-    def _kept(self, key: K, work: Callable[[K], Value]) -> Value:
-        """An answer, worked out once for every level that leaves it as much room as it needs."""
-        depth = self.depth
-        level = depth.level
-        kept = self._whole.get(key)
-        if kept is not None and kept[0] <= level:
-            depth.lowest = min(depth.lowest, level - kept[0])
-            return kept[1]
-        cut = self._cut.get((key, level))
-        if cut is not None:
-            depth.lowest = -1
-            return cut
-        before, depth.lowest = depth.lowest, level
-        value = work(key)
-        if depth.lowest < 0:
-            self._cut[key, level] = value
-        else:
-            self._whole[key] = (level - depth.lowest, value)
-        depth.lowest = min(before, depth.lowest)
-        return value
+        return self._answers.of(binding, self._bound)
 
     def _bound(self, binding: Binding) -> Value:
         if self._nested >= CHAIN:
@@ -406,7 +368,7 @@ class Evaluator:
         return self.lookup(node.id, self.reach.get(node))
 
     def lookup(self, name: str, binding: Binding | None) -> Value:
-        value = self.bound(binding) if binding is not None else self._kept(name, self.outer)
+        value = self.bound(binding) if binding is not None else self._answers.of(name, self.outer)
         if value.sure < 2 and name in self.evidence and value.kind in ("unknown", "tensor"):
             value = replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
         if not value and calls.DEVICE_NAME.search(name):

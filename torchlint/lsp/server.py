@@ -43,7 +43,8 @@ class Server:
         self._notebooks: dict[str, OpenNotebook] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pulls = False
-        self._reports: dict[Path, str] = {}
+        self._reports: set[Path] = set()
+        """Projects whose first look goes on."""
         self._sent: dict[str, tuple[int, tuple[types.Diagnostic, ...]]] = {}
         self._edit: Any = None
         """The change of a document or notebook that is being taken in."""
@@ -297,21 +298,26 @@ class Server:
         if not (window and window.work_done_progress):
             return
         progress, token = self.lsp.work_done_progress, f"torchlint-{root}"
-        if root not in self._reports:
-            if message is not None:
-                self._reports[root] = token
 
-                def begin(_: object) -> None:
-                    progress.begin(token, types.WorkDoneProgressBegin("torchlint", message="reading the project"))
+        def begin(_: object) -> None:
+            progress.begin(token, types.WorkDoneProgressBegin("torchlint", message="reading the project"))
+            if root not in self._reports:  # the look was over before the editor had agreed
+                end()
 
-                progress.create(token, begin)
-        elif token in progress.tokens:
-            if message is None:
-                del self._reports[root]
-                progress.end(token, types.WorkDoneProgressEnd(message="ready"))
-                del progress.tokens[token]
-            else:
-                progress.report(token, types.WorkDoneProgressReport(message=message))
+        def end() -> None:
+            progress.end(token, types.WorkDoneProgressEnd(message="ready"))
+            del progress.tokens[token]
+
+        agreed = token in progress.tokens
+        if message is None and root in self._reports:
+            self._reports.discard(root)
+            if agreed:
+                end()
+        elif message is not None and root not in self._reports:
+            self._reports.add(root)
+            progress.create(token, begin)
+        elif message is not None and agreed:
+            progress.report(token, types.WorkDoneProgressReport(message=message))
 
 
 def _options(sent: object) -> Mapping[str, Any]:
