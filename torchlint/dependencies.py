@@ -27,7 +27,7 @@ from .stamp import digest, encoded
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
-IN_FILE = frozenset(("parses", "name", "unit", "class", "stores"))
+IN_FILE = frozenset(("may hold", "parses", "name", "unit", "class", "stores"))
 """Kinds of things that one file says by itself."""
 SEPARATOR = "\0"
 """Between paths."""
@@ -241,6 +241,11 @@ class Recording(Project):
         )
         return self._given(found)
 
+    def may_hold(self, path: str, name: str) -> bool:
+        found = self._quietly(lambda: super(Recording, self).may_hold(path, name))
+        self.note("may hold", path, name, str(found))
+        return found
+
     def canonical(self, name: str, near: Module) -> str:
         ask = super().canonical
         if name.partition(".")[0] == "torch":
@@ -414,6 +419,8 @@ class Recording(Project):
             return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
         if kind not in IN_FILE:
             return None
+        if kind == "may hold":
+            return str(atom[1] in self._files and self.may_hold(atom[1], atom[2]))
         module = self.module(atom[1]) if atom[1] in self._files else None
         if kind == "parses":
             return str(module is not None)

@@ -25,6 +25,7 @@ from .source import Source, SourceError, Words
 _IMPORT = re.compile(
     rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\](?:[^\n(\\]|\\\r?\n)*(?:\((?:[^)#]|#[^\n]*)*\)?)?", re.MULTILINE
 )
+_STAR = re.compile(rb"import[\s\\]*\*")
 _RENAME = re.compile(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _DEF = re.compile(rb"def[ \t]+(\w+)")
 _OWN_ATTRIBUTE = re.compile(rb"self\.(\w+)")
@@ -219,10 +220,10 @@ class Project:
             path = self.find(".".join(parts[:length]), near)
             if path is None:
                 continue
-            module = self.module(path)
-            if module is None:
-                return None
-            return self._member(module, parts[length:]) if length < len(parts) else module
+            if length == len(parts):
+                return self.module(path)
+            module = self.module(path) if self.may_hold(path, parts[length]) else None
+            return self._member(module, parts[length:]) if module is not None else None
         # A module that no path leads to, such as a script, still knows its own names.
         if name.startswith(f"{near.name}."):
             return self._member(near, name[len(near.name) + 1 :].split("."))
@@ -243,6 +244,10 @@ class Project:
                 return found
         return None
 
+    def may_hold(self, path: str, name: str) -> bool:
+        """Whether a file may define or import the name, as far as its text tells: most need not be parsed to know."""
+        return self.mentions(path, name) or _STAR.search(self._raw(path)) is not None
+
     def canonical(self, name: str, near: Module) -> str:
         """A dotted name as `near` imports it, with the project's re-exports followed: `.ops.compile` is `torch.compile`."""
         root = name.partition(".")[0]
@@ -262,7 +267,7 @@ class Project:
             path = self.find(".".join(parts[:length]), near)
             if path is None:
                 continue
-            module = self.module(path)
+            module = self.module(path) if self.may_hold(path, parts[length]) else None
             return self._re_exported(module, parts[length:]) or name if module is not None else name
         return names.ALIASES.get(name, name)
 
@@ -277,6 +282,8 @@ class Project:
 
     def _starred(self, module: Module, parts: list[str]) -> str | None:
         """The canonical name of what a star import of the project brings in."""
+        if module.stars and self.find(f"{module.name}.{parts[0]}", module) is not None:
+            return None  # a module of the package
         for origin in module.stars:
             if self.find(origin, module) is None and self.find(origin.partition(".")[0], module) is not None:
                 continue  # a file of the project's own package that is not there: its names would lead back here
