@@ -86,42 +86,49 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     if site.name == ".clone()":
         yield from _doubled(site)
         return
-    before = func.value
-    chained = isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute)
-    if not (chained or site.name == ".type()") or not (site.hot or site.warm or site.in_forward):
-        return
     if site.name == ".type()":
-        given = site.argument("dtype", 0)
-        name = site.resolve(given) if given is not None else None
-        if name in CONSTRUCTORS and not name.startswith("torch.cuda") and site.receiver.device == "accelerator":
-            yield site.finding(f"`{site.short()}` moves the tensor to the host; `.to(dtype)` leaves it on the device")
+        yield from _moved_by_cast(site)
         return
-    if not isinstance(before, ast.Call) or not isinstance(before.func, ast.Attribute) or not site.receiver.is_tensor:
+    before = func.value
+    if not isinstance(before, ast.Call) or not isinstance(before.func, ast.Attribute):
         return
     if site.name == ".contiguous()":
-        if (
-            before.func.attr == "contiguous"
-            and not before.args
-            and not before.keywords
-            and not site.call.args
-            and not site.call.keywords
-        ):
-            yield site.finding(f"`{site.short()}` asks twice for the same")
-    elif before.func.attr == "to" and _one_each(site, before, site.call):
-        yield site.finding(f"`{site.short()}` writes the tensor twice; one `.to(device, dtype)` writes it once")
+        given = (*before.args, *before.keywords, *site.call.args, *site.call.keywords)
+        twice = before.func.attr == "contiguous" and not given
+        message = f"`{site.short()}` asks twice for the same"
+    else:
+        twice = before.func.attr == "to" and _one_each(site, before, site.call)
+        message = f"`{site.short()}` writes the tensor twice; one `.to(device, dtype)` writes it once"
+    if twice and _runs_often(site) and site.receiver.is_tensor:
+        yield site.finding(message)
+
+
+def _runs_often(site: Site) -> bool:
+    return bool(site.hot or site.in_forward or site.warm)
+
+
+def _moved_by_cast(site: Site) -> Iterator[Finding]:
+    """`x.type(torch.LongTensor)`"""
+    given = site.argument("dtype", 0)
+    name = site.resolve(given) if given is not None else None
+    if name not in CONSTRUCTORS or name.startswith("torch.cuda"):
+        return
+    if _runs_often(site) and site.receiver.device == "accelerator":
+        yield site.finding(f"`{site.short()}` moves the tensor to the host; `.to(dtype)` leaves it on the device")
 
 
 def _doubled(site: Site) -> Iterator[Finding]:
     """`x.clone().float()`, `x.cpu().clone()`"""
-    if site.role == "test" or site.region is not None or not site.receiver.is_tensor:
-        return
+    assert isinstance(site.call.func, ast.Attribute)
     found = copies.doubled(site.flow, site.call)
+    new = copies.fresh(site.call.func.value) and not site.call.args and not site.call.keywords
+    if (found is None and not new) or site.role == "test" or site.region is not None or not site.receiver.is_tensor:
+        return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
     repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
     if not (sampled or repeated or site.hot or site.in_forward):
         return
-    assert isinstance(site.call.func, ast.Attribute)
-    if copies.fresh(site.call.func.value) and not site.call.args and not site.call.keywords:
+    if new:
         yield site.finding(f"`{site.short()}` copies a tensor that has just been made, and that nothing else refers to")
     elif found is not None and site.value(found.tensor).is_tensor:
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"

@@ -85,12 +85,12 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     assert isinstance(func, ast.Attribute)
     if not isinstance(func.value, ast.Call) or site.spread or not site.accelerator or site.role == "test":
         return
-    target = _target(site)
-    if target == "":
-        return
     factory = _factory(site, func.value)
     cast = factory is None and _host_cast(site, func.value)
     if factory is None and not cast:
+        return
+    target = _target(site)
+    if target == "":
         return
     often = _often(site, target)
     if often:

@@ -75,13 +75,13 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if not site.accelerator or site.region is not None or site.role == "test" or not site.call.args:
         return
     data = site.call.args[0]
+    if not _moved(site) or (site.hot is None and site.rare):
+        return
     value = site.value(data)
     constant = _constant(site, data)
     if value.kind == "tensor" or (value.elem is not None and value.elem.kind == "tensor"):
         return
-    if not _moved(site) or (site.hot is None and site.warm is None and not reads.in_forward(site)):
-        return
-    if site.hot is None and site.rare:
+    if site.hot is None and not reads.in_forward(site) and site.warm is None:
         return
     level: Severity = "info"
     if constant:

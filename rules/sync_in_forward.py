@@ -72,10 +72,10 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
-    if not site.accelerator or site.region is not None or site.hot is not None or site.warm is not None:
+    if not site.accelerator or site.region is not None or site.hot is not None:
         return
     found = _read(site) or _tested(site)
-    if found is None or site.rare or not reads.in_forward(site) or _special(site):
+    if found is None or site.rare or _special(site) or not reads.in_forward(site) or site.warm is not None:
         return
     message = f"`{site.short(found)}` makes the host wait for the device on every call of the module"
     yield site.finding(message, at=found)

@@ -260,6 +260,29 @@ def test_what_no_star_import_brings_in(code: str) -> None:
     assert None is resolved({"main.py": code, "ops.py": "from torch import nn"}, "main.py")
 
 
+STARS = {
+    "pkg/__init__.py": "from .models import *",
+    "pkg/models/__init__.py": "from .bert import *\nfrom .gpt import *",
+    "pkg/models/bert.py": "class Bert: pass",
+    "pkg/models/gpt.py": "class Gpt: pass",
+    "pkg/masks.py": "def fill(): pass  # for Bert",
+}
+
+
+def test_files_that_do_not_hold_a_name_are_not_parsed_to_look_for_it() -> None:
+    project = project_of({**STARS, "main.py": "from pkg import Gpt\nGpt"})
+
+    assert "pkg.models.gpt.Gpt" == project.resolve(*last(project, "main.py"))
+    assert {"main.py", "pkg/__init__.py", "pkg/models/__init__.py", "pkg/models/gpt.py"} == project.parsed.keys()
+
+
+def test_a_module_of_a_package_is_not_looked_for_in_its_star_imports() -> None:
+    project = project_of({**STARS, "main.py": "from pkg import masks\nmasks"})
+
+    assert "pkg.masks" == project.resolve(*last(project, "main.py"))
+    assert {"main.py", "pkg/__init__.py"} == project.parsed.keys()
+
+
 # What a call runs
 
 
@@ -416,6 +439,35 @@ def test_callers_through_a_re_export() -> None:
     files = {"pkg/__init__.py": "from .a import f", "pkg/a.py": "def f(): pass", "b.py": "from pkg import f\nf()"}
 
     assert ["b.py:2"] == callers(files, "pkg/a.py", "f")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        ("b.py", "from other.utils import g\nstep()", []),
+        ("b.py", "from pkg import utils\nutils.step()", ["b.py:2"]),
+        ("b.py", "import pkg.utils as u\nu.step()", ["b.py:2"]),
+        ("pkg/b.py", "from . import utils\nutils.step()", ["pkg/b.py:2"]),
+        ("pkg/sub/b.py", "from .. import utils\nutils.step()", ["pkg/sub/b.py:2"]),
+        ("pkg/sub/b.py", "from ..utils import *\nstep()", ["pkg/sub/b.py:2"]),
+        ("b.py", "from pkg.utils import step as go\ngo()", ["b.py:2"]),
+    ],
+)
+def test_callers_that_import_a_module_whose_name_others_have_too(path: str, code: str, expected: list[str]) -> None:
+    packages = {
+        "pkg/__init__.py": "",
+        "pkg/sub/__init__.py": "",
+        "other/__init__.py": "",
+        "other/utils.py": "def g(): pass",
+    }
+    project = project_of({**packages, "pkg/utils.py": "def step(): pass", path: code})
+    (step,) = module(project, "pkg/utils.py").functions[1:]
+
+    sites = project.call_sites(step)
+
+    assert sites is not None
+    assert expected == [f"{site.function.module.path}:{site.call.lineno}" for site in sites]
+    assert bool(expected) == (path in project.parsed)
 
 
 def test_callers_of_what_everybody_uses_are_not_counted() -> None:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from .facts.module import Class, Function, Module
 from .facts.units import bound, head, stores, unit, unit_of
 from .facts.values import Value
-from .project import MAX_FILES, CallSite, Project
+from .project import MAX_FILES, CallSite, Project, Sought
 from .source import Source
 from .stamp import digest, encoded
 
@@ -91,7 +91,7 @@ class Recording(Project):
         self.words = dict(own_words or {})
         self.facts = {path: dict(known) for path, known in (facts or {}).items()}
         """By path and name."""
-        self.searches: dict[tuple[str, str, str], str] = {}
+        self.searches: dict[Sought, str] = {}
         """How searches for callers end, by what they are about."""
         self.answers: dict[tuple[str, str], Answer] = {}
         """By the name of the question and what it was about."""
@@ -301,13 +301,12 @@ class Recording(Project):
             self.note("word", call.func.attr, str(call.func.attr in self._callable_words))
         return super().may_be_own(function, call)
 
-    def mentioning(self, words: tuple[str, ...], name: str, own: str) -> list[str] | None:
-        search = (own, name, SEPARATOR.join(words))
-        if search not in self.searches:
-            found = self._quietly(lambda: super(Recording, self).mentioning(words, name, own))
-            self.searches[search] = MANY if found is None else SEPARATOR.join(found)
-        mark = self.searches[search]
-        self.note("callers", *search, mark)
+    def mentioning(self, sought: Sought) -> list[str] | None:
+        if sought not in self.searches:
+            found = self._quietly(lambda: super(Recording, self).mentioning(sought))
+            self.searches[sought] = MANY if found is None else SEPARATOR.join(found)
+        mark = self.searches[sought]
+        self.note("callers", sought.path, sought.module, sought.imported, sought.name, mark)
         return None if mark == MANY else [path for path in mark.split(SEPARATOR) if path]
 
     # Classes
@@ -437,25 +436,17 @@ class Recording(Project):
 
     def search(self, atom: Atom, changed: Iterable[str]) -> str:
         """How a search for callers ends now that some files have changed; the others are not looked into."""
-        _, own, name, words, before = atom
-        search = (own, name, words)
-        if search not in self.searches:
-            imported = {word.encode() for word in words.split(SEPARATOR)}
+        _, own, module, imported, name, before = atom
+        sought = Sought(own, module, imported, name)
+        if sought not in self.searches:
             found = set(before.split(SEPARATOR)) - {"", *changed}
-            found.update(
-                path
-                for path in changed
-                if path != own
-                and path in self._files
-                and not imported.isdisjoint(self.import_words(path))
-                and self.mentions(path, name)
-            )
+            found.update(path for path in changed if path in self._files and self.may_use(path, sought))
             if before == MANY or len(found) > MAX_FILES:
-                now = super().mentioning(tuple(words.split(SEPARATOR)), name, own)
-                self.searches[search] = MANY if now is None else SEPARATOR.join(now)
+                now = super().mentioning(sought)
+                self.searches[sought] = MANY if now is None else SEPARATOR.join(now)
             else:
-                self.searches[search] = SEPARATOR.join(sorted(found))
-        return self.searches[search]
+                self.searches[sought] = SEPARATOR.join(sorted(found))
+        return self.searches[sought]
 
 
 def _mark(paths: Iterable[str]) -> str:

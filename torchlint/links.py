@@ -236,7 +236,7 @@ def _are_facts(facts: Any) -> bool:
 
 
 _LENGTHS = {
-    "callers": 5,
+    "callers": 6,
     "stores": 5,
     **dict.fromkeys((*INDEXED, "all", "text", "stem", "importers", "word", "parses"), 3),
 }

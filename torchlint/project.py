@@ -57,6 +57,35 @@ class CallSite:
     given: ast.Call | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A function whose callers are sought in other files, as far as their texts tell."""
+
+    path: str
+    module: str
+    """Dotted name of the module there."""
+    imported: str
+    """What an import names for it: its own name, or that of its class."""
+    name: str
+    """What a call names."""
+
+    @property
+    def stem(self) -> bytes:
+        """The last word of the module's name."""
+        return self.module.rpartition(".")[2].encode()
+
+    @property
+    def package(self) -> bytes:
+        """The word before it, b"" where there is none."""
+        return self.module.rpartition(".")[0].rpartition(".")[2].encode()
+
+    @property
+    def folder(self) -> str:
+        """The folder of the package that the module is part of."""
+        folder, _, file = self.path.rpartition("/")
+        return folder.rpartition("/")[0] if file.startswith("__init__.") else folder
+
+
 T = TypeVar("T")
 
 
@@ -76,6 +105,7 @@ class Project:
         self._definitions: dict[tuple[str, str], Function | Class | Module | None] = {}
         self._canonical: dict[tuple[str, str], str] = {}
         self._import_words: dict[str, frozenset[bytes]] = {}
+        self._module_importers: dict[tuple[str, str], list[str]] = {}
         self._is_module: dict[Class, bool] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
 
@@ -607,19 +637,38 @@ class Project:
             return [own]
         # A method is not imported by its own name.
         own_name = function.cls.name if function.cls is not None else function.name
-        others = self.mentioning((own_name, function.module.name.rpartition(".")[2]), name, own)
+        others = self.mentioning(Sought(own, function.module.name, own_name, name))
         return [own, *others] if others is not None else None
 
-    def mentioning(self, words: tuple[str, ...], name: str, own: str) -> list[str] | None:
-        """The files beside one that import one of the words and mention the name; None where there are too many."""
-        paths = {path for word in words for path in self._importers.get(word.encode(), ())} - {own}
+    def mentioning(self, sought: Sought) -> list[str] | None:
+        """The files that may use what is sought, sorted; None where there are too many."""
+        paths = {*self._importers.get(sought.imported.encode(), ()), *self._importing(sought)} - {sought.path}
         found = []
         for path in sorted(paths):
-            if self.mentions(path, name):
+            if self.mentions(path, sought.name):
                 found.append(path)
                 if len(found) > MAX_FILES:
                     return None
         return found
+
+    def _importing(self, sought: Sought) -> list[str]:
+        """The files that may import the module of what is sought."""
+        key = (sought.path, sought.module)
+        if key not in self._module_importers:
+            paths = self._importers.get(sought.stem, ())
+            self._module_importers[key] = [path for path in paths if self._imports_module(path, sought)]
+        return self._module_importers[key]
+
+    def _imports_module(self, path: str, sought: Sought) -> bool:
+        words = self.import_words(path)
+        # From outside its package, `generation.utils` is not imported without the word `generation`.
+        near = not sought.package or sought.package in words or path.startswith(f"{sought.folder}/")
+        return near and sought.stem in words
+
+    def may_use(self, path: str, sought: Sought) -> bool:
+        """Whether one file would be among those that may use what is sought."""
+        imported = sought.imported.encode() in self.import_words(path) or self._imports_module(path, sought)
+        return path != sought.path and imported and self.mentions(path, sought.name)
 
     def mentions(self, path: str, name: str) -> bool:
         """Whether the name stands anywhere in a file."""

@@ -238,6 +238,7 @@ class _Warm(Project):
         for function in [function for function in self._evaluators if function.module in own]:
             del self._evaluators[function]
         self._answers.forget(lambda key: self._is_stale(key, own))
+        self._held.clear()
         if _skeleton(before) != _skeleton(module):
             self._definitions.clear()
             self._canonical.clear()
@@ -246,6 +247,7 @@ class _Warm(Project):
         del self._kept[path]
         if imports != self.import_text(path):
             self._import_words.pop(path, None)
+            self._module_importers.clear()
             self.__dict__.pop("_importers", None)
             self.__dict__.pop("renames", None)
         if words != self.own_words(path):

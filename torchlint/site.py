@@ -21,7 +21,7 @@ from .regions import Region, Regions
 from .source import Source, SourceError
 from .steps import Hot, Steps
 from .tree import Tree
-from .version import LATEST, Range, project_torch
+from .version import LATEST, Range, Stated, project_torch
 
 if TYPE_CHECKING:
     import libcst
@@ -55,6 +55,7 @@ class Analysis:
         self.context = Context(project)
         self._trees: dict[str, Tree] = {}
         self._torch: dict[str, Range] = {}
+        self._stated: Stated = {}
         self._tests_versions: dict[str, bool] = {}
         self.kept: dict[Hashable, object] = {}
 
@@ -72,7 +73,7 @@ class Analysis:
         if self.settings.target_torch is not None:
             return self.settings.target_torch
         if folder not in self._torch:
-            self._torch[folder] = project_torch(Path(folder)) or _LATEST
+            self._torch[folder] = project_torch(Path(folder), self._stated) or _LATEST
         return self._torch[folder]
 
     def know_torch(self, known: Mapping[str, Range]) -> None:

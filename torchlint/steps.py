@@ -498,14 +498,17 @@ class Steps:
 
     def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
         """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
-        given = (*call.args, *(keyword.value for keyword in call.keywords))
-        if not any(self.project.value(function, argument).kind == "module" for argument in given):
-            return False
-        for target in self.project.targets(function, call):
-            once = [c for c in target.flow.calls if not target.flow.loops(c)]
-            if any(self.project.value(target, c.func).kind == "module" for c in once if isinstance(c.func, ast.Name)):
-                return True
-        return False
+        # The values of what is given take longest to tell: most calls are of nothing that calls one of its names.
+        called = [
+            (target, c.func)
+            for target in self.project.targets(function, call)
+            for c in target.flow.calls
+            if isinstance(c.func, ast.Name) and not target.flow.loops(c)
+        ]
+        given = (*call.args, *(keyword.value for keyword in call.keywords)) if called else ()
+        return any(self.project.value(function, argument).kind == "module" for argument in given) and any(
+            self.project.value(target, name).kind == "module" for target, name in called
+        )
 
 
 def _is_loss(function: Function, given: ast.expr) -> bool:

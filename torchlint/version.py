@@ -111,19 +111,29 @@ _CONDA = re.compile(
 _LITERAL = re.compile(r"([\"'])(torch\b[^\"'\n]*)\1")
 
 
-def project_torch(root: Path) -> Range | None:
+Stated = dict[Path, tuple[list[Range | None], bool]]
+"""What the files of directories ask for, and whether a repository begins there."""
+
+
+def project_torch(root: Path, known: Stated | None = None) -> Range | None:
     """The torch versions the project around `root` asks for; None if it names none or contradicts itself.
 
     Of the directories from `root` up to the one with `.git`, the nearest that narrows torch counts. Files that can't be read say nothing.
+    `known` is what was found before, and takes in what is found now.
     """
+    known = {} if known is None else known
     for directory in (root := root.resolve(), *root.parents):
-        stated = [found for text in _statements(directory) if (found := _range(text)) not in (None, Range())]
+        if directory not in known:
+            found = (_range(text) for text in _statements(directory))
+            ranges: list[Range | None] = [one for one in found if one not in (None, Range())]
+            known[directory] = ranges, (directory / ".git").exists()
+        stated, is_repository = known[directory]
         if stated:
             whole: Range | None = Range()
             for one in stated:
                 whole = whole and one and whole.intersection(one)
             return whole
-        if (directory / ".git").exists():
+        if is_repository:
             break
     return None
 

@@ -367,7 +367,7 @@ class Module:
         return {klass.node: klass for klass in self.classes}
 
 
-_FEW = 8
+_FEW = 100
 """So many names are searched for one by one before all that are called are looked up."""
 _CALLED = re.compile(rb"([A-Za-z_\x80-\xff][\w\x80-\xff]*)\(")
 _LEAVES = frozenset(
