@@ -82,8 +82,9 @@ class Context:
         # A nested function runs where it is called from; mostly that is where it is defined.
         if parent is not None and nested and parent.decorators and self.function_off(parent):
             return True
-        sites = self.project.call_sites(function)
-        return bool(sites) and all(self.grad_off(site.function, site.call) for site in sites or ())
+        sites = self.project.calls_of(function)
+        modes = (self.grad_off(site.function, site.call) for site in sites)
+        return next(modes, False) and all(modes)
 
     def _mode(self, function: Function, node: ast.expr) -> bool | None:
         """True or False where a decorator or context manager turns grad on or off; None where it does neither."""

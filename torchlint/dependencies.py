@@ -27,7 +27,7 @@ from .stamp import digest, encoded
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
-IN_FILE = frozenset(("may hold", "parses", "name", "unit", "class", "stores"))
+IN_FILE = frozenset(("may hold", "may call", "parses", "name", "unit", "class", "stores"))
 """Kinds of things that one file says by itself."""
 SEPARATOR = "\0"
 """Between paths."""
@@ -246,6 +246,11 @@ class Recording(Project):
         self.note("may hold", path, name, str(found))
         return found
 
+    def may_call(self, path: str, name: str) -> bool:
+        found = self._quietly(lambda: super(Recording, self).may_call(path, name))
+        self.note("may call", path, name, str(found))
+        return found
+
     def canonical(self, name: str, near: Module) -> str:
         ask = super().canonical
         if name.partition(".")[0] == "torch":
@@ -308,6 +313,11 @@ class Recording(Project):
         mark = self.searches[sought]
         self.note("callers", sought.path, sought.module, sought.imported, sought.name, mark)
         return None if mark == MANY else [path for path in mark.split(SEPARATOR) if path]
+
+    def calls_of(self, function: Function) -> Iterator[CallSite]:
+        found = super().calls_of(function)
+        while (site := self._given(self._own(lambda: next(found, None)))) is not None:
+            yield site
 
     # Classes
 
@@ -418,8 +428,9 @@ class Recording(Project):
             return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
         if kind not in IN_FILE:
             return None
-        if kind == "may hold":
-            return str(atom[1] in self._files and self.may_hold(atom[1], atom[2]))
+        if kind in ("may hold", "may call"):
+            asked = self.may_hold if kind == "may hold" else self.may_call
+            return str(atom[1] in self._files and asked(atom[1], atom[2]))
         module = self.module(atom[1]) if atom[1] in self._files else None
         if kind == "parses":
             return str(module is not None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 
 from .facts import names
 from .facts.module import Class, Function, Module
 from .facts.nearby import nodes_on
 from .project import Project
 from .rule import Rule
+from .sieve import Sieve
 
 Asked = tuple[str, Rule]
 
@@ -69,6 +71,11 @@ class Dispatch:
                 renamed = [asked for name in originals for asked in table.get(name, ())]
                 if renamed:
                     table[alias] = [*table.get(alias, ()), *renamed]
+
+    @cached_property
+    def sieve(self) -> Sieve:
+        """The search for what the rules ask for."""
+        return Sieve(filter(searchable, self.triggers), self.project.import_words, self.project.renames)
 
     def __bool__(self) -> bool:
         return bool(self.triggers)

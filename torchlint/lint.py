@@ -12,12 +12,11 @@ from pathlib import Path
 
 from .config import Settings
 from .context import ACCELERATOR
-from .dispatch import Dispatch, searchable
+from .dispatch import Dispatch
 from .facts.module import Function
 from .finding import Finding
 from .project import Project, normal, read
 from .rule import Rule, fixer, load
-from .sieve import Sieve
 from .site import Analysis, FileSite, Site
 from .source import Source, SourceError, Words
 from .suppress import JUDGE, Suppressions
@@ -228,7 +227,7 @@ class _Run:
             for function in self.analysis.steps.functions_in(wanted):
                 seen.add(function)
                 yield hot, function, None
-            calls = Dispatch(hot.rules, self.project, only_calls=True)
+            calls = self._dispatch("hot", only_calls=True)
             for function, lines in self._sifted(
                 [path for path in paths if self._may_be_warm(path)], calls, in_loops=True
             ):
@@ -238,8 +237,12 @@ class _Run:
             for function in self.analysis.regions.functions_in(wanted):
                 yield compiled, function, None
 
-    def _dispatch(self, scope: str) -> Dispatch:
-        return Dispatch((rule for rule in self.rules if rule.scope == scope), self.project)
+    def _dispatch(self, scope: str, *, only_calls: bool = False) -> Dispatch:
+        def made() -> Dispatch:
+            rules = (rule for rule in self.rules if rule.scope == scope)
+            return Dispatch(rules, self.project, only_calls=only_calls)
+
+        return self.analysis.once(("dispatch", scope, only_calls), made)
 
     def _may_be_warm(self, path: str) -> bool:
         source = self.project.source(path)
@@ -251,9 +254,7 @@ class _Run:
         """The functions that hold a word of the rules, and its lines; all functions, whole, with --no-sieve."""
         if not dispatch:
             return
-        sieve = None
-        if self.settings.sieve:
-            sieve = Sieve(filter(searchable, dispatch.triggers), self.project.import_words, self.project.renames)
+        sieve = dispatch.sieve if self.settings.sieve else None
         for done, path in enumerate(paths):
             if self.progress is not None and not in_loops:
                 self.progress(done, len(paths))

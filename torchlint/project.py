@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -387,9 +387,7 @@ class Project:
         return self._ask(("parameter", function, name), lambda: self._parameter(function, name), UNKNOWN)
 
     def _parameter(self, function: Function, name: str) -> Value:
-        sites = self.call_sites(function) or ()
-        if len(sites) > MAX_SITES:
-            return UNKNOWN
+        sites = self.call_sites(function, MAX_SITES) or ()
         passed = [self._passed(site, function, name) for site in sites]
         given = [value for value in passed if value is not None]
         return _joined(given) if given else UNKNOWN
@@ -595,26 +593,30 @@ class Project:
         called = [method for klass in classes if (method := self.method(klass, name)) is not None]
         return list(dict.fromkeys(called))
 
-    def call_sites(self, function: Function) -> list[CallSite] | None:
-        """Where the project calls the function, as far as names tell; None where that can't be said."""
-        return self._ask(("sites", function), lambda: self._call_sites(function), None)
+    def call_sites(self, function: Function, most: int = sys.maxsize) -> list[CallSite] | None:
+        """Where the project calls the function, as far as names tell; None where that can't be said, or for more than `most`."""
+        return self._ask(("sites", function, most), lambda: self._call_sites(function, most), None)
 
-    def _call_sites(self, function: Function) -> list[CallSite] | None:
-        # A constructor is called by the name of its class.
-        name = function.cls.name if function.name == "__init__" and function.cls is not None else function.name
-        if isinstance(function.node, ast.Module) or (function.cls is not None and name in GENERIC):
-            return None
-        paths = self._callers(function, name)
-        if paths is None:
-            return None
+    def _call_sites(self, function: Function, most: int) -> list[CallSite] | None:
+        paths = self._callers(function)
         found: list[CallSite] = []
-        for path in paths:
-            module = self.module(path)
-            if module is None:
-                continue
+        for path in paths or ():
+            found += self._sites_in(path, function)
+            if len(found) > most:
+                return None
+        return found if paths is not None else None
+
+    def calls_of(self, function: Function) -> Iterator[CallSite]:
+        """The call sites one by one: who has seen enough of them need not have the other files parsed."""
+        for path in self._ask(("callers", function), lambda: self._callers(function), None) or ():
+            yield from self._sites_in(path, function)
+
+    def _sites_in(self, path: str, function: Function) -> Iterable[CallSite]:
+        name = _called_name(function)
+        module = self.module(path) if path in self._modules or self.may_call(path, name) else None
+        if module is not None:
             for alias in _aliases(module, name):
-                found += self._sites_named(module, alias).get(function, ())
-        return found
+                yield from self._sites_named(module, alias).get(function, ())
 
     def _sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
         """The calls of anything of that last name in a file, by what they call."""
@@ -630,8 +632,11 @@ class Project:
                 found.setdefault(target, []).append(CallSite(caller, call, given))
         return found
 
-    def _callers(self, function: Function, name: str) -> list[str] | None:
+    def _callers(self, function: Function) -> list[str] | None:
         """The files that may call the function: its own, and those that import it, its class or its module."""
+        name = _called_name(function)
+        if isinstance(function.node, ast.Module) or (function.cls is not None and name in GENERIC):
+            return None
         own = function.module.path
         if function.parent is not function.module.body and function.cls is None:
             return [own]
@@ -669,6 +674,16 @@ class Project:
         """Whether one file would be among those that may use what is sought."""
         imported = sought.imported.encode() in self.import_words(path) or self._imports_module(path, sought)
         return path != sought.path and imported and self.mentions(path, sought.name)
+
+    def may_call(self, path: str, name: str) -> bool:
+        """Whether a file may call something of that name, as far as its text tells: under this or another one, or by a process."""
+        word = name.encode()
+        if word + b"(" in self._raw(path):
+            return True
+        if b"as" in self.import_words(path) and re.search(word + rb"[\s\\]+as\b", self.import_text(path)):
+            return True
+        source = self.source(path)
+        return source is not None and source.holds(_STARTS)
 
     def mentions(self, path: str, name: str) -> bool:
         """Whether the name stands anywhere in a file."""
@@ -816,11 +831,13 @@ def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
 _STARTERS = frozenset(
     ("Process", "Thread", "spawn", "start_processes", "elastic_launch", "submit", "notebook_launcher")
 )
+_STARTS = Words(b"Process(", b"spawn(", b"Thread(", b"launcher(")
+"""What a file holds that gives functions to processes or threads to run."""
 
 
 def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
     """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
-    for function in _by_function(module, module.lines_holding(name)) if module.starts_processes else ():
+    for function in _by_function(module, module.lines_holding(name)) if module.source.holds(_STARTS) else ():
         for call in function.flow.calls:
             last = last_name(call)
             if last not in _STARTERS:
@@ -855,6 +872,11 @@ def _keywords(node: ast.expr | None) -> list[ast.keyword]:
 def _aliases(module: Module, name: str) -> list[str]:
     """A name, and what else the imports of a module call something of that name."""
     return [name, *(alias for alias in module.aliases.get(name, ()) if alias != name)]
+
+
+def _called_name(function: Function) -> str:
+    """What a call of the function names: a constructor is called by the name of its class."""
+    return function.cls.name if function.name == "__init__" and function.cls is not None else function.name
 
 
 def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .config import Settings
 from .context import Context, Role
@@ -57,7 +57,7 @@ class Analysis:
         self._torch: dict[str, Range] = {}
         self._stated: Stated = {}
         self._tests_versions: dict[str, bool] = {}
-        self.kept: dict[Hashable, object] = {}
+        self._kept: dict[Hashable, Any] = {}
 
     def tree(self, module: Module) -> Tree:
         if module.path not in self._trees:
@@ -79,6 +79,12 @@ class Analysis:
     def know_torch(self, known: Mapping[str, Range]) -> None:
         """Take over `torch_in` of some folders, which another process has looked up."""
         self._torch.update(known)
+
+    def once(self, key: Hashable, answer: Callable[[], T]) -> T:
+        """What is asked several times in a run, worked out at the first time."""
+        if key not in self._kept:
+            self._kept[key] = answer()
+        return self._kept[key]  # type: ignore[no-any-return]
 
     def tests_versions(self, module: Module) -> bool:
         """Whether the file asks for torch's version anywhere."""
@@ -272,14 +278,7 @@ class Site:
 
     def once(self, key: Hashable, answer: Callable[[], T]) -> T:
         """What several places of a run ask alike, worked out for the first of them."""
-        kept = self.analysis.kept
-
-        def first() -> T:
-            if key not in kept:
-                kept[key] = answer()
-            return kept[key]  # type: ignore[return-value]
-
-        return self.project.linked(("once", key), first)
+        return self.project.linked(("once", key), lambda: self.analysis.once(key, answer))
 
     @property
     def shim(self) -> bool:

@@ -475,21 +475,23 @@ _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
 _CHECKS = re.compile(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|debug|init)(?:_|$)")
 
 
-def in_forward(place: Place, depth: int = 6) -> bool:
-    """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most so deep.
+def in_forward(place: Place) -> bool:
+    """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most five deep.
 
     A function that keeps its results (`@lru_cache`) runs once for the same numbers, but again for each batch's tensors.
     """
-    if _keeps_results(place.function):
+    return _runs_in_forward(place, place.function, 5, {})
+
+
+def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, int]) -> bool:
+    # Callers in the same file come first: where they tell, the other files are not parsed.
+    if seen.get(function, -1) >= depth or _keeps_results(function):
         return False
-    todo = seen = {place.function}
-    for _ in range(depth):
-        if any(_is_forward(place, function) for function in todo):
-            return True
-        callers = {caller.function for f in todo for caller in place.project.call_sites(f) or ()} - seen
-        todo = {function for function in callers if not _keeps_results(function)}
-        seen = seen | todo
-    return False
+    seen[function] = depth
+    return _is_forward(place, function) or (
+        depth > 0
+        and any(_runs_in_forward(place, site.function, depth - 1, seen) for site in place.project.calls_of(function))
+    )
 
 
 def _is_forward(place: Place, function: Function) -> bool:

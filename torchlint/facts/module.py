@@ -261,12 +261,6 @@ class Module:
         return found
 
     @cached_property
-    def starts_processes(self) -> bool:
-        """Whether the file gives functions to processes or threads to run."""
-        data = self.source.data
-        return b"Process(" in data or b"spawn(" in data or b"Thread(" in data or b"launcher(" in data
-
-    @cached_property
     def top_functions(self) -> dict[str, Function]:
         return {f.name: f for f in self.functions if f.parent is self.body and f.cls is None}
 
