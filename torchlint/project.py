@@ -599,12 +599,18 @@ class Project:
 
     def _call_sites(self, function: Function, most: int) -> list[CallSite] | None:
         paths = self._callers(function)
+        name = _called_name(function)
+        if paths is None:
+            return None
+        by_name = function.cls is None or function.cls.name == name
+        if by_name and len(paths) > most and sum(self.may_call(path, name) for path in paths) > most:
+            return None  # a file that imports a function or class and holds a call of that name calls it
         found: list[CallSite] = []
-        for path in paths or ():
+        for path in paths:
             found += self._sites_in(path, function)
             if len(found) > most:
                 return None
-        return found if paths is not None else None
+        return found
 
     def calls_of(self, function: Function) -> Iterator[CallSite]:
         """The call sites one by one: who has seen enough of them need not have the other files parsed."""
