@@ -328,6 +328,7 @@ class TestProcesses:
     @pytest.fixture(autouse=True)
     def worth(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(parallel, "WORTH", 0)
+        monkeypatch.setattr(parallel, "WORTH_AGAIN", 0)
 
     def run(self) -> tuple[Result, Links]:
         linter = parallel.Linter(2)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 WORTH = 8_000_000
 """Bytes of source in a project from which processes pay: timm (5 MB) takes 2 s of CPU in one, 3 s in two."""
+WORTH_AGAIN = 1_000_000
+"""Bytes of the files that are linted anew, where most is known of the project: each then asks more about others."""
 _CHUNKS = 16
 """For each process, so that none waits long for the last one."""
 _SMALLEST, _LARGEST = 50_000, 500_000
@@ -66,15 +68,18 @@ class Linter:
             with closing(Dask(self.scheduler)) as cluster:
                 return lint_in(cluster, cluster.jobs, project, targets, settings, progress)
         jobs = self.jobs or cpus()
-        if (
-            jobs > 1
-            and mention_torch(project, targets)
-            and _size(project, targets if project.is_known else project.paths) >= WORTH
-        ):
+        if jobs > 1 and mention_torch(project, targets) and _pays(project, targets):
             from .executors import local
 
             return lint_in(local(jobs), jobs, project, targets, settings, progress)
         return lint_project(project, targets, settings, progress)
+
+
+def _pays(project: Project, targets: Sequence[str]) -> bool:
+    """Whether more than one process is quicker."""
+    if project.is_known:
+        return _size(project, targets) >= WORTH_AGAIN
+    return _size(project, project.paths) >= WORTH
 
 
 def lint_in(
