@@ -11,8 +11,11 @@ import pytest
 from torchlint import config
 from torchlint.finding import Finding
 from torchlint.lint import lint
+from torchlint.project import Project
+from torchlint.regions import Regions
 from torchlint.rule import load
 from torchlint.session import Interrupted, Session
+from torchlint.source import Source
 
 TRAIN = """\
 import torch
@@ -122,6 +125,27 @@ def test_an_edit_is_seen_at_once(session: Session) -> None:
     text = MODEL.replace("value.item()", "value")
     session.edit("model.py", text.encode())
     assert as_told(session, {"model.py": text})["model.py"] == list(session.glance("model.py").findings)
+
+
+def test_a_keystroke_searches_no_other_file(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.look(["train.py", "model.py", "pkg/losses.py"])
+    searched: list[str] = []
+
+    def options(self: Regions, source: Source) -> list[str]:
+        searched.append(source.path)
+        return []
+
+    def mentions(self: Project, path: str, name: str) -> bool:
+        searched.append(path)
+        return name.encode() in self._raw(path)
+
+    monkeypatch.setattr(Regions, "_options_in", options)
+    monkeypatch.setattr(Project, "mentions", mentions)
+
+    session.edit("model.py", f"# typed\n{MODEL}".encode())
+    session.glance("model.py")
+
+    assert {"model.py"} == set(searched)
 
 
 def test_a_new_call_in_another_file_is_seen_by_the_next_look(session: Session) -> None:

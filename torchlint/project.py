@@ -755,7 +755,7 @@ class Project:
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
         """What a file says by itself, as plain data by that name; None where it can't be read."""
         source = self.source(path)
-        return find(source) if source is not None else None
+        return source.fact(name, find) if source is not None else None
 
     def holds(self, path: str, pattern: re.Pattern[bytes], words: Iterable[bytes] = ()) -> bool:
         """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""

@@ -137,10 +137,8 @@ class Regions:
                         region = self._region(function.module, decorator, call.keywords, function)
                         if region is not None:
                             yield region
-        lines, data = module.source.lines, module.source.data
         mentions: dict[Function, list[int]] = {}
-        for match in self._trigger.finditer(data):
-            line = bisect_right(lines, match.start())
+        for line in module.source.fact(f"lines {self._trigger.pattern!r}", self._lines):
             mentions.setdefault(module.function_at(line), []).append(line)
         for function, numbers in mentions.items():
             for node, _ in nodes_on(function, numbers):
@@ -148,6 +146,10 @@ class Regions:
                     yield from self._compiled_by(function, node)
         if REPEATED in module.source.data:
             yield from self._repeated(module)
+
+    def _lines(self, source: Source) -> list[int]:
+        """The lines that mention what may compile."""
+        return [bisect_right(source.lines, match.start()) for match in self._trigger.finditer(source.data)]
 
     def _repeated(self, module: Module) -> Iterator[Region]:
         """The forwards of the blocks that a class of the module declares to be compiled one by one."""

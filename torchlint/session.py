@@ -17,7 +17,7 @@ from .discover import ProjectFiles, discover, excluded, project_root
 from .facts.evaluate import Evaluator
 from .facts.module import Class, Function, Module
 from .lint import Result, lint, lint_project
-from .project import Project, normal
+from .project import Project, Sought, normal
 from .source import Source, SourceError
 
 
@@ -165,6 +165,12 @@ class _Warm(Project):
         self._session = session
         self._stop = stop
         self._kept: dict[str, _File] = {}
+        self._searches: dict[Sought, list[str] | None] = {}
+
+    def mentioning(self, sought: Sought) -> list[str] | None:
+        if sought not in self._searches:
+            self._searches[sought] = super().mentioning(sought)
+        return self._searches[sought]
 
     def _file(self, path: str) -> _File:
         """The file as it was when this project first asked for it."""
@@ -228,6 +234,7 @@ class _Warm(Project):
     def replace(self, path: str, before: Module | None, module: Module) -> None:
         """Take an edited file in: what was known of its own functions is forgotten, and who calls what it mentions."""
         self._stop = lambda: False
+        uses = {sought: self.may_use(path, sought) for sought in self._searches}
         self._sources[path] = module.source
         self._modules[path] = module
         self.errors.pop(path, None)
@@ -250,6 +257,9 @@ class _Warm(Project):
             self._module_importers.clear()
             self.__dict__.pop("_importers", None)
             self.__dict__.pop("renames", None)
+        for sought, used in uses.items():
+            if used != self.may_use(path, sought):
+                del self._searches[sought]
         if words != self.own_words(path):
             self.__dict__.pop("_callable_words", None)
 

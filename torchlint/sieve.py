@@ -5,6 +5,7 @@ The plain engine (`--no-sieve`) looks everywhere; both must find the same, which
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -51,8 +52,8 @@ class Sieve:
             if not (calls | uses).isdisjoint(n.encode() for n in names)
         }
         self._names = calls | uses | aliases
-        self._called = _after_dot(methods | calls | aliases, rf"{_SPACE}\(")
-        self._read = _after_dot(attributes | uses | aliases, r"\b")
+        self._called = _after_dot(frozenset(methods | calls | aliases), rf"{_SPACE}\(")
+        self._read = _after_dot(frozenset(attributes | uses | aliases), r"\b")
 
     def offsets(self, path: str, data: bytes) -> Iterator[int]:
         """Where the words stand."""
@@ -109,7 +110,8 @@ def _is_old_mac(data: bytes) -> bool:
     return b"\r" in data and _LONE_RETURN.search(data) is not None
 
 
-def _after_dot(words: set[bytes], ending: str) -> re.Pattern[bytes] | None:
+@functools.lru_cache(maxsize=16)  # an editor's server looks for the same at each keystroke
+def _after_dot(words: frozenset[bytes], ending: str) -> re.Pattern[bytes] | None:
     # The literal dot in front lets the engine skip to it; a word boundary there would try each letter.
     return re.compile(rf"\.{_SPACE}({_trie(word.decode() for word in words)}){ending}".encode()) if words else None
 

@@ -7,10 +7,11 @@ import re
 import sys
 import warnings
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from .notebook import Book
@@ -26,6 +27,9 @@ _PYTHON_2 = {
     "multiple exception types must be parenthesized": "Python 2 except clause",
     "leading zeros in decimal integer literals": "Python 2 octal number",
 }
+
+
+T = TypeVar("T")
 
 
 class SourceError(Exception):
@@ -134,6 +138,13 @@ class Source:
             found = wanted in self.data if isinstance(wanted, bytes) else wanted.search(self.data) is not None
             known[wanted] = found
         return known[wanted]
+
+    def fact(self, name: str, find: Callable[[Source], T]) -> T:
+        """What the text says, by that name; worked out once."""
+        known: dict[str, T] = self.__dict__.setdefault("_facts", {})
+        if name not in known:
+            known[name] = find(self)
+        return known[name]
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a position as `ast` gives it: line from 1, column from 0 in bytes."""
