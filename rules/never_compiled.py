@@ -65,6 +65,6 @@ def never_compiled(site: Site) -> Iterator[Finding]:
     """
     if site.hot is None or site.role != "script" or not site.accelerator:
         return
-    if closure.mentions(site.project, site.module, _DONE) or not closure.is_first_backward(site.module, site.call):
+    if not closure.is_first_backward(site.module, site.call) or closure.mentions(site.project, site.module, _DONE):
         return
     yield site.finding("this program never compiles its model; `torch.compile(model)` fuses its kernels")

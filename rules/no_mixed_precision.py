@@ -66,7 +66,7 @@ def no_mixed_precision(site: Site) -> Iterator[Finding]:
     """
     if site.hot is None or site.role != "script" or not site.accelerator:
         return
-    if closure.mentions(site.project, site.module, _DONE) or not closure.is_first_backward(site.module, site.call):
+    if not closure.is_first_backward(site.module, site.call) or closure.mentions(site.project, site.module, _DONE):
         return
     yield site.finding(
         'this program trains in float32; `torch.autocast("cuda", dtype=torch.bfloat16)` around forward and loss lets the tensor cores work in 16 bits'

@@ -67,7 +67,7 @@ def tf32_not_enabled(site: Site) -> Iterator[Finding]:
     """
     if site.hot is None or site.role != "script" or not site.accelerator:
         return
-    if closure.mentions(site.project, site.module, _DONE) or not closure.is_first_backward(site.module, site.call):
+    if not closure.is_first_backward(site.module, site.call) or closure.mentions(site.project, site.module, _DONE):
         return
     yield site.finding(
         'this program computes in float32 without TF32; `torch.set_float32_matmul_precision("high")` allows it for matrix products'

@@ -372,6 +372,10 @@ class Recording(Project):
     def _importers(self) -> dict[bytes, list[str]]:
         return self.apart(lambda: super(Recording, self)._importers)
 
+    def imports_of(self, module: Module) -> list[Module]:
+        ask = super().imports_of
+        return self._given(self._own(lambda: self.linked(("imports", module), lambda: ask(module))))
+
     def importers(self, module: Module) -> list[str]:
         found = self._quietly(lambda: super(Recording, self).importers(module))
         if self._here is not None:

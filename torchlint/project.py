@@ -107,6 +107,7 @@ class Project:
         self._import_words: dict[str, frozenset[bytes]] = {}
         self._module_importers: dict[tuple[str, str], list[str]] = {}
         self._is_module: dict[Class, bool] = {}
+        self._imports_of: dict[Module, list[str]] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
 
     # What answers hang on; noted by a `dependencies.Recording` alone
@@ -779,6 +780,19 @@ class Project:
             for word in self.import_words(path):
                 found.setdefault(word, []).append(path)
         return found
+
+    def imports_of(self, module: Module) -> list[Module]:
+        """The project's files that a module imports, or imports from."""
+        if module not in self._imports_of:
+            origins = {origin for function in module.functions for origin in function.imports.values()}
+            paths = {
+                path
+                for name in origins.union(module.stars)
+                # The name of a module, or of a member of one.
+                if (path := self.find(name, module) or self.find(name.rpartition(".")[0] or name, module)) is not None
+            }
+            self._imports_of[module] = sorted(paths)
+        return [found for path in self._imports_of[module] if (found := self.module(path)) is not None]
 
     def importers(self, module: Module) -> list[str]:
         """The files whose imports name the module."""
