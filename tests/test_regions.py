@@ -349,7 +349,7 @@ def test_a_function_of_the_project_that_asks_the_compiler_knows_that_it_traces()
             "import torch\nwith torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True): pass",
             {"capture_dynamic_output_shape_ops"},
         ),
-        ("import torch\nconfig.patch({'allow_rnn': True})", {"allow_rnn"}),
+        ("from torch._dynamo import config\nconfig.patch({'allow_rnn': True})", {"allow_rnn"}),
         ("import os, torch\nos.environ['TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS'] = '1'", {"capture_scalar_outputs"}),
         (
             "import torch\ntorch._dynamo.config.reorderable_logging_functions.add(print)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import sys
@@ -714,8 +715,12 @@ class Project:
     def import_words(self, path: str) -> frozenset[bytes]:
         """The words of a file's import statements."""
         if path not in self._import_words:
-            self._import_words[path] = frozenset(_WORD.findall(self.import_text(path)))
+            self._words_of(path, self.import_text(path))
         return self._import_words[path]
+
+    def _words_of(self, path: str, import_text: bytes) -> frozenset[bytes]:
+        words = self._import_words[path] = frozenset(_WORD.findall(import_text))
+        return words
 
     def import_text(self, path: str) -> bytes:
         """The text of a file's import statements."""
@@ -740,8 +745,9 @@ class Project:
         """The other names that imports anywhere in the project give to things, with what they stand for: `DL` for `DataLoader`."""
         found: dict[str, set[str]] = {}
         for path in self.paths:
-            if b"as" in self.import_words(path):
-                for name, alias in _RENAME.findall(self.import_text(path)):
+            text = self.import_text(path)
+            if b"as" in self._words_of(path, text):
+                for name, alias in _RENAME.findall(text):
                     if name != alias:
                         found.setdefault(alias.decode(), set()).add(name.decode())
         for names_ in found.values():
@@ -758,11 +764,9 @@ class Project:
         source = self.source(path)
         return source.fact(name, find) if source is not None else None
 
-    def holds(self, path: str, pattern: re.Pattern[bytes], words: Iterable[bytes] = ()) -> bool:
+    def holds(self, path: str, pattern: re.Pattern[bytes], words: frozenset[bytes] = frozenset()) -> bool:
         """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""
-        name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
-        sought = Words(*words, pattern=pattern) if words else pattern
-        return bool(self.fact(path, name, lambda source: source.holds(sought)))
+        return bool(self.fact(path, *_holding(pattern, words)))
 
     def any_holds(self, pattern: bytes, under: str = "") -> bool:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
@@ -892,6 +896,14 @@ def _keywords(node: ast.expr | None) -> list[ast.keyword]:
 def _aliases(module: Module, name: str) -> list[str]:
     """A name, and what else the imports of a module call something of that name."""
     return [name, *(alias for alias in module.aliases.get(name, ()) if alias != name)]
+
+
+@functools.lru_cache(maxsize=64)
+def _holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
+    """The fact that a file holds a pattern: its name, and how it is found."""
+    sought = Words(*sorted(words), pattern=pattern) if words else pattern
+    name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
+    return name, lambda source: sought.search(source.data) is not None
 
 
 def _called_name(function: Function) -> str:
