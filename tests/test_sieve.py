@@ -56,6 +56,8 @@ def test_what_only_looks_like_it(code: str) -> None:
     [
         ("import torch\ntorch.nn.DataParallel(model)", 2),
         ("from torch import nn\nnn.DataParallel(model)", 2),
+        ("from torch import nn\n# A sentence about devices.\nnn.DataParallel(model)", 3),
+        ("from torch import nn\nx = 1  # of devices.\n\nnn.DataParallel(model)", 4),
         ("import torch.nn as N\nN.DataParallel(model)", 2),
         ("from torch.nn import DataParallel\nDataParallel(model)", 2),
         ("from torch.nn import DataParallel as DP\nDP(model)", 2),

@@ -128,8 +128,14 @@ def _root(data: bytes, dot: int) -> bytes:
         end = _back(data, dot, _BLANK)
         start = _back(data, end, _IDENTIFIER)
         dot = _back(data, start, _BLANK) - 1
-        if start == end or dot < 0 or data[dot] != 46:
+        if start == end or dot < 0 or data[dot] != 46 or _ends_comment(data, dot, start):
             return data[start:end]
+
+
+def _ends_comment(data: bytes, dot: int, start: int) -> bool:
+    """Whether a dot belongs to a comment above the line of a place, as the one of a sentence does."""
+    end = data.find(b"\n", dot, start)
+    return end >= 0 and b"#" in data[data.rfind(b"\n", 0, dot) + 1 : dot]
 
 
 def _back(data: bytes, offset: int, over: bytes) -> int:
