@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from . import calls, names
+from . import calls, names, operations
 from . import torch_table as table
 from .answers import Answers, Depth
 from .bindings import (
@@ -28,9 +28,9 @@ from .bindings import (
 )
 from .calls import Arguments
 from .module import Class, Function, Module, key_of
+from .promises import promised
 from .values import (
     BOOL,
-    CONTEXT,
     CUDA,
     DEVICE,
     INTEGER,
@@ -41,7 +41,6 @@ from .values import (
     SIZE,
     STR,
     UNKNOWN,
-    Device,
     Value,
     constant,
     device_of_string,
@@ -169,7 +168,7 @@ class Evaluator:
         node = binding.node
         value = self.expr(node.value) if node.value is not None else UNKNOWN
         if not value or value.kind == "none":
-            value = self.annotated(node.annotation) or value
+            value = promised(self, node.annotation) or value
         return value
 
     def augmented(self, binding: Augmented) -> Value:
@@ -183,7 +182,7 @@ class Evaluator:
             before = self.member(self.expr(target.value), target.attr)
         else:
             before = self.subscript(target)
-        value = self.binary(before, self.expr(node.value), node.op)
+        value = operations.binary(before, self.expr(node.value), node.op)
         if before.is_tensor and before.device:
             return replace(value, device=before.device)  # in place: it stays where it is
         return value
@@ -277,7 +276,7 @@ class Evaluator:
         return Value("function", 2, function=functions.get(node.name))
 
     def lambda_parameter(self, binding: Parameter) -> Value:
-        return _by_name(binding.name)
+        return operations.by_name(binding.name)
 
     def keyword_rest(self, binding: Rest) -> Value:
         return Value("dict", 2)
@@ -327,7 +326,7 @@ class Evaluator:
             given = self.wrapped(value, value.klass)
             if given:
                 return given
-        if node is not None and kind in ("unknown", "instance") and _looks_like_loader(node):
+        if node is not None and kind in ("unknown", "instance") and operations.looks_like_loader(node):
             return Value("batch", 1, batch=True)
         return UNKNOWN
 
@@ -423,8 +422,8 @@ class Evaluator:
         if function.is_method and name == first and function.cls is not None:
             if "classmethod" in function.decorator_names:
                 return Value("class", 2, klass=function.cls)
-            return self.instance(function.cls, None)
-        annotated = self.annotated(parameter.annotation) if parameter.annotation is not None else UNKNOWN
+            return self.instance(function.cls)
+        annotated = promised(self, parameter.annotation) if parameter.annotation is not None else UNKNOWN
         if annotated.sure >= 2 and annotated.kind in ("tensor", "number", "str", "ndarray"):
             default = self.default(name) if annotated.kind == "tensor" else None
             # `flag: torch.Tensor | None = False`: the default knows better.
@@ -434,7 +433,7 @@ class Evaluator:
             return passed
         if annotated:
             return annotated
-        named = _by_name(name)
+        named = operations.by_name(name)
         if named.kind != "device" and self.takes_tensors():
             default = self.default(name)
             return LIKELY_TENSOR if default is None or default.kind == "none" else default
@@ -460,72 +459,6 @@ class Evaluator:
             if parameter.arg == name and default is not None:
                 return self.expr(default)
         return None
-
-    def annotated(self, annotation: ast.expr) -> Value:
-        """What an annotation promises; strings and `X | None`, `Optional[X]` are looked into."""
-        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            try:
-                annotation = ast.parse(annotation.value, mode="eval").body
-            except (SyntaxError, ValueError):
-                return UNKNOWN
-        if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-            sides = [self.annotated(side) for side in (annotation.left, annotation.right)]
-            if any(side.kind == "none" for side in sides):
-                return next((side for side in sides if side and side.kind != "none"), UNKNOWN)
-            if sides[0].kind == sides[1].kind:
-                return sides[0]
-            # `list[int] | torch.Tensor`: one of several things that it may be.
-            return join(*sides) if all(sides) and any(side.kind == "tensor" for side in sides) else UNKNOWN
-        if isinstance(annotation, ast.Constant) and annotation.value is None:
-            return NONE
-        if isinstance(annotation, ast.Subscript):
-            return self.generic(annotation)
-        name = self.dotted(annotation)
-        if name is None:
-            return UNKNOWN
-        if name in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor"):
-            return tensor()
-        if name in ("int", "float", "bool", "str"):
-            return {"int": INTEGER, "float": NUMBER, "bool": BOOL, "str": STR}[name]
-        if name in ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList"):
-            return Value("module", 2, cls=name)
-        if name == "torch.utils.data.DataLoader":
-            return Value("loader", 2)
-        if name == "torch.device":
-            return DEVICE
-        if name == "torch.dtype":
-            return Value("dtype", 2)
-        if name.startswith("torch.optim.") and "lr_scheduler" not in name:
-            return Value("optimizer", 2)
-        if name.endswith(("ndarray", "DataFrame")):
-            return NDARRAY
-        if name.endswith((".Accelerator", ".Fabric")):
-            return Value("accelerator", 2, cls=name)
-        if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
-            return Value("module", 2, cls=name)
-        klass = self.definition(name)
-        if isinstance(klass, Class):
-            return self.instance(klass, None)
-        return UNKNOWN
-
-    def generic(self, node: ast.Subscript) -> Value:
-        name = (names.chain(node.value) or [""])[-1]
-        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if name == "Optional":
-            return self.annotated(inner[0])
-        if name in ("List", "list", "Sequence", "Iterable", "Iterator"):
-            return sequence(self.annotated(inner[0]))
-        if name in ("Tuple", "tuple"):
-            if isinstance(inner[-1], ast.Constant) and inner[-1].value is Ellipsis:
-                return sequence(self.annotated(inner[0]))
-            return Value("tuple", 2, items=tuple(self.annotated(i) for i in inner))
-        if name in ("Dict", "dict", "Mapping"):
-            return Value("dict", 2, elem=self.annotated(inner[-1]))
-        if name in ("DataLoader",):
-            return Value("loader", 2)
-        # jaxtyping: Float[Tensor, "batch dim"]
-        first = self.dotted(inner[0])
-        return tensor() if first in ("torch.Tensor", "jaxtyping.Tensor") else UNKNOWN
 
     def dotted(self, node: ast.expr) -> str | None:
         """The canonical dotted name of an expression, unless a local variable stands at its root."""
@@ -572,7 +505,7 @@ class Evaluator:
         if kind == "name":
             return self.named(self.canonical(f"{base.cls}.{attr}"))
         if kind == "tensor":
-            return _tensor_attribute(base, attr)
+            return operations.tensor_attribute(base, attr)
         if kind in ("instance", "module", "class") and base.klass is not None:
             found = self.world.attribute(base.klass, attr)
             if found:
@@ -653,40 +586,7 @@ class Evaluator:
         return self.expr(node.slice).const if base.items is not None or base.keys is not None else None
 
     def binop(self, node: ast.BinOp) -> Value:
-        return self.binary(self.expr(node.left), self.expr(node.right), node.op)
-
-    def binary(self, left: Value, right: Value, op: ast.operator) -> Value:
-        kinds = {left.kind, right.kind}
-        if "str" in kinds and isinstance(op, ast.Mod | ast.Add | ast.Mult):
-            return STR
-        if "tensor" in kinds:
-            sides = [v for v in (left, right) if v.kind == "tensor"]
-            other = right if left.kind == "tensor" else left
-            sure = max(v.sure for v in sides)
-            return Value(
-                "tensor",
-                sure,
-                device=calls.mixed(left, right),
-                scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
-                boolean=all(v.boolean for v in sides) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor),
-                grad=left.grad or right.grad,
-                # A number only where both sides may be one.
-                others=frozenset(("number",)) if all(map(_may_be_number, (left, right))) else frozenset(),
-            )
-        if "ndarray" in kinds:
-            return NDARRAY
-        if kinds == {"number"}:
-            folded = _fold(left, right, op)
-            if folded is not None:
-                return folded
-            return INTEGER if left.integer and right.integer and not isinstance(op, ast.Div | ast.Pow) else NUMBER
-        if left.kind in ("list", "tuple") and isinstance(op, ast.Add | ast.Mult):
-            if left.kind == right.kind and left.elem and right.elem:
-                return sequence(join(left.elem, right.elem))
-            if left.kind == "tuple" and right.kind == "tuple" and left.items is not None and right.items is not None:
-                return Value("tuple", 2, items=left.items + right.items)
-            return left if left.elem else right if right.kind == "list" else replace(left, items=None)
-        return UNKNOWN
+        return operations.binary(self.expr(node.left), self.expr(node.right), node.op)
 
     def unary(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
@@ -808,7 +708,7 @@ class Evaluator:
         ):
             return Value("accelerator", 2, cls=name)
         if last == "from_pretrained":
-            return self.pretrained(name)
+            return operations.pretrained(name)
         if "." not in name:
             return self.builtin(name, node, args)
         if name.startswith(("time.", "os.", "math.", "random.", "sys.")):
@@ -842,12 +742,6 @@ class Evaluator:
         if name.startswith("transformers.") and last.startswith("get_") and last.endswith("schedule"):
             return Value("scheduler", 2)
         return UNKNOWN
-
-    def pretrained(self, name: str) -> Value:
-        owner = name.split(".")[-2]
-        if owner.endswith(table.NO_MODULE_SUFFIXES):
-            return Value("scheduler", 1, cls=name) if owner.endswith("Scheduler") else UNKNOWN
-        return Value("module", 2, cls=name.rpartition(".")[0])
 
     def iteration(self, last: str, args: Arguments) -> Value:
         given = args.first
@@ -909,7 +803,7 @@ class Evaluator:
             value = join(value, other)
         return replace(value, const=None) if value else UNKNOWN
 
-    def instance(self, klass: Class, node: ast.Call | None) -> Value:
+    def instance(self, klass: Class, node: ast.Call | None = None) -> Value:
         kind = "module" if self.world.is_module(klass) else "instance"
         value = Value(kind, 2, cls=klass.full_name, klass=klass)  # type: ignore[arg-type]
         return replace(value, origin=node, home=self.function.module) if node is not None else value
@@ -920,7 +814,7 @@ class Evaluator:
         if kind == "tensor":
             return calls.tensor_method(base, attr, node, args)
         if kind == "batch":
-            return self.batch_method(base, attr, args)
+            return operations.batch_method(base, attr, args)
         if kind == "module":
             value = calls.module_method(base, attr, node, args)
             if attr in ("items", "values") and base.keys is not None:
@@ -935,11 +829,11 @@ class Evaluator:
         if callee.kind in ("function", "module", "class"):
             return self.of_value(callee, node, args, function)
         if kind == "accelerator":
-            return self.accelerator(attr, args)
+            return operations.accelerator_method(attr, args)
         if kind == "distribution":
             return tensor(base.device, grad=True) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
         if kind in ("dict", "list", "tuple", "str"):
-            return self.container(base, function, args)
+            return operations.container_method(base, attr, args)
         if kind == "ndarray":
             return NDARRAY if attr not in ("item", "tolist") else NUMBER
         if kind == "scaler" and attr == "scale":
@@ -960,97 +854,11 @@ class Evaluator:
         if calls.MODEL_NAME.search(attr):
             return calls.likely_module_result()
         if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
-            return self.accelerator(attr, args)
+            return operations.accelerator_method(attr, args)
         if attr == "state_dict":
             return Value("dict", 1)
         if attr == "parameters" and not len(args):
             return calls.PARAMETERS
-        return UNKNOWN
-
-    def batch_method(self, base: Value, attr: str, args: Arguments) -> Value:
-        if attr in ("to", "cuda", "cpu"):
-            return calls.move(base, attr, args)
-        if attr == "items":
-            return sequence(Value("tuple", 2, items=(STR, calls.batch_tensor(base))))
-        if attr in ("values",):
-            return sequence(calls.batch_tensor(base))
-        if attr == "keys":
-            return sequence(STR)
-        if attr in ("pop", "get"):
-            return calls.batch_tensor(base)
-        if (
-            attr in table.METHODS_NOT_TENSOR
-            or attr in table.TENSOR_ONLY
-            or attr in ("view", "reshape", "float", "long", "transpose", "t")
-        ):
-            return calls.tensor_method(calls.batch_tensor(base), attr, ast.Call(ast.Name("x"), [], []), args)
-        return UNKNOWN
-
-    def accelerator(self, attr: str, args: Arguments) -> Value:
-        if attr in ("prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"):
-            if attr == "setup_dataloaders":
-                # Whatever it is given is a loader, and what it gives moves its batches.
-                given = [v if v.kind == "loader" else Value("loader", 1) for v in args.positional]
-            else:
-                given = list(args.positional)
-            prepared = tuple(self.prepared(v) for v in given)
-            return prepared[0] if len(prepared) == 1 else Value("tuple", 2, items=prepared)
-        if attr in ("gather", "gather_for_metrics", "reduce", "all_reduce", "all_gather"):
-            gathered = args.first if args.first.kind == "tensor" else LIKELY_TENSOR
-            return replace(gathered, grad=False, device="accelerator")
-        if attr in ("clip_grad_norm_", "clip_gradients"):
-            return Value("tensor", 2, scalar=True, device="accelerator")
-        if attr in (
-            "autocast",
-            "accumulate",
-            "no_sync",
-            "no_backward_sync",
-            "main_process_first",
-            "init_module",
-            "local_main_process_first",
-        ):
-            return CONTEXT
-        if attr == "unwrap_model":
-            return args.first
-        return UNKNOWN
-
-    @staticmethod
-    def prepared(value: Value) -> Value:
-        if value.kind == "loader":
-            elem = Value("batch", 2, device="accelerator", managed=True, pinned=value.pinned)
-            return replace(value, managed=True, elem=elem, device="accelerator")
-        if value.kind == "module":
-            return replace(value, device="accelerator")
-        return value
-
-    def container(self, base: Value, function: ast.Attribute, args: Arguments) -> Value:
-        attr = function.attr
-        if base.kind == "str":
-            return STR if attr not in ("split", "splitlines") else sequence(STR)
-        if base.kind == "dict":
-            if attr == "items":
-                return sequence(Value("tuple", 2, items=(STR if base.keys else UNKNOWN, base.elem or UNKNOWN)))
-            if attr == "values":
-                return sequence(base.elem or UNKNOWN)
-            if attr == "keys":
-                return sequence(STR if base.keys else UNKNOWN)
-            if attr in ("get", "pop", "setdefault"):
-                if base.keys and isinstance(args.first.const, str):
-                    return base.keys.get(args.first.const, base.elem or UNKNOWN)
-                return base.elem or UNKNOWN
-            if attr == "update":
-                return NONE
-            if attr == "copy":
-                return base
-        if base.kind == "list":
-            if attr in ("append", "add", "insert", "extend", "appendleft"):
-                return NONE
-            if attr in ("pop", "popleft", "__getitem__"):
-                return base.elem or UNKNOWN
-            if attr == "copy":
-                return base
-            if attr in ("index", "count"):
-                return INTEGER
         return UNKNOWN
 
     def of_value(self, callee: Value, node: ast.Call, args: Arguments, function: ast.expr) -> Value:
@@ -1069,7 +877,7 @@ class Evaluator:
                     if value.kind == "tensor":
                         return replace(value, device=callee.device or value.device, grad=True)
                     if value.kind in ("tuple", "dict"):
-                        return _with_grad(value, callee.device)
+                        return operations.with_grad(value, callee.device)
                     if value:
                         return value
             if callee.klass is None and not callee.cls.startswith("torch.") and callee.cls:
@@ -1088,10 +896,6 @@ def _starred(node: ast.Tuple | ast.List) -> bool:
     return any(isinstance(element, ast.Starred) for element in node.elts)
 
 
-def _may_be_number(value: Value) -> bool:
-    return value.kind == "number" or "number" in value.others
-
-
 def _is_scripting(test: ast.expr) -> bool:
     """Whether a condition holds in torch.jit only: `torch.jit.is_tracing() and ...`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
@@ -1103,75 +907,6 @@ def _is_number(kind: ast.expr) -> bool:
     """`float`, `(int, float)`"""
     kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
     return all(isinstance(k, ast.Name) and k.id in ("int", "float", "bool", "complex") for k in kinds)
-
-
-def _with_grad(value: Value, device: Device) -> Value:
-    items = value.items and tuple(
-        replace(i, grad=True, device=device or i.device) if i.kind == "tensor" else i for i in value.items
-    )
-    return replace(value, items=items)
-
-
-def _tensor_attribute(base: Value, attr: str) -> Value:
-    kind = table.ATTRIBUTES_NOT_TENSOR.get(attr)
-    if kind == "size":
-        return SIZE
-    if kind == "device":
-        return Value("device", 2, device=base.device)
-    if kind == "dtype":
-        return Value("dtype", 2)
-    if kind == "number":
-        return INTEGER
-    if kind is not None:
-        return UNKNOWN
-    if attr in ("data", "grad"):
-        return replace(base, grad=False, const=None)
-    if attr in table.TENSOR_ATTRIBUTES:
-        return base
-    if base.sure < 2 and attr in ("loss", "logits", "sample", "last_hidden_state", "hidden_states"):
-        # What looked like a tensor is a model's output object.
-        return replace(base, sure=1, scalar=attr == "loss")
-    return UNKNOWN
-
-
-def _by_name(name: str) -> Value:
-    """What a parameter's name says where nothing else does."""
-    if calls.DEVICE_NAME.search(name):
-        return DEVICE
-    if calls.LOADER_NAME.search(name):
-        return Value("loader", 1, elem=Value("batch", 1, batch=True))
-    if name in ("optimizer", "optim", "opt") or name.endswith("_optimizer"):
-        return Value("optimizer", 1)
-    if calls.MODEL_NAME.search(name):
-        return Value("module", 1)
-    if name in ("accelerator", "fabric"):
-        return Value("accelerator", 1)
-    if name in ("loss", "logits"):
-        return tensor(sure=1, scalar=name == "loss")
-    return UNKNOWN
-
-
-def _looks_like_loader(node: ast.expr) -> bool:
-    if isinstance(node, ast.Call) and node.args:
-        # enumerate(loader), tqdm(loader), accelerator.skip_first_batches(loader, n)
-        return _looks_like_loader(node.args[0])
-    parts = names.chain(node)
-    return parts is not None and bool(calls.LOADER_NAME.search(parts[-1]))
-
-
-def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
-    a, b = left.const, right.const
-    if not isinstance(a, int) or not isinstance(b, int) or abs(a) > 1 << 40 or abs(b) > 1 << 40:
-        return None
-    if isinstance(op, ast.Add):
-        return constant(a + b)
-    if isinstance(op, ast.Sub):
-        return constant(a - b)
-    if isinstance(op, ast.Mult):
-        return constant(a * b)
-    if isinstance(op, ast.FloorDiv) and b:
-        return constant(a // b)
-    return None
 
 
 # What makes an object of a dataclass from the command line.

@@ -1,0 +1,240 @@
+"""What operators, attributes and methods give for values, whatever function they stand in; and what names promise."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from . import calls, names
+from . import torch_table as table
+from .calls import Arguments
+from .values import (
+    CONTEXT,
+    DEVICE,
+    INTEGER,
+    LIKELY_TENSOR,
+    NDARRAY,
+    NONE,
+    NUMBER,
+    SIZE,
+    STR,
+    UNKNOWN,
+    Device,
+    Value,
+    constant,
+    join,
+    sequence,
+    tensor,
+)
+
+
+def binary(left: Value, right: Value, op: ast.operator) -> Value:
+    """What an operator gives for two values."""
+    kinds = {left.kind, right.kind}
+    if "str" in kinds and isinstance(op, ast.Mod | ast.Add | ast.Mult):
+        return STR
+    if "tensor" in kinds:
+        sides = [v for v in (left, right) if v.kind == "tensor"]
+        other = right if left.kind == "tensor" else left
+        sure = max(v.sure for v in sides)
+        return Value(
+            "tensor",
+            sure,
+            device=calls.mixed(left, right),
+            scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
+            boolean=all(v.boolean for v in sides) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor),
+            grad=left.grad or right.grad,
+            # A number only where both sides may be one.
+            others=frozenset(("number",)) if all(map(_may_be_number, (left, right))) else frozenset(),
+        )
+    if "ndarray" in kinds:
+        return NDARRAY
+    if kinds == {"number"}:
+        folded = _fold(left, right, op)
+        if folded is not None:
+            return folded
+        return INTEGER if left.integer and right.integer and not isinstance(op, ast.Div | ast.Pow) else NUMBER
+    if left.kind in ("list", "tuple") and isinstance(op, ast.Add | ast.Mult):
+        if left.kind == right.kind and left.elem and right.elem:
+            return sequence(join(left.elem, right.elem))
+        if left.kind == "tuple" and right.kind == "tuple" and left.items is not None and right.items is not None:
+            return Value("tuple", 2, items=left.items + right.items)
+        return left if left.elem else right if right.kind == "list" else replace(left, items=None)
+    return UNKNOWN
+
+
+def _may_be_number(value: Value) -> bool:
+    return value.kind == "number" or "number" in value.others
+
+
+def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
+    """Integers that are known, calculated with."""
+    a, b = left.const, right.const
+    if not isinstance(a, int) or not isinstance(b, int) or abs(a) > 1 << 40 or abs(b) > 1 << 40:
+        return None
+    if isinstance(op, ast.Add):
+        return constant(a + b)
+    if isinstance(op, ast.Sub):
+        return constant(a - b)
+    if isinstance(op, ast.Mult):
+        return constant(a * b)
+    if isinstance(op, ast.FloorDiv) and b:
+        return constant(a // b)
+    return None
+
+
+def tensor_attribute(base: Value, attr: str) -> Value:
+    """An attribute of a tensor."""
+    kind = table.ATTRIBUTES_NOT_TENSOR.get(attr)
+    if kind == "size":
+        return SIZE
+    if kind == "device":
+        return Value("device", 2, device=base.device)
+    if kind == "dtype":
+        return Value("dtype", 2)
+    if kind == "number":
+        return INTEGER
+    if kind is not None:
+        return UNKNOWN
+    if attr in ("data", "grad"):
+        return replace(base, grad=False, const=None)
+    if attr in table.TENSOR_ATTRIBUTES:
+        return base
+    if base.sure < 2 and attr in ("loss", "logits", "sample", "last_hidden_state", "hidden_states"):
+        # What looked like a tensor is a model's output object.
+        return replace(base, sure=1, scalar=attr == "loss")
+    return UNKNOWN
+
+
+def with_grad(value: Value, device: Device) -> Value:
+    """The results of a model, as autograd and its device make them."""
+    items = value.items and tuple(
+        replace(i, grad=True, device=device or i.device) if i.kind == "tensor" else i for i in value.items
+    )
+    return replace(value, items=items)
+
+
+def batch_method(base: Value, attr: str, args: Arguments) -> Value:
+    """A method of a batch, which may be a tensor or hold some."""
+    if attr in ("to", "cuda", "cpu"):
+        return calls.move(base, attr, args)
+    if attr == "items":
+        return sequence(Value("tuple", 2, items=(STR, calls.batch_tensor(base))))
+    if attr in ("values",):
+        return sequence(calls.batch_tensor(base))
+    if attr == "keys":
+        return sequence(STR)
+    if attr in ("pop", "get"):
+        return calls.batch_tensor(base)
+    if (
+        attr in table.METHODS_NOT_TENSOR
+        or attr in table.TENSOR_ONLY
+        or attr in ("view", "reshape", "float", "long", "transpose", "t")
+    ):
+        return calls.tensor_method(calls.batch_tensor(base), attr, ast.Call(ast.Name("x"), [], []), args)
+    return UNKNOWN
+
+
+def container_method(base: Value, attr: str, args: Arguments) -> Value:
+    """A method of a string, a dictionary or a list."""
+    if base.kind == "str":
+        return STR if attr not in ("split", "splitlines") else sequence(STR)
+    if base.kind == "dict":
+        if attr == "items":
+            return sequence(Value("tuple", 2, items=(STR if base.keys else UNKNOWN, base.elem or UNKNOWN)))
+        if attr == "values":
+            return sequence(base.elem or UNKNOWN)
+        if attr == "keys":
+            return sequence(STR if base.keys else UNKNOWN)
+        if attr in ("get", "pop", "setdefault"):
+            if base.keys and isinstance(args.first.const, str):
+                return base.keys.get(args.first.const, base.elem or UNKNOWN)
+            return base.elem or UNKNOWN
+        if attr == "update":
+            return NONE
+        if attr == "copy":
+            return base
+    if base.kind == "list":
+        if attr in ("append", "add", "insert", "extend", "appendleft"):
+            return NONE
+        if attr in ("pop", "popleft", "__getitem__"):
+            return base.elem or UNKNOWN
+        if attr == "copy":
+            return base
+        if attr in ("index", "count"):
+            return INTEGER
+    return UNKNOWN
+
+
+def accelerator_method(attr: str, args: Arguments) -> Value:
+    """A method of what prepares models and loaders (Accelerate, Fabric)."""
+    if attr in ("prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"):
+        if attr == "setup_dataloaders":
+            # Whatever it is given is a loader, and what it gives moves its batches.
+            given = [v if v.kind == "loader" else Value("loader", 1) for v in args.positional]
+        else:
+            given = list(args.positional)
+        prepared = tuple(_prepared(v) for v in given)
+        return prepared[0] if len(prepared) == 1 else Value("tuple", 2, items=prepared)
+    if attr in ("gather", "gather_for_metrics", "reduce", "all_reduce", "all_gather"):
+        gathered = args.first if args.first.kind == "tensor" else LIKELY_TENSOR
+        return replace(gathered, grad=False, device="accelerator")
+    if attr in ("clip_grad_norm_", "clip_gradients"):
+        return Value("tensor", 2, scalar=True, device="accelerator")
+    if attr in (
+        "autocast",
+        "accumulate",
+        "no_sync",
+        "no_backward_sync",
+        "main_process_first",
+        "init_module",
+        "local_main_process_first",
+    ):
+        return CONTEXT
+    if attr == "unwrap_model":
+        return args.first
+    return UNKNOWN
+
+
+def _prepared(value: Value) -> Value:
+    """What that makes of a model or a loader."""
+    if value.kind == "loader":
+        elem = Value("batch", 2, device="accelerator", managed=True, pinned=value.pinned)
+        return replace(value, managed=True, elem=elem, device="accelerator")
+    if value.kind == "module":
+        return replace(value, device="accelerator")
+    return value
+
+
+def pretrained(name: str) -> Value:
+    """What `from_pretrained` of a library gives, by the name of its class."""
+    owner = name.split(".")[-2]
+    if owner.endswith(table.NO_MODULE_SUFFIXES):
+        return Value("scheduler", 1, cls=name) if owner.endswith("Scheduler") else UNKNOWN
+    return Value("module", 2, cls=name.rpartition(".")[0])
+
+
+def by_name(name: str) -> Value:
+    """What a parameter's name says where nothing else does."""
+    if calls.DEVICE_NAME.search(name):
+        return DEVICE
+    if calls.LOADER_NAME.search(name):
+        return Value("loader", 1, elem=Value("batch", 1, batch=True))
+    if name in ("optimizer", "optim", "opt") or name.endswith("_optimizer"):
+        return Value("optimizer", 1)
+    if calls.MODEL_NAME.search(name):
+        return Value("module", 1)
+    if name in ("accelerator", "fabric"):
+        return Value("accelerator", 1)
+    if name in ("loss", "logits"):
+        return tensor(sure=1, scalar=name == "loss")
+    return UNKNOWN
+
+
+def looks_like_loader(node: ast.expr) -> bool:
+    """Whether something that is iterated over is a loader by its name."""
+    if isinstance(node, ast.Call) and node.args:
+        # enumerate(loader), tqdm(loader), accelerator.skip_first_batches(loader, n)
+        return looks_like_loader(node.args[0])
+    parts = names.chain(node)
+    return parts is not None and bool(calls.LOADER_NAME.search(parts[-1]))

@@ -1,0 +1,91 @@
+"""What annotations promise about values."""
+
+from __future__ import annotations
+
+import ast
+from typing import Protocol
+
+from . import names
+from .module import Class, Function, Module
+from .values import BOOL, DEVICE, INTEGER, NDARRAY, NONE, NUMBER, STR, UNKNOWN, Value, join, sequence, tensor
+
+
+class Names(Protocol):
+    """What is asked of the function that an annotation stands in."""
+
+    def dotted(self, node: ast.expr) -> str | None:
+        """The canonical dotted name of an expression."""
+
+    def definition(self, name: str) -> Function | Class | Module | None:
+        """What the project defines under a dotted name."""
+
+    def instance(self, klass: Class) -> Value:
+        """An object of a class of the project."""
+
+
+def promised(where: Names, annotation: ast.expr) -> Value:
+    """What an annotation promises; strings and `X | None`, `Optional[X]` are looked into."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except (SyntaxError, ValueError):
+            return UNKNOWN
+    if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
+        sides = [promised(where, side) for side in (annotation.left, annotation.right)]
+        if any(side.kind == "none" for side in sides):
+            return next((side for side in sides if side and side.kind != "none"), UNKNOWN)
+        if sides[0].kind == sides[1].kind:
+            return sides[0]
+        # `list[int] | torch.Tensor`: one of several things that it may be.
+        return join(*sides) if all(sides) and any(side.kind == "tensor" for side in sides) else UNKNOWN
+    if isinstance(annotation, ast.Constant) and annotation.value is None:
+        return NONE
+    if isinstance(annotation, ast.Subscript):
+        return _generic(where, annotation)
+    name = where.dotted(annotation)
+    if name is None:
+        return UNKNOWN
+    if name in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor"):
+        return tensor()
+    if name in ("int", "float", "bool", "str"):
+        return {"int": INTEGER, "float": NUMBER, "bool": BOOL, "str": STR}[name]
+    if name in ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList"):
+        return Value("module", 2, cls=name)
+    if name == "torch.utils.data.DataLoader":
+        return Value("loader", 2)
+    if name == "torch.device":
+        return DEVICE
+    if name == "torch.dtype":
+        return Value("dtype", 2)
+    if name.startswith("torch.optim.") and "lr_scheduler" not in name:
+        return Value("optimizer", 2)
+    if name.endswith(("ndarray", "DataFrame")):
+        return NDARRAY
+    if name.endswith((".Accelerator", ".Fabric")):
+        return Value("accelerator", 2, cls=name)
+    if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
+        return Value("module", 2, cls=name)
+    klass = where.definition(name)
+    if isinstance(klass, Class):
+        return where.instance(klass)
+    return UNKNOWN
+
+
+def _generic(where: Names, node: ast.Subscript) -> Value:
+    name = (names.chain(node.value) or [""])[-1]
+    inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name == "Optional":
+        return promised(where, inner[0])
+    if name in ("List", "list", "Sequence", "Iterable", "Iterator"):
+        return sequence(promised(where, inner[0]))
+    if name in ("Tuple", "tuple"):
+        if isinstance(inner[-1], ast.Constant) and inner[-1].value is Ellipsis:
+            return sequence(promised(where, inner[0]))
+        return Value("tuple", 2, items=tuple(promised(where, i) for i in inner))
+    if name in ("Dict", "dict", "Mapping"):
+        return Value("dict", 2, elem=promised(where, inner[-1]))
+    if name in ("DataLoader",):
+        return Value("loader", 2)
+    # jaxtyping: Float[Tensor, "batch dim"]
+    first = where.dotted(inner[0])
+    return tensor() if first in ("torch.Tensor", "jaxtyping.Tensor") else UNKNOWN
