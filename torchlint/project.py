@@ -861,7 +861,7 @@ _STARTS = Words(b"Process(", b"spawn(", b"Thread(", b"launcher(")
 
 def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
     """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
-    for function in _by_function(module, module.lines_holding(name)) if module.source.holds(_STARTS) else ():
+    for function in module.functions_at(module.lines_holding(name)) if module.source.holds(_STARTS) else ():
         for call in function.flow.calls:
             last = last_name(call)
             if last not in _STARTERS:
@@ -913,18 +913,10 @@ def _called_name(function: Function) -> str:
 
 def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
-    for function, lines in _by_function(module, module.lines_calling(name)).items():
+    for function, lines in module.functions_at(module.lines_calling(name)).items():
         for node, _ in nodes_on(function, lines):
             if isinstance(node, ast.Call) and last_name(node) == name:
                 yield function, node
-
-
-def _by_function(module: Module, lines: Iterable[int]) -> dict[Function, list[int]]:
-    """The functions that some lines belong to, each with its own."""
-    found: dict[Function, list[int]] = {}
-    for line in lines:
-        found.setdefault(module.function_at(line), []).append(line)
-    return found
 
 
 def _attribute_targets(method: Function) -> list[ast.Attribute]:

@@ -132,10 +132,8 @@ class Regions:
                         region = self._region(function.module, decorator, call.keywords, function)
                         if region is not None:
                             yield region
-        mentions: dict[Function, list[int]] = {}
-        for line in module.source.fact(f"lines {self._trigger.pattern!r}", self._lines):
-            mentions.setdefault(module.function_at(line), []).append(line)
-        for function, numbers in mentions.items():
+        lines = module.source.fact(f"lines {self._trigger.pattern!r}", self._lines)
+        for function, numbers in module.functions_at(lines).items():
             for node, _ in nodes_on(function, numbers):
                 if isinstance(node, ast.Call):
                     yield from self._compiled_by(function, node)

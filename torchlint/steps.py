@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -517,12 +517,10 @@ def _is_loss(function: Function, given: ast.expr) -> bool:
     return bool(_LOSS.search(last)) or b".step(" in function.module.source.data
 
 
-def _mentions(module: Module) -> list[Function]:
+def _mentions(module: Module) -> Iterable[Function]:
     """The functions whose lines hold a word of a step."""
     lines = module.source.lines
-    return list(
-        dict.fromkeys(module.function_at(bisect_right(lines, m.start())) for m in TRIGGER.finditer(module.source.data))
-    )
+    return module.functions_at(bisect_right(lines, match.start()) for match in TRIGGER.finditer(module.source.data))
 
 
 def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .module import Function, Module
 
@@ -39,11 +39,10 @@ def _read(module: Module) -> dict[str, object]:
     return {name: value for name, value in found.items() if name and name not in unclear}
 
 
-def _adders(module: Module) -> list[Function]:
+def _adders(module: Module) -> Iterable[Function]:
     """The functions whose lines add an option."""
     lines = module.source.lines
-    places = [bisect_right(lines, match.start()) for match in _ADDED.finditer(module.source.data)]
-    return list(dict.fromkeys(module.function_at(line) for line in places))
+    return module.functions_at(bisect_right(lines, match.start()) for match in _ADDED.finditer(module.source.data))
 
 
 def _destination(call: ast.Call) -> str:

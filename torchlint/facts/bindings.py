@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from . import names
 from .module import key_of
 from .torch_table import TENSOR_ONLY
 
@@ -189,12 +190,10 @@ class Bindings:
         self._used: set[str] = set()
         self._converted: set[str | None] = set()
         node = function.node
-        if not isinstance(node, ast.Module):
-            for default in (*node.args.defaults, *node.args.kw_defaults):
-                if default is not None:
-                    self._read(default)
-            if node.args.kwarg is not None:
-                self._env[node.args.kwarg.arg] = self._new(Rest())
+        for default in function.defaults.values():
+            self._read(default)
+        if not isinstance(node, ast.Module) and node.args.kwarg is not None:
+            self._env[node.args.kwarg.arg] = self._new(Rest())
         self._block(node.body)
         self.evidence = frozenset(self._used - self._converted)
         """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`.
@@ -337,7 +336,7 @@ class Bindings:
         elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
             for value in test.values:
                 self._narrow(value, true)
-        elif isinstance(test, ast.Call) and test.args and _last(test.func) in _TESTS:
+        elif isinstance(test, ast.Call) and test.args and names.last(test.func) in _TESTS:
             key = key_of(test.args[0])
             if key is not None:
                 self._set(key, self._new(Narrowed(test, true)))
@@ -592,7 +591,3 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Bindings, Any], None]] = {
     ast.DictComp: Bindings._comprehension,
     ast.Lambda: Bindings._lambda,
 }
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

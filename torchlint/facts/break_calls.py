@@ -53,28 +53,15 @@ def _usual(place: Place, test: ast.expr, true: bool) -> bool:
     bound = test.comparators[0]
     if not isinstance(bound, ast.Constant):
         return False
+    is_given = test.left.id in {parameter.arg for parameter in place.function.parameters}
     if bound.value == 0 and isinstance(test.ops[0], ast.Gt):
-        return true and test.left.id not in _defaults(place.function)
-    if bound.value is not None:
+        return true and not is_given
+    if bound.value is not None or not is_given or not isinstance(test.ops[0], ast.Is | ast.IsNot):
         return False
     asks_for_none = isinstance(test.ops[0], ast.Is) is true
-    defaults = _defaults(place.function)
-    if test.left.id not in defaults or not isinstance(test.ops[0], ast.Is | ast.IsNot):
-        return False
-    default = defaults[test.left.id]
+    default = place.function.defaults.get(test.left.id)
     left_out = isinstance(default, ast.Constant) and default.value is None
     return left_out if asks_for_none else default is None
-
-
-def _defaults(function: Function) -> dict[str, ast.expr | None]:
-    """The parameters of a function by name, each with its default."""
-    node = function.node
-    if isinstance(node, ast.Module):
-        return {}
-    positional = [*node.args.posonlyargs, *node.args.args]
-    given = [None] * (len(positional) - len(node.args.defaults)) + list(node.args.defaults)
-    pairs = (*zip(positional, given, strict=True), *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))
-    return {parameter.arg: default for parameter, default in pairs}
 
 
 def _is_logger(place: Place, node: ast.expr) -> bool:

@@ -38,6 +38,6 @@ def is_first_backward(module: Module, call: ast.Call) -> bool:
     """Whether no call of `backward` stands before this one in the file: the place where a program's advice is given."""
     return not any(
         other.lineno < call.lineno
-        for function in dict.fromkeys(map(module.function_at, module.lines_calling("backward")))
+        for function in module.functions_at(module.lines_calling("backward"))
         for other, _ in syntax.method_calls(function.flow, "backward")
     )

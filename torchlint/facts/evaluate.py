@@ -447,18 +447,8 @@ class Evaluator:
         return function.cls is not None and function.name == "forward" and self.world.is_module(function.cls)
 
     def default(self, name: str) -> Value | None:
-        node = self.function.node
-        assert not isinstance(node, ast.Module)
-        positional = [*node.args.posonlyargs, *node.args.args]
-        pairs: list[tuple[ast.arg, ast.expr | None]] = [
-            # The last parameters are those with defaults.
-            *zip(reversed(positional), reversed(node.args.defaults), strict=False),
-            *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
-        ]
-        for parameter, default in pairs:
-            if parameter.arg == name and default is not None:
-                return self.expr(default)
-        return None
+        default = self.function.defaults.get(name)
+        return self.expr(default) if default is not None else None
 
     def dotted(self, node: ast.expr) -> str | None:
         """The canonical dotted name of an expression, unless a local variable stands at its root."""

@@ -340,10 +340,7 @@ class Flow:
 
 def roots(function: Function) -> list[ast.AST]:
     """What of a function is evaluated when it is defined or run: the defaults of its parameters, its statements."""
-    node = function.node
-    if isinstance(node, ast.Module):
-        return list(node.body)
-    return [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None), *node.body]
+    return [*function.defaults.values(), *function.node.body]
 
 
 def contains(outer: ast.AST, inner: ast.AST) -> bool:

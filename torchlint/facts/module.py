@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -53,6 +53,20 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<{self.module.path}:{self.qualname}>"
+
+    @cached_property
+    def defaults(self) -> dict[str, ast.expr]:
+        """The defaults of the parameters that have one, by name, in source order."""
+        if isinstance(self.node, ast.Module):
+            return {}
+        given = self.node.args
+        positional = [*given.posonlyargs, *given.args]
+        with_default = positional[len(positional) - len(given.defaults) :]
+        pairs = (
+            *zip(with_default, given.defaults, strict=True),
+            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+        )
+        return {parameter.arg: default for parameter, default in pairs if default is not None}
 
     @cached_property
     def nested(self) -> dict[str, Function]:
@@ -348,6 +362,13 @@ class Module:
         starts = self.source.lines
         for match in _CALLED.finditer(self.source.data):
             found.setdefault(match[1], []).append(bisect_right(starts, match.start()))
+        return found
+
+    def functions_at(self, lines: Iterable[int]) -> dict[Function, list[int]]:
+        """The innermost functions that hold some lines, each with its own."""
+        found: dict[Function, list[int]] = {}
+        for line in lines:
+            found.setdefault(self.function_at(line), []).append(line)
         return found
 
     @cached_property
