@@ -171,6 +171,13 @@ class TestPerFileIgnores:
     def test_does_not_match(self, project: Path, pattern: str, path: str) -> None:
         assert self.enabled(project, pattern, path)
 
+    def test_a_file_above_the_working_directory(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (project / "tests/deep").mkdir(parents=True)
+        found = settings(project, {"per-file-ignores": {"tests/*": ["TL1"]}})
+        monkeypatch.chdir(project / "tests/deep")
+        assert "TL101" not in found.enabled("../a.py")
+        assert "TL101" in found.enabled("../../a.py")
+
     def test_several_patterns_add_up(self, project: Path) -> None:
         found = settings(project, {"per-file-ignores": {"a.py": ["TL101"], "*.py": ["TL2"]}})
         assert {"TL002", "TL102"} == found.enabled(project / "a.py")

@@ -6,6 +6,7 @@ the closest one upward counts and nothing is merged, except that a file may buil
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -116,7 +117,7 @@ class Settings:
         """
         if not self.per_file_ignores:
             return self.codes
-        absolute = Path.cwd() / path
+        absolute = Path(os.path.abspath(path))  # `../x.py` without the dots
         below = absolute.relative_to(self.root) if absolute.is_relative_to(self.root) else absolute
         names = (absolute.name, below.as_posix())
         hits = (codes for glob, inverted, codes in self._ignores if any(map(glob.fullmatch, names)) is not inverted)
