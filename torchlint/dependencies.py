@@ -184,8 +184,10 @@ class Recording(Project):
     def _given(self, answer: T) -> T:
         """Somebody outside gets an answer, and may look at all it leads to."""
         if self._here is not None and not self._nested:
-            for path in _paths(answer):
-                self.note("text", path)
+            for module in _modules(answer):
+                self.note("text", module.path)
+            for function in _origins(answer) if isinstance(answer, Value) else ():
+                self._note_unit(function)
         return answer
 
     # Files
@@ -468,26 +470,35 @@ def _mark(paths: Iterable[str]) -> str:
     return digest(*(encoded(path) for path in paths)).hex()
 
 
-def _paths(answer: object) -> Iterator[str]:
+def _modules(answer: object) -> Iterator[Module]:
     """The files that an answer leads into."""
     if isinstance(answer, Value):
         if answer.function is not None:
-            yield answer.function.module.path
+            yield answer.function.module
         if answer.klass is not None:
-            yield answer.klass.module.path
-        if answer.home is not None:
-            yield answer.home.path
+            yield answer.klass.module
         for klass in answer.either:
-            yield klass.module.path
-        for part in (answer.elem, *(answer.items or ()), *(answer.keys or {}).values()):
-            if part is not None:
-                yield from _paths(part)
+            yield klass.module
+        for part in _parts(answer):
+            yield from _modules(part)
     elif isinstance(answer, list):
         for item in answer:
-            yield from _paths(item)
+            yield from _modules(item)
     elif isinstance(answer, Function | Class):
-        yield answer.module.path
+        yield answer.module
     elif isinstance(answer, CallSite):
-        yield answer.function.module.path
+        yield answer.function.module
     elif isinstance(answer, Module):
-        yield answer.path
+        yield answer
+
+
+def _origins(value: Value) -> Iterator[Function]:
+    """The functions that hold the calls which made a value: whoever gets it may look at those calls."""
+    if value.home is not None and value.origin is not None:
+        yield value.home.function_at(value.origin.lineno)
+    for part in _parts(value):
+        yield from _origins(part)
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    return (part for part in (value.elem, *(value.items or ()), *(value.keys or {}).values()) if part is not None)

@@ -88,7 +88,7 @@ def _texts(module: Module, name: str) -> list[bytes]:
 
 
 def _body(module: Module) -> bytes:
-    """A module's text without the functions at its top and in its classes, but with their decorators."""
+    """A module's text without blank lines and the functions at its top and in its classes, but with their decorators."""
     spans = sorted((one.first_line, one.last_line) for one in module.functions[1:] if one.parent is module.body)
     parts = []
     rest = 1
@@ -96,7 +96,7 @@ def _body(module: Module) -> bytes:
         parts.append(_lines(module, rest, first - 1))
         rest = max(rest, last + 1)
     parts.append(_lines(module, rest, len(module.source.lines)))
-    return b"".join(parts)
+    return b"\n".join(line for part in parts for line in part.splitlines() if line.strip())
 
 
 def _span(function: Function) -> tuple[int, int]:
