@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 from .facts.module import Class, Function, Module
 from .facts.units import bound, head, stores, unit, unit_of
 from .facts.values import Value
-from .project import MAX_FILES, CallSite, Project, Sought
+from .project import MAX_FILES, STARTS, CallSite, Project, Sought, aliases, called_name
 from .source import Source
 from .stamp import digest, encoded
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
-IN_FILE = frozenset(("may hold", "may call", "parses", "name", "unit", "class", "stores"))
+IN_FILE = frozenset(("may hold", "may call", "calls", "parses", "name", "unit", "class", "stores"))
 """Kinds of things that one file says by itself."""
 SEPARATOR = "\0"
 """Between paths."""
@@ -186,7 +186,7 @@ class Recording(Project):
         if self._here is not None and not self._nested:
             for module in _modules(answer):
                 self.note("text", module.path)
-            for function in _origins(answer) if isinstance(answer, Value) else ():
+            for function in _functions(answer):
                 self._note_unit(function)
         return answer
 
@@ -315,6 +315,14 @@ class Recording(Project):
         mark = self.searches[sought]
         self.note("callers", sought.path, sought.module, sought.imported, sought.name, mark)
         return None if mark == MANY else [path for path in mark.split(SEPARATOR) if path]
+
+    def sites_in(self, path: str, function: Function) -> list[CallSite]:
+        found = self._quietly(lambda: super(Recording, self).sites_in(path, function))
+        module = self._modules.get(path)
+        if self._here is not None and module is not None:
+            name = called_name(function)
+            self.note("calls", path, name, _calling(module, name))
+        return found
 
     def calls_of(self, function: Function) -> Iterator[CallSite]:
         found = super().calls_of(function)
@@ -446,6 +454,8 @@ class Recording(Project):
             return bound(module, atom[2])
         if kind == "unit":
             return unit(module, atom[2])
+        if kind == "calls":
+            return _calling(module, atom[2])
         klass = next((klass for klass in module.classes if klass.qualname == atom[2]), None)
         if klass is None:
             return ""
@@ -466,8 +476,8 @@ class Recording(Project):
         return self.searches[sought]
 
 
-def _mark(paths: Iterable[str]) -> str:
-    return digest(*(encoded(path) for path in paths)).hex()
+def _mark(texts: Iterable[str]) -> str:
+    return digest(*map(encoded, texts)).hex()
 
 
 def _modules(answer: object) -> Iterator[Module]:
@@ -486,18 +496,32 @@ def _modules(answer: object) -> Iterator[Module]:
             yield from _modules(item)
     elif isinstance(answer, Function | Class):
         yield answer.module
-    elif isinstance(answer, CallSite):
-        yield answer.function.module
     elif isinstance(answer, Module):
         yield answer
 
 
-def _origins(value: Value) -> Iterator[Function]:
-    """The functions that hold the calls which made a value: whoever gets it may look at those calls."""
-    if value.home is not None and value.origin is not None:
-        yield value.home.function_at(value.origin.lineno)
-    for part in _parts(value):
-        yield from _origins(part)
+def _functions(answer: object) -> Iterator[Function]:
+    """The functions that hold the calls which an answer leads to: whoever gets a call looks at what is around it there."""
+    if isinstance(answer, Value):
+        if answer.home is not None and answer.origin is not None:
+            yield answer.home.function_at(answer.origin.lineno)
+        for part in _parts(answer):
+            yield from _functions(part)
+    elif isinstance(answer, list):
+        for item in answer:
+            yield from _functions(item)
+    elif isinstance(answer, CallSite):
+        yield answer.function
+
+
+def _calling(module: Module, name: str) -> str:
+    """What stands for the functions of a file that may call something of that name, or have a process run it."""
+    names = aliases(module, name)
+    lines = [line for alias in names for line in module.lines_calling(alias)]
+    if module.source.holds(STARTS):
+        lines += module.lines_holding(name)
+    units = {unit_of(function) for function in module.functions_at(lines)}
+    return _mark([*names, *(unit(module, one) for one in sorted(units))])
 
 
 def _parts(value: Value) -> Iterator[Value]:

@@ -601,7 +601,7 @@ class Project:
 
     def _call_sites(self, function: Function, most: int) -> list[CallSite] | None:
         paths = self._callers(function)
-        name = _called_name(function)
+        name = called_name(function)
         if paths is None:
             return None
         by_name = function.cls is None or function.cls.name == name
@@ -609,7 +609,7 @@ class Project:
             return None  # a file that imports a function or class and holds a call of that name calls it
         found: list[CallSite] = []
         for path in paths:
-            found += self._sites_in(path, function)
+            found += self.sites_in(path, function)
             if len(found) > most:
                 return None
         return found
@@ -617,14 +617,15 @@ class Project:
     def calls_of(self, function: Function) -> Iterator[CallSite]:
         """The call sites one by one: who has seen enough of them need not have the other files parsed."""
         for path in self._ask(("callers", function), lambda: self._callers(function), None) or ():
-            yield from self._sites_in(path, function)
+            yield from self.sites_in(path, function)
 
-    def _sites_in(self, path: str, function: Function) -> Iterable[CallSite]:
-        name = _called_name(function)
+    def sites_in(self, path: str, function: Function) -> list[CallSite]:
+        """Where a file calls the function."""
+        name = called_name(function)
         module = self.module(path) if path in self._modules or self.may_call(path, name) else None
-        if module is not None:
-            for alias in _aliases(module, name):
-                yield from self._sites_named(module, alias).get(function, ())
+        if module is None:
+            return []
+        return [site for alias in aliases(module, name) for site in self._sites_named(module, alias).get(function, ())]
 
     def _sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
         """The calls of anything of that last name in a file, by what they call."""
@@ -642,7 +643,7 @@ class Project:
 
     def _callers(self, function: Function) -> list[str] | None:
         """The files that may call the function: its own, and those that import it, its class or its module."""
-        name = _called_name(function)
+        name = called_name(function)
         if isinstance(function.node, ast.Module) or (function.cls is not None and name in GENERIC):
             return None
         own = function.module.path
@@ -691,7 +692,7 @@ class Project:
         if b"as" in self.import_words(path) and re.search(word + rb"[\s\\]+as\b", self.import_text(path)):
             return True
         source = self.source(path)
-        return source is not None and source.holds(_STARTS)
+        return source is not None and source.holds(STARTS)
 
     def mentions(self, path: str, name: str) -> bool:
         """Whether the name stands anywhere in a file."""
@@ -855,13 +856,13 @@ def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
 _STARTERS = frozenset(
     ("Process", "Thread", "spawn", "start_processes", "elastic_launch", "submit", "notebook_launcher")
 )
-_STARTS = Words(b"Process(", b"spawn(", b"Thread(", b"launcher(")
+STARTS = Words(b"Process(", b"spawn(", b"Thread(", b"launcher(")
 """What a file holds that gives functions to processes or threads to run."""
 
 
 def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
     """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
-    for function in module.functions_at(module.lines_holding(name)) if module.source.holds(_STARTS) else ():
+    for function in module.functions_at(module.lines_holding(name)) if module.source.holds(STARTS) else ():
         for call in function.flow.calls:
             last = last_name(call)
             if last not in _STARTERS:
@@ -893,7 +894,7 @@ def _keywords(node: ast.expr | None) -> list[ast.keyword]:
     return node.keywords if isinstance(node, ast.Call) else []
 
 
-def _aliases(module: Module, name: str) -> list[str]:
+def aliases(module: Module, name: str) -> list[str]:
     """A name, and what else the imports of a module call something of that name."""
     return [name, *(alias for alias in module.aliases.get(name, ()) if alias != name)]
 
@@ -906,7 +907,7 @@ def _holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, 
     return name, lambda source: sought.search(source.data) is not None
 
 
-def _called_name(function: Function) -> str:
+def called_name(function: Function) -> str:
     """What a call of the function names: a constructor is called by the name of its class."""
     return function.cls.name if function.name == "__init__" and function.cls is not None else function.name
 

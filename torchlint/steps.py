@@ -308,6 +308,7 @@ class Steps:
         passed_on = list(self._passed_on(function))
         found = _Callers([], [call_place(site.function, site.call) for site in passed_on])
         for site in [*(self.project.call_sites(function) or ()), *passed_on]:
+            self.project.note("text", site.function.module.path)  # for the lines
             flow = site.function.flow
             loops = [x for x in flow.loops(site.call) if not _over_literal(x) and not _makes(x, flow, site.call)]
             around = loop_place(site.function, loops[0]) if loops else None

@@ -353,7 +353,9 @@ class Evaluator:
 
     def expr(self, node: ast.expr) -> Value:
         if node.__class__ is ast.Call and self.reach is self.bindings.reach:
-            return self._answers.of(node, self._read)  # in `x.a().b().c()` each call may be asked for, and asks for all before
+            return self._answers.of(
+                node, self._read
+            )  # in `x.a().b().c()` each call may be asked for, and asks for all before
         return self._read(node)
 
     def _read(self, node: ast.expr) -> Value:
