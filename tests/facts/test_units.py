@@ -49,8 +49,13 @@ def mark(code: str, name: str) -> str:
         CODE.replace("    return x\n", "    y = x\n    return y\n"),
         CODE.replace("def second(x):\n    return x\n\n\n", ""),
         CODE.replace("\n\n\n", "\n"),
+        CODE.replace("SIZE = 4\n", "# how many\nSIZE = 4\n") + "# the end\n",
+        CODE.replace("    def forward", "    # of the class\n\n    def forward"),
     ],
-    ids=["one more function", "one between others", "another function", "one function less", "fewer blank lines"],
+    ids=[
+        *("one more function", "one between others", "another function", "one function less"),
+        *("fewer blank lines", "comments", "a comment in a class"),
+    ],
 )
 def test_the_body_of_a_module_stays_the_same(code: str) -> None:
     assert CODE != code
@@ -64,6 +69,8 @@ def test_the_body_of_a_module_stays_the_same(code: str) -> None:
         CODE.replace("@torch.no_grad()", "@torch.enable_grad()"),
         CODE.replace("import torch\n", "import torch\nimport os\n"),
         CODE.replace("    size = SIZE", "    size = 2"),
+        CODE.replace("Net(torch.nn.Module)", "Net"),
+        CODE.replace("SIZE = 4", 'SIZE = """\n# 4\n"""'),
         CODE.replace("def first", "def other"),
         CODE + "\n\ndef SIZE():\n    pass\n",
         CODE.replace("import torch\n", "import numpy as torch\n"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..stamp import digest
 from .module import Class, Function, Module
@@ -88,15 +88,27 @@ def _texts(module: Module, name: str) -> list[bytes]:
 
 
 def _body(module: Module) -> bytes:
-    """A module's text without blank lines and the functions at its top and in its classes, but with their decorators."""
-    spans = sorted((one.first_line, one.last_line) for one in module.functions[1:] if one.parent is module.body)
-    parts = []
-    rest = 1
-    for first, last in spans:
-        parts.append(_lines(module, rest, first - 1))
-        rest = max(rest, last + 1)
-    parts.append(_lines(module, rest, len(module.source.lines)))
-    return b"\n".join(line for part in parts for line in part.splitlines() if line.strip())
+    """A module's statements and those of its classes, without functions but with their decorators, and with no lines between them."""
+    data, starts = module.source.data, [*module.source.lines, len(module.source.data)]
+    wanted = bytearray(len(starts))
+    for first, last in _extents(module.tree.body):
+        wanted[first : last + 1] = b"\1" * (last + 1 - first)
+    for one in module.functions[1:]:
+        if one.parent is module.body:
+            wanted[one.first_line : one.last_line + 1] = bytes(one.last_line + 1 - one.first_line)
+    return b"".join(data[starts[line - 1] : starts[line]] for line, is_wanted in enumerate(wanted) if is_wanted)
+
+
+def _extents(body: Iterable[ast.stmt]) -> Iterator[tuple[int, int]]:
+    """The first and last lines of statements; of a class those of its head and of the statements in it."""
+    for statement in body:
+        decorators = getattr(statement, "decorator_list", ())
+        first = min([statement.lineno, *(one.lineno for one in decorators)])
+        if isinstance(statement, ast.ClassDef):
+            yield first, max(statement.lineno, statement.body[0].lineno - 1)
+            yield from _extents(statement.body)
+        else:
+            yield first, statement.end_lineno or statement.lineno
 
 
 def _span(function: Function) -> tuple[int, int]:
