@@ -5,9 +5,10 @@ what is said of a file) has a node; what is asked while it is worked out is note
 So what an answer hangs on is found at the end, by following the references.
 
 Whoever gets a function, a class or a module of another file may look at anything there: the answer hangs on the text of
-that file. A call counts with the function that it stands in. Finer is only what happens between the methods here and the evaluation of functions, which look at nothing else: a name that
-leads through a file hangs on what the file binds it to, a value on the functions that it was made in, a base class on the
-head of its class, a search for callers on which files mention the name.
+that file. A call counts with the function that it stands in. Finer is only what happens between the methods here and the
+evaluation of functions, which look at nothing else: a name that leads through a file hangs on what the file binds it to, a
+value on the functions that it was made in, a base class on the head of its class, a search for callers on which files
+mention the name and, in those, on the functions that call it.
 """
 
 from __future__ import annotations
