@@ -14,6 +14,7 @@ mention the name and, in those, on the functions that call it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +23,15 @@ from typing import Any, TypeVar
 from .facts.module import Class, Function, Module
 from .facts.units import bound, head, stores, unit, unit_of
 from .facts.values import Value
-from .project import MAX_FILES, STARTS, CallSite, Project, Sought, aliases, called_name
+from .project import MAX_FILES, STARTS, CallSite, Project, Sought, aliases, called_name, origins
 from .source import Source
 from .stamp import digest, encoded
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
-IN_FILE = frozenset(("may hold", "may call", "calls", "parses", "name", "unit", "class", "stores"))
+IN_FILE = frozenset(
+    ("may hold", "may call", "pattern", "calls", "imports", "parses", "name", "unit", "class", "stores")
+)
 """Kinds of things that one file says by itself."""
 SEPARATOR = "\0"
 """Between paths."""
@@ -384,8 +387,14 @@ class Recording(Project):
         return self.apart(lambda: super(Recording, self)._importers)
 
     def imports_of(self, module: Module) -> list[Module]:
+        self.note("imports", module.path, _mark(sorted(origins(module))))
         ask = super().imports_of
-        return self._given(self._own(lambda: self.linked(("imports", module), lambda: ask(module))))
+        return self._own(lambda: self.linked(("imports", module), lambda: self._quietly(lambda: ask(module))))
+
+    def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
+        found = super().mentioned(module, pattern)
+        self.note("pattern", module.path, f"{pattern.flags} {pattern.pattern.decode('latin-1')}", str(found))
+        return found
 
     def importers(self, module: Module) -> list[str]:
         found = self._quietly(lambda: super(Recording, self).importers(module))
@@ -457,6 +466,11 @@ class Recording(Project):
             return unit(module, atom[2])
         if kind == "calls":
             return _calling(module, atom[2])
+        if kind == "imports":
+            return _mark(sorted(origins(module)))
+        if kind == "pattern":
+            flags, _, pattern = atom[2].partition(" ")
+            return str(self.mentioned(module, re.compile(pattern.encode("latin-1"), int(flags))))
         klass = next((klass for klass in module.classes if klass.qualname == atom[2]), None)
         if klass is None:
             return ""

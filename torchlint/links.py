@@ -238,7 +238,7 @@ def _are_facts(facts: Any) -> bool:
 _LENGTHS = {
     "callers": 6,
     "stores": 5,
-    **dict.fromkeys((*INDEXED, "all", "text", "stem", "importers", "word", "parses"), 3),
+    **dict.fromkeys((*INDEXED, "all", "text", "stem", "importers", "word", "parses", "imports"), 3),
 }
 
 

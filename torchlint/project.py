@@ -789,15 +789,18 @@ class Project:
     def imports_of(self, module: Module) -> list[Module]:
         """The project's files that a module imports, or imports from."""
         if module not in self._imports_of:
-            origins = {origin for function in module.functions for origin in function.imports.values()}
             paths = {
                 path
-                for name in origins.union(module.stars)
+                for name in origins(module)
                 # The name of a module, or of a member of one.
                 if (path := self.find(name, module) or self.find(name.rpartition(".")[0] or name, module)) is not None
             }
             self._imports_of[module] = sorted(paths)
         return [found for path in self._imports_of[module] if (found := self.module(path)) is not None]
+
+    def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file of the project holds a pattern."""
+        return module.source.holds(pattern)
 
     def importers(self, module: Module) -> list[str]:
         """The files whose imports name the module."""
@@ -905,6 +908,11 @@ def _holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, 
     sought = Words(*sorted(words), pattern=pattern) if words else pattern
     name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
     return name, lambda source: sought.search(source.data) is not None
+
+
+def origins(module: Module) -> set[str]:
+    """What a module and its functions import: dotted names of modules and of their members."""
+    return {origin for function in module.functions for origin in function.imports.values()}.union(module.stars)
 
 
 def called_name(function: Function) -> str:

@@ -17,6 +17,7 @@ class Files(Protocol):
     """What is asked of a project."""
 
     def imports_of(self, module: Module) -> list[Module]: ...
+    def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool: ...
 
 
 def program(files: Files, module: Module) -> list[Module]:
@@ -31,7 +32,7 @@ def program(files: Files, module: Module) -> list[Module]:
 
 def mentions(files: Files, module: Module, pattern: re.Pattern[bytes]) -> bool:
     """Whether any file of the program holds the pattern."""
-    return any(one.source.holds(pattern) for one in program(files, module))
+    return any(files.mentioned(one, pattern) for one in program(files, module))
 
 
 def is_first_backward(module: Module, call: ast.Call) -> bool:

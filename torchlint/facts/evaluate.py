@@ -117,7 +117,10 @@ class Evaluator:
 
     def value(self, node: ast.expr) -> Value:
         """What an expression of the function evaluates to."""
-        return self._entered(lambda: self._answers.of(node, self._read))
+        # The values of calls are kept by `expr`.
+        return self._entered(
+            lambda: self.expr(node) if node.__class__ is ast.Call else self._answers.of(node, self.expr)
+        )
 
     def final(self, name: str) -> Value | None:
         """What a name is at the end of the function; None where it binds no such name."""
@@ -352,13 +355,10 @@ class Evaluator:
     # Expressions
 
     def expr(self, node: ast.expr) -> Value:
-        if node.__class__ is ast.Call and self.reach is self.bindings.reach:
+        if isinstance(node, ast.Call) and self.reach is self.bindings.reach:
             return self._answers.of(
-                node, self._read
+                node, self.call
             )  # in `x.a().b().c()` each call may be asked for, and asks for all before
-        return self._read(node)
-
-    def _read(self, node: ast.expr) -> Value:
         method: Reader | None = _METHODS.get(node.__class__)
         return method(self, node) if method is not None else UNKNOWN
 
