@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from torchlint.finding import Finding
 from torchlint.lint import lint
 
 Linter = Callable[..., list[Finding]]
+
+# A shell that starts the tests in the background switches interrupts off, also for the programs that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
