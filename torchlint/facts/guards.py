@@ -24,7 +24,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
     verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
-    profile profiling validate validation safe sanity summary tensorboard wandb disp monitor snapshot steps sample sampling""".split()
+    profile profiling validate validation check checks safe sanity summary tensorboard wandb disp monitor snapshot steps sample sampling""".split()
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))

@@ -417,10 +417,10 @@ def for_environment(place: Place, node: ast.expr) -> bool:
 
 
 def decides(place: Place, node: ast.expr) -> bool:
-    """Whether the value decides if the loop goes on, and so has to be on the host.
+    """Whether the value decides if the loop goes on, or is handed out by it, and so has to be on the host.
 
-    `while t.item() > limit`, and in evaluation and generation loops `if token.item() == end: break`; in a step loop
-    such a test is mostly a check for NaN.
+    `while t.item() > limit`, and in evaluation and generation loops `if token.item() == end: break` and
+    `yield token.item()`; in a step loop such a test is mostly a check for NaN.
     """
     loops = place.flow.loops(node)
     if not loops:
@@ -435,13 +435,14 @@ def decides(place: Place, node: ast.expr) -> bool:
 
 
 def _leaving(loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that tests which may leave a loop read, and the calls they make."""
-    tests = [
-        statement.test
-        for statement in ast.walk(loop)
-        if isinstance(statement, ast.If) and any(map(_leaves, statement.body))
-    ]
-    parts = [part for test in tests for part in ast.walk(test)]
+    """The names that tests which may leave a loop read, and what it yields; and the calls those make."""
+    read: list[ast.expr] = []
+    for node in ast.walk(loop):
+        if isinstance(node, ast.If) and any(map(_leaves, node.body)):
+            read.append(node.test)
+        elif isinstance(node, ast.Yield) and node.value is not None:
+            read.append(node.value)
+    parts = [part for node in read for part in ast.walk(node)]
     return (
         frozenset(part.id for part in parts if isinstance(part, ast.Name)),
         frozenset(ast.dump(part) for part in parts if isinstance(part, ast.Call)),
