@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts import serving
+from torchlint.facts.flow import is_elif
 from torchlint.rule import Finding, Site, chain, rule
 
 _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelerator")
@@ -149,7 +150,7 @@ def _timed(site: Site) -> bool:
     """Whether a clock is read near the synchronization, in its block or in the one around it."""
     statements = site.flow.chain(site.target)
     # An `elif` stands as deep as the `if` it belongs to.
-    blocks = [s for s in statements if not (isinstance(s, ast.If) and _is_elif(site.flow.parents[s], s))]
+    blocks = [s for s in statements if not is_elif(site.flow.parents[s], s)]
     for statement in blocks[:2]:
         parent = site.flow.parents[statement]
         for block in (getattr(parent, field, None) for field in ("body", "orelse", "finalbody")):
@@ -158,10 +159,6 @@ def _timed(site: Site) -> bool:
                 if any(_reads_clock(near) for near in block[max(0, at - _NEAR) : at + _NEAR + 1]):
                     return True
     return False
-
-
-def _is_elif(parent: ast.AST, statement: ast.If) -> bool:
-    return isinstance(parent, ast.If) and parent.orelse == [statement]
 
 
 def _reads_clock(statement: ast.stmt) -> bool:

@@ -225,9 +225,8 @@ class Regions:
         return frozenset(option for options in found for option in options or ())
 
     def _options_in(self, source: Source) -> list[str]:
-        if (
-            b"ynamo" not in source.data and b"DYNAMO" not in source.data
-        ):  # `torch._dynamo`, `TorchDynamoPlugin`, `TORCHDYNAMO_`
+        # `torch._dynamo`, `TorchDynamoPlugin`, `TORCHDYNAMO_...`
+        if b"ynamo" not in source.data and b"DYNAMO" not in source.data:
             return []
         matches = (m for m in OPTION.finditer(source.data) if not self._in_prose(source.path, m.start()))
         return sorted({match[1].decode().lower() for match in matches})

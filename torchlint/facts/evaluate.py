@@ -356,9 +356,8 @@ class Evaluator:
 
     def expr(self, node: ast.expr) -> Value:
         if isinstance(node, ast.Call) and self.reach is self.bindings.reach:
-            return self._answers.of(
-                node, self.call
-            )  # in `x.a().b().c()` each call may be asked for, and asks for all before
+            # In `x.a().b().c()` each call may be asked for, and asks for all before.
+            return self._answers.of(node, self.call)
         method: Reader | None = _METHODS.get(node.__class__)
         return method(self, node) if method is not None else UNKNOWN
 

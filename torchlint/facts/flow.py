@@ -139,7 +139,7 @@ class Flow:
         left = arms
         while child is not top and child in parents:
             parent = parents[child]
-            if not _is_elif(parent, child):
+            if not is_elif(parent, child):
                 left = arms
             elif left:
                 left -= 1
@@ -152,7 +152,7 @@ class Flow:
     def _first_if(self, node: ast.AST) -> ast.AST:
         """The `if` whose `elif` a statement is."""
         passed: list[ast.AST] = []
-        while node not in self._first and _is_elif(parent := self.parents[node], node):
+        while node not in self._first and is_elif(parent := self.parents[node], node):
             passed.append(node)
             node = parent
         first = self._first.get(node, node)
@@ -352,7 +352,8 @@ def contains(outer: ast.AST, inner: ast.AST) -> bool:
     return start <= first and last <= end
 
 
-def _is_elif(parent: ast.AST, child: ast.AST) -> bool:
+def is_elif(parent: ast.AST, child: ast.AST) -> bool:
+    """Whether a statement is the `elif` of another one, or an `if` that is all of its `else`."""
     return (
         child.__class__ is ast.If
         and parent.__class__ is ast.If

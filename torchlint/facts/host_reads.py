@@ -481,7 +481,8 @@ def in_forward(place: Place) -> bool:
 
     A function that keeps its results (`@lru_cache`) runs once for the same numbers, but again for each batch's tensors.
     """
-    return _runs_in_forward(place, place.function, 5, {})
+    function = place.function
+    return place.once(("in forward", function), lambda: _runs_in_forward(place, function, 5, {}))
 
 
 def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, int]) -> bool:

@@ -289,8 +289,7 @@ class Module:
         for function in self.functions[1:]:
             node = function.node
             assert not isinstance(node, ast.Module)
-            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found.append((start, node.end_lineno or node.lineno, function))
+            found.append((first_line(node), node.end_lineno or node.lineno, function))
         starts, inner = [0], [self.body]
         around: list[tuple[int, Function]] = [(sys.maxsize, self.body)]
         for first, last, function in sorted(found, key=lambda span: (span[0], -span[1])):
@@ -402,6 +401,12 @@ _LEAVES = frozenset(
         ast.Nonlocal,
     )
 )
+
+
+def first_line(node: ast.stmt | ast.expr | ast.excepthandler) -> int:
+    """The line on which a node begins, at its first decorator where it has one."""
+    decorators = getattr(node, "decorator_list", None)
+    return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
 
 
 def _is_chain(statement: ast.stmt) -> TypeGuard[ast.If]:

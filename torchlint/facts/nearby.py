@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from .flow import CHILDREN, roots
+from .module import first_line
 
 if TYPE_CHECKING:
     from .module import Function
@@ -28,7 +29,7 @@ def nodes_on(function: Function, lines: Collection[int]) -> Iterator[tuple[ast.A
     while stack:
         node, parent, check = stack.pop()
         if check and isinstance(node, ast.stmt | ast.expr | ast.excepthandler):
-            at = bisect_left(numbers, _first_line(node))
+            at = bisect_left(numbers, first_line(node))
             if at == len(numbers) or numbers[at] > (node.end_lineno or node.lineno):
                 continue
         yield node, parent
@@ -47,22 +48,17 @@ def _touching(block: list[ast.stmt], numbers: list[int]) -> list[ast.stmt]:
     """The statements of a block that may touch the lines; all of a short one."""
     if len(block) < 16:
         return block
-    low = bisect_left(numbers, _first_line(block[0]))
+    low = bisect_left(numbers, first_line(block[0]))
     high = bisect_right(numbers, block[-1].end_lineno or block[-1].lineno)
     if (high - low) * 4 > len(block):
         return block
     found: set[int] = set()
     for number in numbers[low:high]:
-        at = bisect_right(block, number, key=_first_line) - 1
+        at = bisect_right(block, number, key=first_line) - 1
         while at >= 0 and (block[at].end_lineno or 0) >= number and at not in found:
             found.add(at)
             at -= 1
     return [block[at] for at in sorted(found)]
-
-
-def _first_line(node: ast.stmt | ast.expr | ast.excepthandler) -> int:
-    decorators = getattr(node, "decorator_list", None)
-    return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
 
 
 BLOCKS = frozenset(("body", "orelse", "finalbody"))

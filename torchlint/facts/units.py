@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..stamp import digest
-from .module import Class, Function, Module
+from .module import Class, Function, Module, first_line
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 BODY = "<module>"
@@ -83,7 +83,9 @@ def _mark(module: Module, text: bytes) -> str:
 
 def _texts(module: Module, name: str) -> list[bytes]:
     return [
-        _lines(module, *_span(one)) for one in module.functions if one.qualname == name and one.parent is module.body
+        _lines(module, first_line(one.node), one.last_line)
+        for one in module.functions
+        if one.qualname == name and one.parent is module.body and not isinstance(one.node, ast.Module)
     ]
 
 
@@ -102,20 +104,14 @@ def _body(module: Module) -> bytes:
 def _extents(body: Iterable[ast.stmt]) -> Iterator[tuple[int, int]]:
     """The first and last lines of statements; of a class those of its head and of the statements in it."""
     for statement in body:
-        decorators = getattr(statement, "decorator_list", ())
-        first = min([statement.lineno, *(one.lineno for one in decorators)])
         if isinstance(statement, ast.ClassDef):
-            yield first, max(statement.lineno, statement.body[0].lineno - 1)
+            yield first_line(statement), max(statement.lineno, statement.body[0].lineno - 1)
             yield from _extents(statement.body)
         else:
-            yield first, statement.end_lineno or statement.lineno
-
-
-def _span(function: Function) -> tuple[int, int]:
-    return min([function.first_line, *(one.lineno for one in function.decorators)]), function.last_line
+            yield first_line(statement), statement.end_lineno or statement.lineno
 
 
 def _lines(module: Module, first: int, last: int) -> bytes:
     """The text of some lines, both included."""
-    starts = [*module.source.lines, len(module.source.data)]
-    return module.source.data[starts[first - 1] : starts[min(last, len(starts) - 1)]] if first <= last else b""
+    data, starts = module.source.data, module.source.lines
+    return data[starts[first - 1] : starts[last] if last < len(starts) else len(data)]
