@@ -92,6 +92,15 @@ SHAPES: dict[str, Shape] = {
     ),
     "ifs": lambda n: step(each(n, "if kind == #:\n    total += loss.item()")),
     "ifs that bind": lambda n: step([*each(n, "if kind == #:\n    x# = loss"), *each(n, "x#.item()")]),
+    "flags": lambda n: step(
+        ["f0 = use_amp", *(f"f{i + 1} = f{i} or f{i}" for i in range(n)), f"if f{n}:\n    loss.item()"]
+    ),
+    "flags that are used": lambda n: step(
+        ["f0 = use_amp", *(f"f{i + 1} = f{i} or f{i}\nif f{i + 1}:\n    loss.item()" for i in range(n))]
+    ),
+    "an or of flags": lambda n: step(
+        [*each(n, "f# = f# or use_amp"), "if " + " or ".join(each(n, "f#")) + ":\n    loss.item()"]
+    ),
     "tries": lambda n: step(each(n, "try:\n    x = loss.item()\nexcept ValueError:\n    x = 0")),
     "contexts": lambda n: step(each(n, "with torch.no_grad():\n    x = loss.item()")),
     "clocks": lambda n: one(

@@ -176,6 +176,16 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         ("flag = step % 10 == 0\nflag = True\nif flag:\n    here", ""),
         ("flag = step % 10 == 0\nif use_amp and flag:\n    here", "throttled"),
         ("should_print = compute()\nif should_print:\n    here", "throttled"),
+        # A flag that is worked out from what it was: the name behind the sign stands for another value.
+        ("x = x or y\nif x:\n    here", ""),
+        ("x = x or y\nif not x:\n    here", ""),
+        ("x = not x\nif x:\n    here", ""),
+        ("x = x or verbose\nif x:\n    here", ""),
+        ("x = x and y\nif x:\n    here", ""),
+        ("x = x and step % 10 == 0\nif x:\n    here", "throttled"),
+        ("verbose = verbose and extra\nif verbose:\n    here", "throttled"),
+        ("x = y or z\ny = x or z\nif x:\n    here", ""),
+        ("x = y and z\ny = x and verbose\nif x:\n    here", "throttled"),
         ("first, flag = step % 10 == 0, 1\nif flag:\n    here", ""),
         ("if loss == 0:\n    here", ""),
         # The end of an episode is rare, in each of several environments too.
@@ -191,6 +201,24 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
 )
 def test_conditions_around_a_place(meaning: Meaning, code: str, expected: str) -> None:
     assert expected == meaning(code)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(guards.FOLLOWED - 1, "throttled"), (guards.FOLLOWED, ""), (3000, "")],
+)
+def test_flags_that_are_defined_by_each_other_are_followed_some_way(
+    meaning: Meaning, count: int, expected: str
+) -> None:
+    flags = "".join(f"x{i} = x{i - 1} and y\n" for i in range(1, count + 1))
+
+    assert expected == meaning(f"x0 = step % 10 == 0\n{flags}if x{count}:\n    here")
+
+
+def test_a_flag_that_stands_twice_in_each_definition_is_read_once(meaning: Meaning) -> None:
+    flags = "".join(f"x{i} = x{i - 1} or x{i - 1}\n" for i in range(1, 19))
+
+    assert "throttled" == meaning(f"x0 = step % 10 == 0\n{flags}if x18:\n    here")
 
 
 @pytest.mark.parametrize(

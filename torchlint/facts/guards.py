@@ -20,6 +20,9 @@ EVERY = 4
 # A condition on a counter below this bound holds for the first steps of a run only.
 FIRST = 10
 
+# How many flags, each defined by the next, a condition is followed through.
+FOLLOWED = 20
+
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
@@ -74,41 +77,66 @@ _LASTS = frozenset(
 
 def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
     """What one guard on the way to a place says; "" for an ordinary condition."""
-    return "cold" if versions.outdated(guard.test, guard.true, flow) else _test(guard.test, guard.true, flow, value_of)
+    if versions.outdated(guard.test, guard.true, flow):
+        return "cold"
+    return _Reading(flow, value_of).test(guard.test, guard.true)
 
 
-def _test(test: ast.expr, true: bool, flow: Flow, value_of: ValueOf) -> Meaning:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _modulo(test.operand, not true, value_of) or _test(test.operand, not true, flow, value_of)
-    if isinstance(test, ast.BoolOp):
-        return _bool_op(test, true, flow, value_of)
-    if isinstance(test, ast.NamedExpr):
-        return _test(test.value, true, flow, value_of)
-    if isinstance(test, ast.Compare):
-        return _compare(test, true, value_of)
-    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
-        return _modulo(test, true, value_of)
-    if isinstance(test, ast.Name):
-        defined = _definition(test, flow)
-        if defined is not None:
-            found = _test(defined, true, flow, value_of)
-            if found:
-                return found
-        elements = _iterated(test, flow)
-        return _named(elements if elements is not None else test, true)
-    return _named(test, true)
+class _Reading:
+    """A condition, with the definitions of the flags in it: each flag is read once, and never in its own definition."""
 
+    def __init__(self, flow: Flow, value_of: ValueOf) -> None:
+        self.flow = flow
+        self.value_of = value_of
+        self._flags: dict[tuple[str, bool], Meaning] = {}
+        """What the definition of a flag says where it holds or where it does not; "" while it is being read."""
+        self._followed = 0
 
-def _bool_op(test: ast.BoolOp, true: bool, flow: Flow, value_of: ValueOf) -> Meaning:
-    found = [_test(value, true, flow, value_of) for value in test.values]
-    # `a and b` true means both hold; `a or b` true means one of them may be the ordinary one.
-    every = isinstance(test.op, ast.And) == true
-    if every:
-        return "throttled" if "throttled" in found else "cold" if "cold" in found else "weak" if "weak" in found else ""
-    # `step % 10 == 0 or step == last`: both are rare; with an ordinary condition beside it, it may hold on each step.
-    if all(found):
-        return "weak" if "weak" in found else "throttled"
-    return ""
+    def test(self, test: ast.expr, true: bool) -> Meaning:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return _modulo(test.operand, not true, self.value_of) or self.test(test.operand, not true)
+        if isinstance(test, ast.BoolOp):
+            return self._bool_op(test, true)
+        if isinstance(test, ast.NamedExpr):
+            return self.test(test.value, true)
+        if isinstance(test, ast.Compare):
+            return _compare(test, true, self.value_of)
+        if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+            return _modulo(test, true, self.value_of)
+        if isinstance(test, ast.Name):
+            return self._flag(test, true) or _named(_iterated(test, self.flow) or test, true)
+        return _named(test, true)
+
+    def _bool_op(self, test: ast.BoolOp, true: bool) -> Meaning:
+        found = [self.test(value, true) for value in test.values]
+        # `a and b` true means both hold; `a or b` true means one of them may be the ordinary one.
+        every = isinstance(test.op, ast.And) == true
+        if every:
+            return (
+                "throttled"
+                if "throttled" in found
+                else "cold"
+                if "cold" in found
+                else "weak"
+                if "weak" in found
+                else ""
+            )
+        # `step % 10 == 0 or step == last`: both are rare; with an ordinary condition beside it, it may hold on each step.
+        if all(found):
+            return "weak" if "weak" in found else "throttled"
+        return ""
+
+    def _flag(self, name: ast.Name, true: bool) -> Meaning:
+        """What the definition of a flag says. In `x = x or y` the `x` behind the sign is another one: only its name tells."""
+        key = (name.id, true)
+        if key not in self._flags:
+            self._flags[key] = ""
+            defined = _definition(name, self.flow) if self._followed < FOLLOWED else None
+            if defined is not None:
+                self._followed += 1
+                self._flags[key] = self.test(defined, true)
+                self._followed -= 1
+        return self._flags[key]
 
 
 def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
