@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DATA = {"torchlint/py.typed", "torchlint/facts/api_table.json", "torchlint/facts/break_table.json"}
+DATA = {
+    "torchlint/py.typed",
+    "torchlint/facts/api_table.json",
+    "torchlint/facts/break_table.json",
+    "torchlint/torch_api/operators.json",
+}
 
 
 @pytest.fixture(scope="module")

@@ -83,6 +83,15 @@ DEVICE = "device = torch.device('cuda')\n"
         ("torch.distributed.barrier()", "unknown"),
         ("torch.compiler.is_compiling()", "number"),
         ("torch.load('x')", "unknown"),
+        ("torch.no_such_function(torch.zeros(3))", "unknown"),
+        ("torch.ops.library.operator(torch.zeros(3))", "unknown"),
+        ("torch.vmap(torch.zeros)", "unknown"),
+        ("torch.cond(p, f, g, (torch.zeros(3),))", "unknown"),
+        ("torch.zeros(3).no_such_method()", "unknown"),
+        ("torch.zeros(3).is_shared()", "number"),
+        ("torch.zeros(3).stride(0)", "number"),
+        ("torch.zeros(3).untyped_storage()", "unknown"),
+        ("nn.init.calculate_gain('relu')", "number"),
         ("torch.save(x, 'x')", "none"),
         ("torch.get_default_dtype()", "dtype"),
         ("torch.manual_seed(1)", "unknown"),
@@ -143,7 +152,7 @@ def test_what_is_no_tensor(value_of: ValueOf, code: str, expected: str) -> None:
         ("torch.max(x)", "tensor scalar"),
         ("torch.max(x, 1)", "tuple(tensor, tensor integer)"),
         ("torch.max(torch.zeros(3), torch.zeros(3))", "tensor @cpu"),
-        ("torch.topk(x, 3)", "tuple(tensor, tensor)"),
+        ("torch.topk(x, 3)", "tuple(tensor, tensor integer)"),
         ("torch.sort(x)[0]", "tensor"),
         ("torch.split(x, 3)", "list[tensor]"),
         ("torch.where(x)", "list[tensor integer]"),
@@ -162,7 +171,7 @@ def test_what_is_no_tensor(value_of: ValueOf, code: str, expected: str) -> None:
         ("nn.init.normal_(x)", "tensor"),
         ("nn.Parameter(torch.zeros(3))", "tensor parameter"),
         ("nn.Parameter(x)", "tensor parameter"),
-        ("torch.utils.checkpoint.checkpoint(f, x)", "tensor"),
+        ("torch.utils.checkpoint.checkpoint(f, x)", "tensor?"),
         ("torch.autograd.grad(x, y)", "list[tensor]"),
         ("torch.distributions.Normal(torch.zeros(3), 1)", "distribution torch.distributions.Normal @cpu"),
         ("torch.distributions.Normal(x, 1).sample()", "tensor grad"),
@@ -173,6 +182,84 @@ def test_what_is_no_tensor(value_of: ValueOf, code: str, expected: str) -> None:
 )
 def test_tensors_that_torch_makes(value_of: ValueOf, code: str, expected: str) -> None:
     assert expected == value_of(DEVICE + code)
+
+
+# Calls whose arguments decide whether they give one tensor or several
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("torch.unique(x)", "tensor"),
+        ("torch.unique(x, True)", "tensor"),
+        ("torch.unique(x, return_inverse=False)", "tensor"),
+        ("torch.unique(x, return_inverse=True)", "tuple(tensor, tensor integer)"),
+        ("torch.unique(x, True, True)", "tuple(tensor, tensor integer)"),
+        ("torch.unique(x, return_inverse=True).counts", "unknown"),
+        ("torch.unique(x, return_counts=True, return_inverse=True)", "tuple(tensor, tensor integer, tensor integer)"),
+        ("x = torch.zeros(3)\nx.unique(return_counts=True)", "tuple(tensor @cpu, tensor @cpu integer)"),
+        ("x = torch.zeros(3)\nx.unique()", "tensor @cpu"),
+        ("torch.unique_consecutive(x, return_counts=True)[1]", "tensor integer"),
+        ("x = torch.zeros(3)\nx.nonzero(as_tuple=True)", "list[tensor @cpu integer]"),
+        ("x = torch.zeros(3)\nx.nonzero(as_tuple=False)", "tensor @cpu integer"),
+        ("F.max_pool2d(x, 2)", "tensor"),
+        ("F.max_pool2d(x, 2, return_indices=True)", "tuple(tensor, tensor integer)"),
+        ("F.max_pool2d(x, 2, 2, 0, 1, False, True)", "tuple(tensor, tensor integer)"),
+        ("F.adaptive_max_pool1d(x, 2, True)", "tuple(tensor, tensor integer)"),
+        ("nn.MaxPool2d(2)(x)", "tensor grad"),
+        ("nn.MaxPool2d(2, return_indices=True)(x)", "tuple(tensor grad, tensor integer)"),
+        ("torch.linalg.lstsq(x, x)", "tuple(tensor, tensor, tensor, tensor)"),
+        ("torch.linalg.lstsq(x, x).solution", "tensor"),
+        ("torch.linalg.svd(x)[1]", "tensor"),
+        ("torch.linalg.svd(x, full_matrices=False).Vh", "tensor"),
+        ("torch.linalg.inv_ex(x)", "tuple(tensor, tensor integer)"),
+        ("torch.linalg.slogdet(x)", "tuple(tensor, tensor)"),
+        ("torch.svd_lowrank(x)", "tuple(tensor, tensor, tensor)"),
+        ("torch.lobpcg(x)", "tuple(tensor, tensor)"),
+        ("torch.lu(x)", "tuple(tensor, tensor integer)"),
+        ("torch.lu(x, get_infos=True)", "tuple(tensor, tensor integer, tensor integer)"),
+        ("torch.histogramdd(x, 3)", "tuple(tensor, list[tensor])"),
+        ("torch.unravel_index(x, (2, 2))", "list[tensor]"),
+        ("torch.embedding_bag(x, y)", "tuple(tensor, tensor, tensor, tensor)"),
+        ("F.embedding_bag(x, y)", "tensor"),
+        ("torch.max(x, dim=1)", "tuple(tensor, tensor integer)"),
+        ("torch.max(x, -1, True)[0]", "tensor"),
+        ("torch.max(torch.zeros(3), other=x)", "tensor @cpu"),
+        ("torch.where(condition=x)", "list[tensor integer]"),
+        ("torch.where(x, input=1, other=0)", "tensor"),
+        ("torch.atleast_1d(torch.zeros(3))", "tensor @cpu"),
+        ("torch.atleast_1d(torch.zeros(3), x)", "list[tensor @cpu]"),
+        ("nn.LSTM(3, 3)(x)", "tuple(tensor grad, unknown)"),
+        ("nn.Sequential(nn.Linear(3, 3), nn.LSTM(3, 3))(x)", "tuple(tensor grad, unknown)"),
+        ("nn.Sequential(*layers)(x)", "tensor? grad"),
+        ("torch.utils.checkpoint.checkpoint(nn.LSTM(3, 3), x)", "tuple(tensor grad, unknown)"),
+    ],
+)
+def test_arguments_decide_what_comes_out(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "torch.unique(x, return_inverse=flag)",
+        "torch.unique(x, **options)",
+        "torch.unique(x, True, flag)",
+        "torch.nonzero(x, as_tuple=flag)",
+        "F.max_pool2d(x, 2, return_indices=flag)",
+        "F.max_pool2d(x, *arguments)",
+        "torch.max(x, y)",
+        "torch.max(x, *arguments)",
+        "torch.where(*arguments)",
+        "torch.atleast_2d(x)",
+    ],
+)
+def test_arguments_that_are_not_known_leave_it_open(value_of: ValueOf, code: str) -> None:
+    assert "unknown" == value_of(code)
+
+
+def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: ValueOf) -> None:
+    assert "tensor? grad" == value_of("nn.MaxPool2d(2, return_indices=flag)(x)")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +292,7 @@ def test_tensors_that_torch_makes(value_of: ValueOf, code: str, expected: str) -
         ("t.mean(dim=-1)", "tensor @cpu"),
         ("t.max(1)", "tuple(tensor @cpu, tensor @cpu integer)"),
         ("t.max(1).values", "tensor @cpu"),
-        ("t.sort().indices", "tensor @cpu"),
+        ("t.sort().indices", "tensor @cpu integer"),
         ("t.max(1).other", "unknown"),
         ("t.chunk(2)", "list[tensor @cpu]"),
         ("t.long()", "tensor @cpu integer"),

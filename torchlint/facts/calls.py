@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import overload
 
+from ..torch_api.operators import Condition, Operator, Result, operator
 from . import torch_table as table
-from .tensor_methods import METHODS
 from .values import (
     BOOL,
     CONTEXT,
@@ -27,6 +27,7 @@ from .values import (
     UNKNOWN,
     Device,
     Value,
+    constant,
     device_of_string,
     join,
     sequence,
@@ -193,8 +194,6 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     if second == "utils":
         if last.endswith(("Dataset", "Subset")):
             return Value("dataset", 2, cls=name, origin=node)
-        if last == "checkpoint":
-            return TENSOR
         return UNKNOWN
     if second == "distributions":
         if last in table.DISTRIBUTIONS:
@@ -238,8 +237,6 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     if last == "device":
         value = args.first
         return {"cpu": CPU, "accelerator": CUDA}.get(device_of(value), DEVICE)
-    if last in table.NOT_TENSOR:
-        return _plain(table.NOT_TENSOR[last])
     if last in table.FACTORIES:
         return _factory(last, node, args)
     if last in table.LIKE:
@@ -247,7 +244,8 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
         return tensor(given or ("" if "device" in args.keywords else args.first.device))
     if last in table.FROM_HOST:
         return Value("tensor", 2, device=device_of(args.keywords.get("device")) or "cpu", origin=node)
-    made = operation(last, node, list(args.positional) + list(args.keywords.values()), args)
+    row = operator(f"torch.{last}" if second == "functional" else name)
+    made = operation(row, node, list(args.positional) + list(args.keywords.values()), args)
     # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory.
     numbers = bool(args.positional) and not args.open and all(v.kind == "number" for v in args.positional)
     return replace(made, device="cpu") if numbers and made.kind == "tensor" and not made.device else made
@@ -265,16 +263,13 @@ def _factory(last: str, node: ast.Call, args: Arguments) -> Value:
 
 def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Value:
     name = ".".join(parts)
-    if "functional" in parts:
-        return operation(last, node, [*args.positional, *args.keywords.values()], args)
-    if "init" in parts:
-        return args.first if args.first.kind == "tensor" else TENSOR
-    if "utils" in parts:
+    if "functional" in parts or "utils" in parts:
         if last in ("clip_grad_norm_", "clip_grad_norm", "get_total_norm"):
             return Value("tensor", 2, scalar=True, device="", origin=node)
-        if last in ("pad_sequence", "parameters_to_vector", "unpad_sequence"):
-            return tensor(args.first.device)
-        return UNKNOWN
+        return operation(operator(name), node, [*args.positional, *args.keywords.values()], args)
+    if "init" in parts:
+        made = operation(operator(name), node, [], args)
+        return args.first if made.kind == args.first.kind == "tensor" else made
     if last in ("Parameter", "Buffer"):
         return (
             replace(args.first, parameter=True, grad=False, device="")
@@ -307,16 +302,21 @@ def _container(name: str, node: ast.Call, args: Arguments) -> Value:
     return Value("module", 2, cls=name, origin=node, elem=elem, items=items)
 
 
-def _plain(kind: str) -> Value:
-    return {
-        "number": NUMBER,
-        "dtype": Value("dtype", 2),
-        "device": DEVICE,
-        "size": SIZE,
-        "context": CONTEXT,
-        "none": NONE,
-        "str": STR,
-    }.get(kind, UNKNOWN)
+_PLAIN = {
+    "int": INTEGER,
+    "bool": BOOL,
+    "number": NUMBER,
+    "float": NUMBER,
+    "str": STR,
+    "dtype": Value("dtype", 2),
+    "device": DEVICE,
+    "size": SIZE,
+    "list": sequence(NUMBER),
+    "ndarray": NDARRAY,
+    "context": CONTEXT,
+    "none": NONE,
+}
+"""What the results of operators that are no tensors are, by the table's word."""
 
 
 def _device_module(last: str, args: Arguments) -> Value:
@@ -358,25 +358,61 @@ def _service(second: str, last: str, name: str) -> Value:
     return UNKNOWN
 
 
-def operation(last: str, node: ast.Call, values: Sequence[Value], args: Arguments) -> Value:
-    """What a function or method of torch named `last` gives for these inputs."""
+def result_of(row: Operator | None, args: Arguments) -> Result | None:
+    """What the table says that a call gives for its arguments; None where that is not known."""
+    if row is None:
+        return None
+    for condition, result in row.when:
+        held = _holds(row, condition, args)
+        if held is not False:
+            return result if held else None
+    return row.returns
+
+
+def _holds(row: Operator, condition: Condition, args: Arguments) -> bool | None:
+    """Whether a condition of a row holds for a call; None where the arguments don't tell."""
+    if condition.given:
+        return _is_given(row, condition.flags[0], args)
+    held: bool | None = True
+    for flag in condition.flags:
+        value = args.get(row.position(flag), flag)
+        if value is None:
+            value = UNKNOWN if args.open else NONE
+        if value.kind == "none" or value.const is False:
+            return False
+        if value.const is not True:
+            held = None
+    return held
+
+
+def _is_given(row: Operator, argument: str, args: Arguments) -> bool | None:
+    """Whether a call gives an argument, where overloads may have another one in its place."""
+    at = row.position(argument)
+    value = args.get(at, argument)
+    if value is None:
+        return None if args.open else False
+    if value.kind == "none":
+        return False
+    others = row.params[at] if at >= 0 and argument not in args.keywords else {}
+    if len(others) < 2:
+        return None if "none" in value.others else True
+    if value.kind in ("unknown", "batch") or value.sure < 2:
+        return None
+    kind = {"tensor": "tensor", "list": "tensors", "tuple": "tensors"}.get(value.kind, "other")
+    return others[argument] == kind
+
+
+def operation(row: Operator | None, node: ast.Call, values: Sequence[Value], args: Arguments) -> Value:
+    """What a function or method of torch gives for these inputs."""
+    result = result_of(row, args)
+    if row is None or result is None:
+        return UNKNOWN
+    last = row.name.rpartition(".")[2]
     device = mixed(*values)
     grad = any(v.grad for v in values)
-    sure = 2
-    if last in table.TUPLES:
-        return Value("tuple", 2, items=(tensor(device),) * table.TUPLES[last])
-    if last in table.SEQUENCES:
-        return sequence(tensor(device, grad=grad))
-    dims = len(args.positional) > 1 or "dim" in args.keywords or "axis" in args.keywords
-    if last in table.REDUCE_PAIRS and dims:
-        other = args.positional[1] if len(args.positional) > 1 else args.keywords.get("other", INTEGER)
-        if other.kind == "tensor":
-            return tensor(device, grad=grad)
-        return Value("tuple", 2, items=(tensor(device, grad=grad), replace(tensor(device), integer=True)))
-    if last == "where" and len(args) == 1:
-        return sequence(replace(tensor(device), integer=True))
-    if last in table.NOT_TENSOR:
-        return _plain(table.NOT_TENSOR[last])
+    if result.kind != "tensor" and result.kind != "int64":
+        return _made(result, device, grad)
+    dims = len(args.positional) > 1 or not args.keywords.keys().isdisjoint(("dim", "axis", "other"))
     scalar = last in table.REDUCTIONS and not dims
     reduced = args.keywords.get("reduction")
     if last.endswith("_loss") or last in (
@@ -389,7 +425,7 @@ def operation(last: str, node: ast.Call, values: Sequence[Value], args: Argument
         grad = grad or True
     return Value(
         "tensor",
-        sure,
+        2,
         device=device,
         scalar=scalar,
         boolean=last in table.BOOLEAN,
@@ -397,6 +433,27 @@ def operation(last: str, node: ast.Call, values: Sequence[Value], args: Argument
         integer=last in table.INTEGER,
         origin=node,
     )
+
+
+def gives_no_tensor(method: str) -> bool:
+    """Whether a tensor has a method of that name, which gives something else."""
+    row = operator(f"torch.Tensor.{method}")
+    return row is not None and (row.returns.kind in _PLAIN or row.returns.kind == "object")
+
+
+def _made(result: Result, device: Device, grad: bool) -> Value:
+    """A result of the table, or one item of it, as a value."""
+    if result.kind == "tuple":
+        items = tuple(_made(item, device, grad) for item in result.items)
+        named = {name: one for name, one in zip(result.names, items, strict=True) if name}
+        return Value("tuple", 2, items=items, keys=named)
+    if result.kind in ("tensors", "int64s"):
+        return sequence(_made(Result(result.kind[:-1]), device, grad))
+    if result.kind == "tensor":
+        return tensor(device, grad=grad)
+    if result.kind in ("int64", "int32"):
+        return replace(tensor(device), integer=True)
+    return _PLAIN.get(result.kind, UNKNOWN)
 
 
 def loader(node: ast.Call, args: Arguments) -> Value:
@@ -434,15 +491,6 @@ def batch_tensor(batch: Value) -> Value:
 
 def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Value:
     """What a method of a tensor gives."""
-    if attr in table.METHODS_NOT_TENSOR:
-        kind = table.METHODS_NOT_TENSOR[attr]
-        if kind == "list":
-            return sequence(NUMBER)
-        if kind == "ndarray":
-            return NDARRAY
-        if attr == "size" and args.positional:
-            return INTEGER
-        return INTEGER if attr in ("dim", "numel", "nelement", "size") and kind == "number" else _plain(kind)
     if attr in ("to", "cuda", "cpu", "xpu", "npu"):
         return move(base, attr, args)
     if attr == "pin_memory":
@@ -452,8 +500,6 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr in ("type", "type_as") and attr == "type_as":
         other = args.first
         return replace(base, device=other.device, boolean=False)
-    if attr == "type" and not args.positional:
-        return STR
     if attr in ("new_zeros", "new_ones", "new_full", "new_tensor", "new_empty"):
         given = args.keywords.get("device")
         return tensor(device_of(given) if given is not None else base.device)
@@ -468,10 +514,9 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr in ("items", "values") and base.grad and not args.positional:
         # A model gave a dict of tensors.
         return sequence(base if attr == "values" else Value("tuple", 2, items=(STR, base)))
-    if attr not in METHODS:
-        return UNKNOWN  # no tensor, or a subclass of the project's
+    # A method that torch does not have: no tensor, or a subclass of the project's.
     return operation(
-        attr,
+        operator(f"torch.Tensor.{attr}"),
         node,
         [base, *args.positional, *args.keywords.values()],
         Arguments([base, *args.positional], args.keywords, args.open),
@@ -528,19 +573,26 @@ def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
 
 def module_result(base: Value) -> Value:
     """What calling a module of torch, or one we can't see into, gives."""
-    kind = table.MODULE_TUPLES.get(base.cls)
-    out = Value("tensor", 2 if base.sure >= 2 else 1, device=base.device, grad=True)
-    if kind == "rnn":
-        return Value("tuple", 2, items=(out, Value("unknown")))
-    if kind == "pair":
-        return Value("tuple", 2, items=(out, out))
-    if base.cls.endswith("Loss") and base.cls.startswith("torch.nn."):
+    likely = Value("tensor", 1, device=base.device, grad=True)
+    row = operator(f"{base.cls}.forward")
+    result = result_of(row, _made_with(base.origin)) if row is not None else None
+    if result is None or result.kind == "unknown":
+        return likely
+    value = replace(_made(result, base.device, True), sure=min(base.sure, 2))
+    if base.cls.endswith("Loss") and value.kind == "tensor":
         reduction = None
         if isinstance(base.origin, ast.Call):
             reduction = next((k.value for k in base.origin.keywords if k.arg == "reduction"), None)
         none = isinstance(reduction, ast.Constant) and reduction.value == "none"
-        return replace(out, scalar=not none, device="")
-    return out
+        return replace(value, scalar=not none, device="")
+    return value
+
+
+def _made_with(origin: ast.expr | None) -> Arguments:
+    """The literals that a module was made with: a flag of a module stands there."""
+    if not isinstance(origin, ast.Call):
+        return Arguments((), {}, open=True)
+    return Arguments.of(origin, lambda node: constant(node.value) if isinstance(node, ast.Constant) else UNKNOWN)
 
 
 def likely_module_result() -> Value:

@@ -536,8 +536,8 @@ class Evaluator:
             return tensor(base.device) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
         if kind == "ndarray":
             return SIZE if attr == "shape" else NDARRAY if attr == "T" else UNKNOWN
-        if kind == "tuple" and base.items and attr in ("values", "indices"):  # torch.return_types.max
-            return base.items[attr == "indices"]
+        if kind == "tuple" and base.keys is not None:  # one of torch.return_types
+            return base.keys.get(attr, UNKNOWN)
         if attr in ("loss", "logits") and (kind in ("unknown", "instance") or base.grad):
             # The fields of a model's output object.
             return tensor(sure=1, grad=True, scalar=attr == "loss")
@@ -690,6 +690,8 @@ class Evaluator:
                 return replace(given, compiled=True) if given else Value("function", 1, compiled=True)
             return replace(given, sure=max(given.sure, 1)) if given else Value("module", 1)
         root = name.partition(".")[0]
+        if name == "torch.utils.checkpoint.checkpoint" and node.args:
+            return self.of_value(args.first, node, args, node.args[0]) or LIKELY_TENSOR
         if root == "torch":
             value = calls.torch_call(name, node, args)
             return replace(value, home=self.function.module) if value.origin is not None else value
@@ -876,6 +878,9 @@ class Evaluator:
                         return operations.with_grad(value, callee.device)
                     if value:
                         return value
+            if callee.cls == "torch.nn.Sequential" and callee.items:
+                last = callee.items[-1]
+                return self.of_value(replace(last, device=callee.device or last.device), node, args, function)
             if callee.klass is None and not callee.cls.startswith("torch.") and callee.cls:
                 # A library's model: a tensor, or an output object whose fields are tensors.
                 return Value("tensor", 1, device=callee.device, grad=True)

@@ -127,7 +127,7 @@ def batch_method(base: Value, attr: str, args: Arguments) -> Value:
     if attr in ("pop", "get"):
         return calls.batch_tensor(base)
     if (
-        attr in table.METHODS_NOT_TENSOR
+        calls.gives_no_tensor(attr)
         or attr in table.TENSOR_ONLY
         or attr in ("view", "reshape", "float", "long", "transpose", "t")
     ):

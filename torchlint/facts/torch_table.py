@@ -1,106 +1,7 @@
-"""What torch's own callables give, as data: the names that do not follow the rule "a function of torch gives a tensor"."""
+"""What torch's own callables mean beyond what torch_api/ tells: factories, attributes, modules, distributions."""
 
 from __future__ import annotations
 
-# Functions directly under torch (or torch.special, torch.linalg, ...) that give no tensor.
-NOT_TENSOR = {
-    "is_tensor": "number",
-    "is_storage": "number",
-    "is_complex": "number",
-    "is_floating_point": "number",
-    "is_nonzero": "number",
-    "is_conj": "number",
-    "is_distributed": "number",
-    "is_inference": "number",
-    "is_neg": "number",
-    "is_same_size": "number",
-    "is_signed": "number",
-    "can_cast": "number",
-    "is_grad_enabled": "number",
-    "is_inference_mode_enabled": "number",
-    "is_autocast_enabled": "number",
-    "are_deterministic_algorithms_enabled": "number",
-    "equal": "number",
-    "allclose": "number",
-    "numel": "number",
-    "get_num_threads": "number",
-    "get_num_interop_threads": "number",
-    "set_flush_denormal": "number",
-    "initial_seed": "number",
-    "seed": "number",
-    "get_default_dtype": "dtype",
-    "promote_types": "dtype",
-    "result_type": "dtype",
-    "get_default_device": "device",
-    "device": "device",
-    "broadcast_shapes": "size",
-    "Size": "size",
-    "Generator": "instance",
-    "finfo": "instance",
-    "iinfo": "instance",
-    "no_grad": "context",
-    "enable_grad": "context",
-    "inference_mode": "context",
-    "set_grad_enabled": "context",
-    "autocast": "context",
-    "manual_seed": "instance",
-    "set_default_dtype": "none",
-    "set_default_device": "none",
-    "set_default_tensor_type": "none",
-    "set_float32_matmul_precision": "none",
-    "set_num_threads": "none",
-    "set_num_interop_threads": "none",
-    "set_printoptions": "none",
-    "set_rng_state": "none",
-    "use_deterministic_algorithms": "none",
-    "save": "none",
-    "_assert": "none",
-    "_check": "none",
-    "_assert_async": "none",
-    "load": "unknown",
-    "typename": "str",
-    "compile": "unknown",
-    "jit": "unknown",
-    "vmap": "unknown",
-    "func": "unknown",
-    "get_autocast_gpu_dtype": "dtype",
-    "get_autocast_dtype": "dtype",
-}
-
-# Functions that give several tensors.
-TUPLES = {
-    "sort": 2,
-    "topk": 2,
-    "kthvalue": 2,
-    "mode": 2,
-    "cummax": 2,
-    "cummin": 2,
-    "std_mean": 2,
-    "var_mean": 2,
-    "frexp": 2,
-    "aminmax": 2,
-    "slogdet": 2,
-    "svd": 3,
-    "svd_lowrank": 3,
-    "pca_lowrank": 3,
-    "qr": 2,
-    "eig": 2,
-    "eigh": 2,
-    "lu": 3,
-    "lu_factor": 2,
-    "lu_unpack": 3,
-    "geqrf": 2,
-    "triangular_solve": 2,
-    "histogram": 2,
-    "multi_head_attention_forward": 2,
-}
-# Functions (and methods) that give a sequence of tensors.
-SEQUENCES = frozenset(
-    """split chunk tensor_split unbind meshgrid broadcast_tensors unsafe_chunk unsafe_split hsplit vsplit dsplit
-    split_with_sizes unsafe_split_with_sizes gradient""".split()
-)
-# One tensor without dim, (values, indices) with it.
-REDUCE_PAIRS = frozenset(("max", "min", "median", "nanmedian"))
 # A tensor without dimensions when called without `dim`.
 REDUCTIONS = frozenset(
     """sum mean prod std var norm max min median any all argmax argmin amax amin nansum nanmean logsumexp count_nonzero
@@ -125,50 +26,6 @@ FACTORIES = frozenset(
 LIKE = frozenset("zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split())
 FROM_HOST = frozenset("from_numpy frombuffer from_dlpack asarray".split())
 
-# Methods of a tensor that give no tensor.
-METHODS_NOT_TENSOR = {
-    "item": "number",
-    "tolist": "list",
-    "numpy": "ndarray",
-    "__array__": "ndarray",
-    "size": "size",
-    "dim": "number",
-    "ndimension": "number",
-    "numel": "number",
-    "nelement": "number",
-    "element_size": "number",
-    "stride": "size",
-    "storage_offset": "number",
-    "data_ptr": "number",
-    "get_device": "number",
-    "is_contiguous": "number",
-    "is_floating_point": "number",
-    "is_complex": "number",
-    "is_pinned": "number",
-    "is_shared": "number",
-    "is_nonzero": "number",
-    "is_set_to": "number",
-    "is_same_size": "number",
-    "is_coalesced": "number",
-    "is_conj": "number",
-    "is_distributed": "number",
-    "is_inference": "number",
-    "is_neg": "number",
-    "is_signed": "number",
-    "dense_dim": "number",
-    "sparse_dim": "number",
-    "equal": "number",
-    "allclose": "number",
-    "record_stream": "none",
-    "backward": "none",
-    "register_hook": "instance",
-    "register_post_accumulate_grad_hook": "instance",
-    "retain_grad": "none",
-    "storage": "instance",
-    "untyped_storage": "instance",
-    "nbytes": "number",
-    "__len__": "number",
-}
 ATTRIBUTES_NOT_TENSOR = {
     "shape": "size",
     "dtype": "dtype",
@@ -203,15 +60,6 @@ TENSOR_ONLY = frozenset(
     index_copy_ index_fill_ index_add_ grad_fn unfold movedim swapaxes_ tril triu
     sqrt_ pow_ abs_ matmul isnan isinf""".split()
 )
-
-# What `self.x(...)` of these modules gives.
-MODULE_TUPLES = {
-    "torch.nn.LSTM": "rnn",
-    "torch.nn.GRU": "rnn",
-    "torch.nn.RNN": "rnn",
-    "torch.nn.MultiheadAttention": "pair",
-    "torch.nn.LSTMCell": "pair",
-}
 
 # Calls that give back what they were given, with a moved or wrapped meaning.
 PASS_THROUGH = frozenset(

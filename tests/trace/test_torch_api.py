@@ -1,0 +1,116 @@
+"""The table of torch's operators against the torch that is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("yaml", reason="torchgen reads torch's schemas with it")
+
+from torchlint.torch_api.operators import operator
+
+pytestmark = pytest.mark.torch
+SCRIPT = Path(__file__).parents[2] / "scripts" / "torch_api.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("torch_api_script", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_is_what_torch_says_and_what_is_mended(script: ModuleType) -> None:
+    """A stale table: run `python scripts/torch_api.py`, and read what changed."""
+    old = json.loads(script.TABLE.read_text(encoding="utf-8"))
+    if torch.__version__.partition("+")[0] != old["torch"]:
+        pytest.skip(f"the table is made of torch {old['torch']}")
+
+    assert [] == list(script.differences(old, script.table()))
+
+
+def test_what_is_mended_has_a_reason_and_is_of_torch(script: ModuleType) -> None:
+    names = {name for entry in script.entries() for name in entry["names"].split()}
+
+    assert [] == [entry["names"] for entry in script.entries() if len(entry["reason"]) < 10]
+    assert [] == [name for name in names if script.found(name) is None]
+
+
+def test_what_is_mended_says_more_than_torch_does(script: ModuleType) -> None:
+    """An entry that torch says by now can go."""
+    said = script.rows()
+
+    assert [] == [
+        name
+        for name, facts in script.mended().items()
+        if name in said and all(said[name].get(key) == value for key, value in facts.items())
+    ]
+
+
+X = torch.arange(16.0).reshape(4, 4) + torch.eye(4) * 9
+IMAGE = torch.ones(1, 1, 6, 6)
+
+
+def kind(value: Any) -> str:
+    """What a value is, in the table's words."""
+    if isinstance(value, torch.Tensor):
+        return "tensor"
+    if isinstance(value, (tuple, list)) and value and all(isinstance(one, torch.Tensor) for one in value):
+        return f"{len(value)} tensors"
+    return {torch.Size: "size", torch.dtype: "dtype", type(None): "none"}.get(type(value), type(value).__name__)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "keywords"),
+    [
+        ("torch.unique", (X,), {}),
+        ("torch.unique", (X,), {"return_counts": True}),
+        ("torch.unique", (X,), {"return_counts": True, "return_inverse": True}),
+        ("torch.unique_consecutive", (X,), {"return_inverse": True}),
+        ("torch.nonzero", (X,), {}),
+        ("torch.max", (X,), {}),
+        ("torch.max", (X, X), {}),
+        ("torch.max", (X, 1), {}),
+        ("torch.where", (X > 0, X, X), {}),
+        ("torch.lu", (X,), {}),
+        ("torch.lu", (X,), {"get_infos": True}),
+        ("torch.nn.functional.max_pool2d", (IMAGE, 2), {}),
+        ("torch.nn.functional.max_pool2d", (IMAGE, 2), {"return_indices": True}),
+        ("torch.nn.functional.adaptive_max_pool2d", (IMAGE, 2, True), {}),
+        ("torch.linalg.lstsq", (X, X), {}),
+        ("torch.linalg.svd", (X,), {}),
+        ("torch.svd_lowrank", (X,), {}),
+        ("torch.lobpcg", (X @ X.T,), {"k": 1}),
+        ("torch.linalg.inv_ex", (X,), {}),
+        ("torch.Tensor.size", (X,), {}),
+        ("torch.Tensor.size", (X, 1), {}),
+        ("torch.Tensor.type", (X,), {}),
+        ("torch.Tensor.type", (X, torch.float64), {}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_calls_give_what_the_table_says(name: str, arguments: Any, keywords: dict[str, Any]) -> None:
+    from torchlint.facts.calls import Arguments, result_of
+    from torchlint.facts.values import TENSOR, constant
+
+    row = operator(name)
+    assert row is not None
+    given = [TENSOR if isinstance(one, torch.Tensor) else constant(one) or TENSOR for one in arguments]
+    result = result_of(row, Arguments(given, {key: constant(value) for key, value in keywords.items()}))
+    assert result is not None
+
+    called: Any = torch
+    for part in name.split(".")[1:]:
+        called = getattr(called, part)
+    said = f"{len(result.items)} tensors" if result.kind == "tuple" else result.kind.replace("int64", "tensor")
+    assert said == kind(called(*arguments, **keywords))
