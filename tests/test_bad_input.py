@@ -10,8 +10,9 @@ import pytest
 
 from torchlint import cli
 from torchlint.config import Settings
+from torchlint.fault import FileError
 from torchlint.finding import Finding
-from torchlint.lint import FileError, lint
+from torchlint.lint import lint
 from torchlint.rule import load
 
 TRAIN = """\

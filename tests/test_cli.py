@@ -21,8 +21,9 @@ import pytest
 
 from torchlint import cli
 from torchlint.config import Settings
+from torchlint.fault import FileError
 from torchlint.finding import Edit, Finding, Fix
-from torchlint.lint import FileError, Result
+from torchlint.lint import Result
 from torchlint.source import Source
 from torchlint.version import Range
 

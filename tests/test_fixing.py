@@ -12,9 +12,9 @@ import pytest
 
 from torchlint import cli, fix
 from torchlint.config import Settings
+from torchlint.fault import FileError
 from torchlint.finding import Edit, Finding, Fix
 from torchlint.fixing import FixResult, fix_files
-from torchlint.lint import FileError
 from torchlint.rule import Rule, fixer, load, rule
 from torchlint.site import Site
 

@@ -163,13 +163,16 @@ class _Run:
         if found.checked is None:
             self.is_sure = False
             return found
-        self.is_sure = self.files.unchanged() and all(project.is_whole for project in made)
+        alone = {error for one in found.checked.values() for error in one.errors}
+        self.is_sure = (
+            self.files.unchanged() and all(project.is_whole for project in made) and alone.issuperset(found.errors)
+        )
         if self.is_sure:
             self._learn(found.checked, state)
             if state is not None and made:
                 self._link(made[0], found.checked)
         checked = {path: fresh.get(path) or found.checked[path] for path in self.targets}
-        return Result.of(checked, _Sources(fresh, found.sources or {}, self.files))
+        return Result.of(checked, _Sources(fresh, found.sources or {}, self.files), found.errors)
 
     def _known(self, path: str) -> Checked | None:
         """What was said of a file, if it would be said again."""

@@ -7,6 +7,7 @@ import re
 from typing import Literal
 
 from .facts import names
+from .facts.answers import work_out
 from .facts.module import Function, Module
 from .project import Project
 from .source import Words
@@ -65,8 +66,7 @@ class Context:
 
     def _kept_off(self, function: Function) -> bool:
         if function not in self._off:
-            self._off[function] = False
-            self._off[function] = self._function_off(function)
+            work_out(self._off, function, False, lambda: self._function_off(function))
         return self._off[function]
 
     def _function_off(self, function: Function) -> bool:

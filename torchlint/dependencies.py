@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from .facts.module import Class, Function, Module
 from .facts.units import bound, head, stores, unit, unit_of
 from .facts.values import Value
+from .fault import FileError
 from .project import MAX_FILES, STARTS, CallSite, Project, Sought, aliases, called_name, origins
 from .source import Source
 from .stamp import digest, encoded
@@ -53,6 +54,7 @@ class _Asked:
 
     def __init__(self, question: Callable[[Any, Any], Any]) -> None:
         self.question = question
+        self.__qualname__ = question.__qualname__
 
     def __call__(self, subject: Any, key: Any) -> Answer:
         project: Project = subject.project
@@ -152,9 +154,13 @@ class Recording(Project):
             names = [(question.__name__, repr(key)) for key in keys]
             self.used.update(names)
             new = {name: key for name, key in zip(names, keys, strict=True) if name not in self.answers}
-            if new:
-                self.answers.update(zip(new, ask(_Asked(question), list(new.values())), strict=True))
-            return [self.answers[name].answer for name in names]
+            failed: dict[tuple[str, str], FileError] = {}
+            for name, one in zip(new, ask(_Asked(question), list(new.values())) if new else (), strict=True):
+                if isinstance(one, FileError):
+                    failed[name] = one
+                else:
+                    self.answers[name] = one
+            return [failed.get(name) or self.answers[name].answer for name in names]
 
         return remembered
 

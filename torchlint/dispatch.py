@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 
 from .facts import names
@@ -93,32 +93,40 @@ class Dispatch:
             table = self._calls if trigger.endswith("()") else self._uses
             table.setdefault(word, []).append((trigger, rule))
 
-    def nodes(self, function: Function, lines: Collection[int] | None) -> Iterator[tuple[ast.AST, str, Rule]]:
-        """The nodes of a function that rules ask for, each with the trigger; only those named on `lines` where given."""
+    def nodes(
+        self, function: Function, lines: Collection[int] | None, fail: Callable[[Exception, ast.AST], None]
+    ) -> Iterator[tuple[ast.AST, str, Rule]]:
+        """The nodes of a function that rules ask for, each with the trigger; only those named on `lines` where given.
+
+        `fail` is told of nodes whose names torchlint fails to look up; the others are given all the same.
+        """
         for node, parent in self._shown(function, lines):
             kind = node.__class__
-            if kind in self._kinds:
-                for trigger, rule in self._kinds[kind]:
-                    yield node, trigger, rule
-            if kind is ast.Call:
-                assert isinstance(node, ast.Call)
-                func = node.func
-                if lines is None or func.end_lineno in lines:
-                    for trigger, rule in self._called(function, func):
+            try:
+                if kind in self._kinds:
+                    for trigger, rule in self._kinds[kind]:
                         yield node, trigger, rule
-            elif kind is ast.Attribute:
-                assert isinstance(node, ast.Attribute)
-                if lines is None or node.end_lineno in lines:
-                    for trigger, rule in self._attributes.get(node.attr, ()):
+                if kind is ast.Call:
+                    assert isinstance(node, ast.Call)
+                    func = node.func
+                    if lines is None or func.end_lineno in lines:
+                        for trigger, rule in self._called(function, func):
+                            yield node, trigger, rule
+                elif kind is ast.Attribute:
+                    assert isinstance(node, ast.Attribute)
+                    if lines is None or node.end_lineno in lines:
+                        for trigger, rule in self._attributes.get(node.attr, ()):
+                            yield node, trigger, rule
+                        for trigger, rule in self._used(function, node, parent, node.attr):
+                            yield node, trigger, rule
+                elif kind is ast.Name and self._uses:
+                    assert isinstance(node, ast.Name)
+                    if lines is not None and node.lineno not in lines:
+                        continue
+                    for trigger, rule in self._used(function, node, parent, node.id):
                         yield node, trigger, rule
-                    for trigger, rule in self._used(function, node, parent, node.attr):
-                        yield node, trigger, rule
-            elif kind is ast.Name and self._uses:
-                assert isinstance(node, ast.Name)
-                if lines is not None and node.lineno not in lines:
-                    continue
-                for trigger, rule in self._used(function, node, parent, node.id):
-                    yield node, trigger, rule
+            except Exception as error:  # noqa: BLE001 - it costs what rules would say of this node
+                fail(error, node)
 
     def _shown(self, function: Function, lines: Collection[int] | None) -> Iterable[tuple[ast.AST, ast.AST]]:
         if lines is None or self._kinds:

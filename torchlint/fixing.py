@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .config import Settings
+from .fault import FileError
 from .finding import Finding
 from .fix import ChangedOnDisk, Fixed, Level, applicable, diff, fix_all
 from .fix import write as write_file
-from .lint import FileError, Result, lint
+from .lint import Result, lint
 from .project import normal
 from .rule import load
 from .site import FileSite

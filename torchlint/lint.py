@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,21 +14,17 @@ from pathlib import Path
 from .config import Settings
 from .context import ACCELERATOR
 from .dispatch import Dispatch
-from .facts.module import Function
+from .facts.module import Function, Module
+from .fault import FileError, fault
 from .finding import Finding
 from .project import Project, normal, read
 from .rule import Rule, fixer, load
+from .sieve import Sieve
 from .site import Analysis, FileSite, Site
 from .source import Source, SourceError, Words
+from .stack import is_large, with_room
 from .suppress import JUDGE, Suppressions
-
-
-@dataclass(frozen=True, slots=True)
-class FileError:
-    """A file that could not be linted, or a rule that failed on it; the rest of the run went on."""
-
-    path: str
-    message: str
+from .tree import NoNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +54,16 @@ class Result:
     """The same by file, in the order in which they were given."""
 
     @classmethod
-    def of(cls, checked: Mapping[str, Checked], sources: Mapping[str, Source]) -> Result:
-        """What is said of the files, together."""
+    def of(
+        cls, checked: Mapping[str, Checked], sources: Mapping[str, Source], errors: Iterable[FileError] = ()
+    ) -> Result:
+        """What is said of the files, together, with errors of others that they hang on."""
         findings = sorted((f for one in checked.values() for f in one.findings), key=lambda finding: finding.sort_key)
         return cls(
             tuple(findings),
             sum(one.suppressed for one in checked.values()),
             len(checked),
-            tuple(error for one in checked.values() for error in one.errors),
+            tuple(dict.fromkeys([*(error for one in checked.values() for error in one.errors), *errors])),
             sources,
             checked,
         )
@@ -175,7 +174,7 @@ class _Run:
         self.analysis = analysis
         self.rules = [rule for code, rule in load().items() if code in settings.codes]
         self.known = {code: rule.name for code, rule in load().items()}
-        self.errors: dict[str, list[FileError]] = {}
+        self.errors: dict[str, dict[FileError, None]] = {}
         self.suppressed = 0
         # What is silenced must be known before unused suppressions are looked for.
         self.file_rules = sorted((r for r in self.rules if r.scope == "file"), key=lambda rule: rule.code == JUDGE)
@@ -188,19 +187,24 @@ class _Run:
             for path, one in checked.items()
             if one.findings and (source := self.project.source(path)) is not None
         }
-        return Result.of(checked, sources)
+        return Result.of(checked, sources, self.project.faults)
 
     def _checked(self, path: str, found: list[Finding]) -> Checked:
         self.suppressed = 0
-        findings = tuple(self._kept(path, found))
+        kept: list[Finding] = []
+        try:
+            kept.extend(self._kept(path, found))
+        except Exception as error:  # noqa: BLE001 - it costs what is said of this file
+            self._fail(fault("Sorting the findings", error, path))
+        findings = tuple(kept)
         source = self.project.source(path)
         if source is not None and source.cell(1) is not None:
             findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
         hangs_on = self.project.hangs_on(("file", path))
         return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not _is_torch(source), hangs_on)
 
-    def _fail(self, path: str, message: str) -> None:
-        self.errors.setdefault(path, []).append(FileError(path, message))
+    def _fail(self, error: FileError) -> None:
+        self.errors.setdefault(error.path, {})[error] = None
 
     # Which functions are shown to which rules
 
@@ -214,7 +218,12 @@ class _Run:
         return found
 
     def _shown(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> list[Finding]:
-        return list(self._show(dispatch, function, lines))
+        try:
+            return with_room(lambda: self._show(dispatch, function, lines))
+        except Exception as error:  # noqa: BLE001 - it costs what these rules find in one function
+            path, line = function.module.path, function.first_line
+            self._fail(fault(f"Looking into `{function.qualname}`", error, path, line))
+            return []
 
     def _tasks(self) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
         anywhere, hot, compiled = (self._dispatch(scope) for scope in ("any", "hot", "compiled"))
@@ -258,24 +267,30 @@ class _Run:
         for done, path in enumerate(paths):
             if self.progress is not None and not in_loops:
                 self.progress(done, len(paths))
-            source = self.project.source(path)
-            if source is None or (sieve is not None and not sieve.hit(path, source.data)):
-                continue
-            module = self.project.module(path)
-            if module is not None:
-                if sieve is not None:
-                    yield from sieve.places(module, in_loops=in_loops)
-                else:
-                    yield from ((function, None) for function in module.functions)
+            try:
+                yield from self._sifted_in(path, sieve, in_loops=in_loops)
+            except Exception as error:  # noqa: BLE001 - it costs this file
+                self._fail(fault("Looking for words", error, path))
+
+    def _sifted_in(
+        self, path: str, sieve: Sieve | None, *, in_loops: bool
+    ) -> Iterable[tuple[Function, Collection[int] | None]]:
+        source = self.project.source(path)
+        if source is None or (sieve is not None and not sieve.hit(path, source.data)):
+            return ()
+        module = self.project.module(path)
+        if module is None:
+            return ()
+        return sieve.places(module, in_loops=in_loops) if sieve is not None else ((f, None) for f in module.functions)
 
     # One function
 
-    def _show(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> Iterator[Finding]:
-        try:
-            for node, name, rule in dispatch.nodes(function, lines):
-                yield from self._check(Site(self.analysis, function, node, rule, name))
-        except RecursionError:
-            self._fail(function.module.path, f"`{function.qualname}` is nested too deeply to be analysed")
+    def _show(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> list[Finding]:
+        found: list[Finding] = []
+        fail = partial(self._fault, "Looking up a name", module=function.module)
+        for node, name, rule in dispatch.nodes(function, lines, fail):
+            found += self._check(Site(self.analysis, function, node, rule, name))
+        return found
 
     def _check(self, site: Site) -> Iterator[Finding]:
         rule: Rule = site.rule  # type: ignore[assignment]
@@ -286,11 +301,14 @@ class _Run:
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
                 if site.torch is not None and rule.torch.intersects(site.torch):
                     yield self._with_fix(site, finding)
-        except RecursionError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a rule's fault costs its finding, never the run
-            line = getattr(site.target, "lineno", 0)
-            self._fail(site.module.path, f"{rule.code} failed at line {line}: {type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds at one place, never the run
+            self._fault(rule.code, error, site.target, site.module)
+
+    def _fault(self, part: str, error: Exception, node: ast.AST, module: Module) -> None:
+        """Note what failed at a place; not yet, where it may only have wanted more room."""
+        if isinstance(error, RecursionError) and not is_large():
+            raise error
+        self._fail(fault(part, error, module.path, getattr(node, "lineno", 0)))
 
     def _with_fix(self, site: Site, finding: Finding) -> Finding:
         repair = fixer(finding.name)
@@ -298,8 +316,10 @@ class _Run:
             return finding
         try:
             return replace(finding, fix=repair(site, finding))
-        except LookupError:
-            # Positions inside f-strings are not to be had before Python 3.12.
+        except NoNode:
+            return finding
+        except Exception as error:  # noqa: BLE001 - it costs the fix, not the finding
+            self._fault(f"The fix of {finding.code}", error, site.target, site.module)
             return finding
 
     # One file
@@ -309,7 +329,7 @@ class _Run:
         source = self.project.source(path)
         error = self.project.errors.get(path)
         if isinstance(error, OSError):
-            self._fail(path, error.strerror or str(error))
+            self._fail(FileError(path, error.strerror or str(error)))
             return
         if source is not None and path not in self.project.parsed:
             error = _syntax_error(source)  # nobody asked for the file's facts: it must parse all the same
@@ -323,8 +343,16 @@ class _Run:
                 site = FileSite(
                     path, rule, source=source, error=error, suppressions=suppressions, known=self.known, enabled=enabled
                 )
-                for finding in rule.check(site):
+                for finding in self._of_file(site):
                     yield from self._unless_silenced(finding, suppressions)
+
+    def _of_file(self, site: FileSite) -> list[Finding]:
+        rule: Rule = site.rule  # type: ignore[assignment]
+        try:
+            return list(rule.check(site))
+        except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds, never the run
+            self._fail(fault(rule.code, error, site.path))
+            return []
 
     def _unless_silenced(self, finding: Finding, suppressions: Suppressions | None) -> Iterator[Finding]:
         if suppressions is not None and suppressions.silences(finding):

@@ -10,15 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .config import Settings
-from .lint import Checked, FileError, Result, gathered, lint_project, mention_torch, prepared
-from .places import Place
+from .fault import FileError
+from .lint import Checked, Result, gathered, lint_project, mention_torch, prepared
+from .places import asked_here, where
 from .project import Project
 from .regions import Regions, region_index
 from .site import Analysis
@@ -109,13 +110,13 @@ def lint_in(
             workers.close()
     checked = {path: checked[path] for path in targets}
     found = (path for path, one in checked.items() if one.findings)
-    result = Result.of(checked, {path: source for path in found if (source := project.source(path)) is not None})
+    sources = {path: source for path in found if (source := project.source(path)) is not None}
     context = [error for path in sorted(lost.keys() - checked.keys()) for error in lost[path].errors]
-    return replace(result, errors=(*result.errors, *context))
+    return Result.of(checked, sources, [*project.faults, *context])
 
 
-class _LostError(Exception):
-    """A file of the project that no process survives."""
+class _LostError(BaseException):
+    """A file of the project that no process survives. Not an Exception: no fault of torchlint may be made of it."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
@@ -158,7 +159,8 @@ class _Run:
             if isinstance(answer, str):
                 checked[keys[0]] = _lost(keys[0], answer)
             else:
-                checked.update(zip(keys, answer, strict=True))
+                checked.update(zip(keys, answer.checked, strict=True))
+                self.project.faults += answer.faults
             self.progress(len(checked), self.total)
         return checked
 
@@ -173,7 +175,7 @@ class _Run:
         return [known[key] for key in keys]
 
     def _answers(
-        self, work: Callable[[Shared, tuple[Any, list[Any]]], Sequence[Any]], chunks: list[list[Any]], setting: Any
+        self, work: Callable[[Shared, tuple[Any, list[Any]]], Any], chunks: list[list[Any]], setting: Any
     ) -> Iterator[tuple[list[Any], Any]]:
         """What the workers say of the keys of each chunk; a text for a single one of which it can't be had."""
         from .executors import Died
@@ -219,10 +221,7 @@ class _Run:
 
 def _path(key: Any) -> str:
     """The file that a question is about."""
-    if isinstance(key, str):
-        return key
-    place: Place = key if isinstance(key, tuple) else key.function
-    return place[0]
+    return where(key)[0]
 
 
 def _size(project: Project, paths: Iterable[str]) -> int:
@@ -288,14 +287,22 @@ def _answer(shared: Shared, item: tuple[tuple[str, Callable[[Any, Any], Any]], S
     (part, question), keys = item
     subject = getattr(shared.analysis, part)
     with prepared():
-        return [question(subject, key) for key in keys]
+        return asked_here(subject)(question, keys)
 
 
-def _lint(shared: Shared, item: tuple[bytes, Sequence[str]]) -> list[Checked]:
+@dataclass(frozen=True, slots=True)
+class _Linted:
+    """What is said of some files, and what torchlint failed at that others hang on as well."""
+
+    checked: list[Checked]
+    faults: list[FileError]
+
+
+def _lint(shared: Shared, item: tuple[bytes, Sequence[str]]) -> _Linted:
     links, paths = item
     shared.know(links)
     result = lint_project(shared.project, paths, shared.settings, analysis=shared.analysis)
-    return list((result.checked or {}).values())
+    return _Linted(list((result.checked or {}).values()), shared.project.faults)
 
 
 # How many

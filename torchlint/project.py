@@ -14,13 +14,15 @@ from typing import Any, TypeVar
 
 from .facts import names
 from .facts import torch_table as table
-from .facts.answers import Answers, Depth
+from .facts.answers import Answers, Depth, work_out
 from .facts.calls import MODEL_NAME
 from .facts.evaluate import Evaluator
 from .facts.module import Class, Function, Module
 from .facts.nearby import nodes_on
 from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, constant, join
+from .fault import FileError, fault
 from .source import Source, SourceError, Words
+from .stack import with_room
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
 _IMPORT = re.compile(
@@ -97,6 +99,8 @@ class Project:
         self._files = files
         self.paths = sorted(files)
         self.errors: dict[str, SourceError | OSError] = {}
+        self.faults: list[FileError] = []
+        """What torchlint failed at that more than one file may need to be known."""
         self._sources: dict[str, Source | None] = {}
         self._modules: dict[str, Module | None] = {}
         self._depth = Depth(LEVELS)
@@ -154,10 +158,17 @@ class Project:
         if path not in self._sources:
             try:
                 self._sources[path] = Source.of(path, self._files[path]())
-            except (SourceError, OSError) as error:
-                self.errors[path] = error
+            except Exception as error:  # noqa: BLE001 - it costs this file
+                self.unread(path, error)
                 self._sources[path] = None
         return self._sources[path]
+
+    def unread(self, path: str, error: Exception) -> None:
+        """Note why a file can't be read or parsed."""
+        if isinstance(error, SourceError | OSError):
+            self.errors[path] = error
+        else:
+            self.faults.append(fault("Reading the file", error, path))
 
     def raw(self, path: str) -> bytes | OSError:
         """The bytes of a file, or why they can't be had."""
@@ -178,13 +189,21 @@ class Project:
         """The file, parsed; None where it can't be."""
         if path not in self._modules:
             source = self.source(path)
-            self._modules[path] = None
-            if source is not None:
-                try:
-                    self._modules[path] = Module(source, *self._name(path))
-                except SourceError as error:
-                    self.errors[path] = error
+            self._modules[path] = self.parse(source, *self._name(path)) if source is not None else None
         return self._modules[path]
+
+    def parse(self, source: Source, name: str, is_package: bool) -> Module | None:
+        """A file, parsed; None where it can't be (`unread` is told why)."""
+        try:
+            return with_room(lambda: Module(source, name, is_package))
+        except Exception as error:  # noqa: BLE001 - it costs this file
+            self.unread(source.path, error)
+            return None
+
+    def sound(self, answers: Sequence[T | FileError], instead: T) -> list[T]:
+        """The answers to questions about the whole project; what torchlint failed at is noted, and something said `instead`."""
+        self.faults += [answer for answer in answers if isinstance(answer, FileError)]
+        return [instead if isinstance(answer, FileError) else answer for answer in answers]
 
     def _name(self, path: str) -> tuple[str, bool]:
         folder, _, file = path.rpartition("/")
@@ -240,8 +259,8 @@ class Project:
         """What the project defines under a dotted name that `near` may import."""
         key = (name, near.path)
         if key not in self._definitions:
-            self._definitions[key] = None  # what asks for itself (a circular re-export) finds nothing
-            self._definitions[key] = self._definition(name, near)
+            # What asks for itself (a circular re-export) finds nothing.
+            work_out(self._definitions, key, None, lambda: self._definition(name, near))
         return self._definitions[key]
 
     def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
@@ -289,8 +308,7 @@ class Project:
             return name
         key = (name, near.path)
         if key not in self._canonical:
-            self._canonical[key] = name
-            self._canonical[key] = self._follow(name, near)
+            work_out(self._canonical, key, name, lambda: self._follow(name, near))
         return self._canonical[key]
 
     def _follow(self, name: str, near: Module) -> str:
@@ -354,9 +372,6 @@ class Project:
         depth.level -= 1
         try:
             return ask(self.evaluator(function))
-        except RecursionError:
-            depth.lowest = -1
-            return default  # nested deeper than the interpreter's stack: nothing is known of its values
         finally:
             depth.level += 1
 
@@ -424,8 +439,12 @@ class Project:
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules: through a base of torch, of a library that makes models, or of the project."""
         if klass not in self._is_module:
-            self._is_module[klass] = False
-            self._is_module[klass] = any(self._is_module_base(klass, base) for base in klass.node.bases)
+            work_out(
+                self._is_module,
+                klass,
+                False,
+                lambda: any(self._is_module_base(klass, base) for base in klass.node.bases),
+            )
         return self._is_module[klass]
 
     def _is_module_base(self, klass: Class, base: ast.expr) -> bool:

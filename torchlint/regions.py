@@ -14,7 +14,7 @@ from typing import Any
 from .facts.module import Function, Module
 from .facts.nearby import nodes_on
 from .facts.values import Value
-from .places import Ask, Place, asked_here, function_at, place_of
+from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, whole
 from .project import Project
 from .source import Source
 
@@ -59,14 +59,20 @@ class RegionIndex:
     """See `Regions.options`."""
 
 
-def region_index(regions: Regions, ask: Ask[Regions, Any, Any]) -> RegionIndex:
+def region_index(regions: Regions, asked: Asked[Regions, Any, Any]) -> RegionIndex:
     """Find what is compiled, in the order of the files."""
-    roots: list[Region] = [region for found in ask(Regions.roots_in, regions.mentioning) for region in found]
+    ask = soundly(regions.project, asked)
+    nothing = RegionIndex({}, frozenset())
+    return whole(regions.project, "Finding compiled code", lambda: _region_index(regions, ask), nothing)
+
+
+def _region_index(regions: Regions, ask: Ask[Regions, Any, Any]) -> RegionIndex:
+    roots: list[Region] = [region for found in ask(Regions.roots_in, regions.mentioning, []) for region in found]
     functions: dict[Place, Region] = {}
     todo = [(region.root, region) for region in sorted(roots, key=lambda r: not r.fullgraph)]
     while todo:
         new = [place for place in dict.fromkeys(place for place, _ in todo) if place not in functions]
-        traced = dict(zip(new, ask(Regions.traced_from, new), strict=True))
+        traced = dict(zip(new, ask(Regions.traced_from, new, None), strict=True))
         found: list[tuple[Place, Region]] = []
         for place, region in todo:
             targets = traced.get(place)
@@ -248,7 +254,7 @@ class Regions:
 
     def functions_in(self, paths: Container[str]) -> list[Function]:
         """The functions of some files that a compiled region traces."""
-        return [function_at(self.project, place) for place in self.index.functions if place[0] in paths]
+        return functions_at(self.project, (place for place in self.index.functions if place[0] in paths))
 
     def traced_from(self, place: Place) -> list[Place] | None:
         """What a function of a compiled region calls, as far as it is traced; None where it is not traced itself."""

@@ -127,7 +127,8 @@ def review(
             chosen.append(after.findings[place])
     order = {id(finding): at for at, finding in enumerate(worst_first(one.finding for one in remarks))}
     remarks.sort(key=lambda one: order[id(one.finding)])
-    return Review(start, end, tuple(remarks), replace(after, findings=tuple(chosen)))
+    errors = tuple(dict.fromkeys((*after.errors, *before.errors)))
+    return Review(start, end, tuple(remarks), replace(after, findings=tuple(chosen), errors=errors))
 
 
 def _files(repository: Repository, commit: str, settings: Settings) -> Mapping[str, bytes]:

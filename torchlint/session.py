@@ -18,7 +18,7 @@ from .facts.evaluate import Evaluator
 from .facts.module import Class, Function, Module
 from .lint import Result, lint, lint_project
 from .project import Project, Sought, normal
-from .source import Source, SourceError
+from .source import Source
 
 
 class Interrupted(BaseException):
@@ -36,7 +36,7 @@ class _File:
 
     stamp: object
     source: Source | None
-    error: SourceError | OSError | None
+    error: Exception | None
     module: Module | None = None
     own_words: frozenset[bytes] | None = None
     import_text: bytes | None = None
@@ -77,7 +77,7 @@ class Session:
         try:
             source = Source.of(path, data)
             module = Module(source, *self._name(path))
-        except SourceError:
+        except Exception:  # noqa: BLE001 - a look at it will tell
             self._broken[path] = data
             return
         before = self._files.get(path)
@@ -106,7 +106,7 @@ class Session:
         if path in self._broken:
             try:
                 return Source.of(path, self._broken[path])
-            except SourceError:
+            except Exception:  # noqa: BLE001 - a look at it tells
                 return None
         file = self._files.get(path) or self.read(path)
         return file.source
@@ -188,7 +188,7 @@ class _Warm(Project):
             file = self._file(path)
             self._sources[path] = file.source
             if file.error is not None:
-                self.errors[path] = file.error
+                self.unread(path, file.error)
         return self._sources[path]
 
     def module(self, path: str) -> Module | None:
@@ -204,11 +204,7 @@ class _Warm(Project):
         file = self._file(path)
         name = self._name(path)
         if file.module is None or (file.module.name, file.module.is_package) != name:
-            try:
-                file.module = Module(source, *name)
-            except SourceError as error:
-                self.errors[path] = error
-                return None
+            file.module = self.parse(source, *name)
         return file.module
 
     def own_words(self, path: str) -> frozenset[bytes]:
@@ -291,7 +287,7 @@ def _stamp(path: str) -> object:
 def _read(path: str, stamp: object) -> _File:
     try:
         return _File(stamp, Source.of(path, Path(path).read_bytes()), None)
-    except (SourceError, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - it costs this file, and who asks for it is told
         return _File(stamp, None, error)
 
 
@@ -300,7 +296,7 @@ def _by_path(result: Result, paths: Sequence[str]) -> dict[str, Result]:
         path: replace(
             result,
             findings=tuple(finding for finding in result.findings if finding.path == path),
-            errors=tuple(error for error in result.errors if error.path == path),
+            errors=tuple(error for error in result.errors if error.path == path or error.path not in paths),
             files=1,
         )
         for path in paths

@@ -141,7 +141,7 @@ class Site:
         return self.cst(self.target)
 
     def cst(self, target: ast.AST) -> libcst.CSTNode:
-        """The libcst node of an `ast` node of this file. Raises LookupError inside f-strings before Python 3.12."""
+        """The libcst node of an `ast` node of this file. Raises NoNode inside f-strings before Python 3.12."""
         return self.tree.node(target, self.flow.chain(target))
 
     @property

@@ -11,10 +11,25 @@ from functools import cached_property
 from typing import Any
 
 from .facts import calls, guards, names
+from .facts.answers import work_out
 from .facts.flow import Flow, Guard, Loop, contains
 from .facts.module import Function, Module
 from .facts.values import Value
-from .places import Ask, CallPlace, Place, asked_here, call_place, function_at, loop_at, loop_place, place_of
+from .places import (
+    Ask,
+    Asked,
+    CallPlace,
+    Place,
+    asked_here,
+    call_place,
+    function_at,
+    functions_at,
+    loop_at,
+    loop_place,
+    place_of,
+    soundly,
+    whole,
+)
 from .project import CallSite, Project, last_name
 from .source import Words
 
@@ -119,15 +134,21 @@ class _Calling:
 Closures = dict[CallPlace, list[Place]]
 
 
-def step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
+def step_index(project: Project, asked: Asked[Steps, Any, Any]) -> StepIndex:
     """Find what a project does on every step."""
+    ask = soundly(project, asked)
+    return whole(project, "Finding step loops", lambda: _step_index(project, ask), StepIndex({}, frozenset(), {}))
+
+
+def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
     loops: dict[Place, Place] = {}
     closures: Closures = {}
     framework: list[Place] = []
     training: set[str] = set()
     steppers: list[Place] = []
     sources = map(project.source, project.paths)
-    for own in ask(Steps.own, [source.path for source in sources if source is not None and source.holds(_TRIGGERS)]):
+    paths = [source.path for source in sources if source is not None and source.holds(_TRIGGERS)]
+    for own in ask(Steps.own, paths, _Own([], [], [])):
         for loop, function, name in own.loops:
             loops.setdefault(loop, function)
             training.add(name)
@@ -137,7 +158,7 @@ def step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
     for _ in range(DEPTH):
         # Step loops around the calls of functions that step; the callers that have none are the next to ask for.
         further: dict[Place, None] = {}
-        for function, callers in zip(steppers, ask(Steps.callers, steppers), strict=True):
+        for function, callers in zip(steppers, ask(Steps.callers, steppers, _Callers([], [])), strict=True):
             for call in callers.given_to:
                 closures.setdefault(call, []).append(function)
             for caller, around, name in callers.sites:
@@ -164,7 +185,7 @@ def _called_on_steps(
             for caller, why in callers
         ]
         unique = list(dict.fromkeys(keys))
-        known = dict(zip(unique, ask(Steps.called, unique), strict=True))
+        known = dict(zip(unique, ask(Steps.called, unique, []), strict=True))
         return [
             (callee, Why(why.function, why.loop, why.weak or weak, why.depth + 1))
             for key, (_, why) in zip(keys, callers, strict=True)
@@ -225,7 +246,7 @@ class Steps:
     def functions_in(self, paths: Container[str]) -> list[Function]:
         """The functions of some files that hold a step loop or run on each step."""
         places = dict.fromkeys((*self.index.loops.values(), *self.index.functions))
-        return [function_at(self.project, place) for place in places if place[0] in paths]
+        return functions_at(self.project, (place for place in places if place[0] in paths))
 
     # Questions for the index
 
@@ -484,8 +505,8 @@ class Steps:
 
     def _is_running_module(self, method: Function) -> bool:
         if method not in self._runs:
-            self._runs[method] = False
-            self._runs[method] = any(self._runs_module(method, call) for call in method.flow.calls)
+            calls = method.flow.calls
+            work_out(self._runs, method, False, lambda: any(self._runs_module(method, one) for one in calls))
         return self._runs[method]
 
     def _runs_module(self, method: Function, call: ast.Call) -> bool:

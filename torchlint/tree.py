@@ -52,6 +52,10 @@ _NEWLINE = re.compile(r"\r\n?|\n")
 _KEYWORD = re.compile(r"\s*(\w+)\s*=(?!=)")
 
 
+class NoNode(LookupError):
+    """An `ast` node has no libcst node of its own, or its place is not known."""
+
+
 class _Recorder:
     """Notes the bytes that a node writes."""
 
@@ -166,21 +170,21 @@ class Tree:
     def node(self, target: ast.AST, chain: Sequence[ast.stmt]) -> cst.CSTNode:
         """The libcst node of an expression or statement; `chain` is the statements around it, innermost first.
 
-        The first of the chain is `target` itself if that is a statement. Raises LookupError for what has no node of its own
+        The first of the chain is `target` itself if that is a statement. Raises NoNode for what has no node of its own
         (`a, b` in `x[a, b]`), for what libcst can't parse, and inside f-strings before Python 3.12.
         """
         kinds = _KINDS.get(type(target).__name__, ())
         if not kinds:
-            raise LookupError(f"no libcst node for ast.{type(target).__name__}")
+            raise NoNode(f"no libcst node for ast.{type(target).__name__}")
         if not _IN_FSTRINGS and chain and all(node is not target for node in _walk(chain[0], inner=False)):
-            raise LookupError("the position of an expression in an f-string is not known before Python 3.12")
+            raise NoNode("the position of an expression in an f-string is not known before Python 3.12")
         span = self._ast_span(target)
         for piece in self._slices(target, chain):
             for node in piece.at.get(span, ()):
                 if type(node).__name__ in kinds:
                     return node
             break
-        raise LookupError(f"no libcst node for ast.{type(target).__name__} at {self.source.position(span[0])}")
+        raise NoNode(f"no libcst node for ast.{type(target).__name__} at {self.source.position(span[0])}")
 
     def span(self, node: cst.CSTNode) -> Span:
         """The bytes of a node that `node` returned, or of one below it. As in `ast`, without parentheses around it."""

@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> int:
         terminal.warn(warning)
     work = work_of(args, settings)
     result = linter(args)(work.files, settings, context=work.context)
-    for error in result.errors:
-        terminal.error(f"{error.path}: {error.message}")
+    terminal.errors(result.errors)
     path = baseline.locate(args.output_file, Path.cwd())
     count = baseline.update(path, result, work.files)
     terminal.out(f"Wrote {plural(count, 'finding')} to {path}.\n")

@@ -51,7 +51,7 @@ examples:
 exit codes:
   0  nothing was found, or all of it was fixed
   1  findings are left; with --diff: something would change
-  2  the work could not be done: the reason is on stderr
+  2  the work could not be done, or not all of it: the reason is on stderr
 """
 
 
@@ -313,8 +313,9 @@ def _recorded(args: argparse.Namespace) -> int:
     recorder = Recorder(witness)
     with recorder:
         code = _once(args, witness)
-    with suppress(OSError):  # which was told when the findings were to be kept
-        recorder.save(args.arguments, code)
+    if code != 2:  # what went wrong may go right the next time
+        with suppress(OSError):  # which was told when the findings were to be kept
+            recorder.save(args.arguments, code)
     return code
 
 
@@ -514,8 +515,7 @@ def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     )  # fmt: skip
     count = sum(sum(codes.values()) for codes in fixed.fixed.values())
     look = replace(_look(args, settings), fixed=count)
-    for failure in fixed.failed:
-        terminal.error(f"{failure.path}: {failure.message}")
+    terminal.errors(fixed.failed)
     if diff:
         for path in sorted(fixed.diffs):
             terminal.out(fixed.diffs[path])
@@ -556,8 +556,7 @@ def _tell_baseline(args: argparse.Namespace, work: Work) -> None:
 
 
 def _exit(result: Result, fixed: FixResult | None = None, *, found: bool) -> int:
-    for failure in result.errors:
-        terminal.error(f"{failure.path}: {failure.message}")
+    terminal.errors(result.errors)
     return 2 if result.errors or (fixed and fixed.failed) else int(found)
 
 

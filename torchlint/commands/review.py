@@ -85,8 +85,7 @@ def run(args: argparse.Namespace) -> int:
     if not base:
         raise Failure("what is the change compared with? Give `--base`, such as `--base origin/main`")
     found = review(settings, base, args.head or (host and host.head) or "HEAD", lint=linter(args))
-    for error in found.result.errors:
-        terminal.error(f"{error.path}: {error.message}")
+    terminal.errors(found.result.errors)
     if host is None:
         _show(args, settings, found)
     elif args.dry_run:

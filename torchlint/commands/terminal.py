@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Literal, TextIO
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, TextIO
+
+if TYPE_CHECKING:
+    from torchlint.fault import FileError
 
 When = Literal["auto", "always", "never"]
 
@@ -46,5 +50,15 @@ def warn(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
 
 
-def error(text: str) -> None:
+def error(text: object) -> None:
     print(f"error: {text}", file=sys.stderr)
+
+
+def errors(found: Iterable[FileError]) -> None:
+    """What went wrong while the run went on, and whom to tell where torchlint itself is to blame."""
+    is_bug = False
+    for one in found:
+        error(one)
+        is_bug |= one.is_bug
+    if is_bug:
+        error("this is a bug in torchlint: what it found elsewhere stands; please report it with the lines above")

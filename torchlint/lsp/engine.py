@@ -264,7 +264,7 @@ class Engine:
             uri, text.version, session.source(path), findings, self.client, session.source, text.cells
         )
         for error in result.errors if result is not None else ():
-            self._log(f"{error.path}: {error.message}")
+            self._log(f"this is a bug in torchlint, please report it: {error}" if error.is_bug else str(error))
         self._listener.found(self._results[uri], settled=settled)
 
     # Jobs for `submit`
