@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,13 @@ import pytest
 from torchlint.config import Settings
 from torchlint.finding import Finding
 from torchlint.lint import lint
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing is kept in the home directory of who runs the tests."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
 
 Linter = Callable[..., list[Finding]]
 

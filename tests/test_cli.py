@@ -81,7 +81,7 @@ class Engine:
     findings: Sequence[Finding] = ()
     errors: Sequence[FileError] = ()
     fixed: Mapping[str, Counter[str]] = field(default_factory=dict)
-    diffs: Mapping[str, str] = field(default_factory=dict)
+    diffs: Mapping[str, bytes] = field(default_factory=dict)
     contents: Mapping[str, bytes] = field(default_factory=dict)
     failed: Sequence[FileError] = ()
     asked: list[Any] = field(default_factory=list)
@@ -372,7 +372,7 @@ class TestFix:
 
     def test_diff_writes_nothing(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.fixed = {"a.py": Counter({"TL101": 1})}
-        engine.diffs = {"a.py": "--- a.py\n+++ a.py\n"}
+        engine.diffs = {"a.py": b"--- a.py\n+++ a.py\n"}
         assert Ran(1, "--- a.py\n+++ a.py\n", "Would fix 1 error.\n") == torchlint("check", "--diff")
         assert {"unsafe": False, "write": False} == engine.asked[1]
 
@@ -420,7 +420,7 @@ class TestStdin:
         assert Ran(0, TEXT.decode(), "") == torchlint("check", "-", "--fix", "-q")
 
     def test_diff(self, engine: Engine, torchlint: Torchlint) -> None:
-        engine.diffs = {"-": "@@ -1 +1 @@\n"}
+        engine.diffs = {"-": b"@@ -1 +1 @@\n"}
         assert Ran(1, "@@ -1 +1 @@\n", "") == torchlint("check", "-", "--diff", "-q")
 
     def test_an_excluded_name_is_not_linted(self, engine: Engine, torchlint: Torchlint) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -61,14 +62,44 @@ class TestWalk:
         Path("b").symlink_to("a")
         assert ["a/x.py"] == found()
 
-    def test_a_linked_file_is_taken_once(self, tmp_path: Path) -> None:
-        (tmp_path / "outside.py").touch()
-        plant("b.py")
+    def test_a_linked_file_is_taken_once(self) -> None:
+        plant("b.py", "build/out.py")
+        Path(".git").mkdir()
         Path("a.py").symlink_to("b.py")
-        Path("c.py").symlink_to(tmp_path / "outside.py")
-        Path("d.py").symlink_to(tmp_path / "outside.py")
+        Path("c.py").symlink_to("build/out.py")
+        Path("d.py").symlink_to("build/out.py")
         Path("broken.py").symlink_to("gone")
         assert ["b.py", "c.py"] == found()
+
+    @pytest.mark.parametrize("target", ["../outside.py", "/etc/passwd", "/proc/self/environ", "chain.txt"])
+    def test_a_link_out_of_the_project_is_told_and_left_out(self, target: str, project: Path) -> None:
+        plant("a.py", "../outside.py")
+        Path("pyproject.toml").touch()
+        Path("chain.txt").symlink_to("../outside.py")
+        Path("link.py").symlink_to(target)
+        for start in (".", str(project)):
+            result = discover([start], replace(SETTINGS, root=Path.cwd()))
+            assert ["a.py"] == [str(path) for path in result.files]
+            assert ("link.py: the link leads out of the project and was not followed",) == result.warnings
+
+    def test_a_link_up_into_the_same_project(self) -> None:
+        plant("shared/x.py", "sub/a.py")
+        Path(".git").mkdir()
+        Path("sub/x.py").symlink_to("../shared/x.py")
+        assert ["sub/a.py", "sub/x.py"] == found("sub")
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes there")
+    def test_what_is_no_regular_file_is_left_out(self) -> None:
+        plant("a.py")
+        os.mkfifo("pipe.py")
+        Path("zero.py").symlink_to("/dev/zero")
+        Path("to_pipe.py").symlink_to("pipe.py")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind("socket.py")
+            assert ["a.py"] == found()
+            for name in ("pipe.py", "zero.py", "to_pipe.py", "socket.py"):
+                with pytest.raises(Failure, match=f"^{name}: not a regular file$"):
+                    found(name)
 
     def test_nothing_is_found_in_an_empty_directory(self) -> None:
         assert [] == found()
@@ -118,6 +149,28 @@ class TestArguments:
         with pytest.raises(Failure) as caught:
             found(path)
         assert f"{path}: No such file or directory" == str(caught.value)
+
+    def test_a_file_and_links_to_it_are_one(self, tmp_path: Path) -> None:
+        plant("a.py", "d/x.py", "../outside.py")
+        Path("link.py").symlink_to("a.py")
+        Path("l").symlink_to("d")
+        assert (
+            ["a.py"]
+            == found("a.py", "link.py")
+            == found("link.py", "a.py")
+            == found("a.py", str(Path.cwd() / "link.py"))
+        )
+        assert ["a.py", "d/x.py"] == found("link.py", ".")
+        assert ["d/x.py"] == found("d", "l") == found("d/x.py", "l/x.py") == found("l/x.py", "d")
+        assert ["l/x.py"] == found("l", "d") == found("l")
+
+    def test_a_named_link_is_followed_wherever_it_leads(self, tmp_path: Path) -> None:
+        plant("../outside.py", "../folder/x.py")
+        Path("pyproject.toml").touch()
+        Path("link.py").symlink_to(tmp_path / "outside.py")
+        Path("l").symlink_to("../folder")
+        assert ["link.py"] == found("link.py")
+        assert ["l/x.py"] == found("l")
 
     def test_a_broken_link_fails(self) -> None:
         Path("link.py").symlink_to("gone")

@@ -308,16 +308,16 @@ def test_mode_and_links_stay(tmp_path: Path) -> None:
 
 
 def test_no_change_is_no_diff() -> None:
-    assert "" == diff(source("a\n"), b"a\n")
+    assert b"" == diff(source("a\n"), b"a\n")
 
 
 def test_a_diff_of_what_came_on_standard_input_names_no_file() -> None:
-    assert "@@ -1 +1 @@\n-a\n+b\n" == diff(Source.of("-", b"a\n"), b"b\n")
+    assert b"@@ -1 +1 @@\n-a\n+b\n" == diff(Source.of("-", b"a\n"), b"b\n")
 
 
 def test_a_diff_says_where_the_last_newline_is_missing() -> None:
     assert (
-        "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
+        b"--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
     ) == diff(source("a\nb"), b"a\nc")
 
 
@@ -335,8 +335,48 @@ def test_a_diff_says_where_the_last_newline_is_missing() -> None:
 )
 def test_git_applies_the_diff(tmp_path: Path, old: bytes, new: bytes) -> None:
     (tmp_path / "a.py").write_bytes(old)
-    patch = diff(source(old), source(new).data).encode()
+    patch = diff(source(old), source(new).data)
 
     subprocess.run(["git", "apply", "-p0", "-"], input=patch, cwd=tmp_path, check=True)
 
     assert new == (tmp_path / "a.py").read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names, no patch")
+@pytest.mark.parametrize("tool", [["git", "apply", "-p0", "-"], ["patch", "-p0", "-s"]], ids=lambda tool: tool[0])
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"a b.py",
+        b" a.py",
+        b"a .py",
+        b"a\tb.py",
+        b'"a".py',
+        b"a\\b.py",
+        b"a\nb.py",
+        b"a\rb.py",
+        b"a\x1b[2J.py",
+        b"a\xff.py",
+        b"a\\377.py",
+        "\u00e9 \u202e.py".encode(),
+        b"--- a.py",
+        b"d e/a b.py",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252"])
+def test_a_diff_applies_whatever_the_file_is_called_and_written_in(
+    tmp_path: Path, tool: list[str], name: bytes, encoding: str
+) -> None:
+    path = os.fsdecode(name)
+    text = f"# coding: {encoding}\n# \u00e9\u00ff\nx = 1\n# \u00fc\n"
+    old, new = text.encode(encoding), text.replace("x = 1", "y = 2").encode(encoding)
+    file = tmp_path / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(old)
+    before = Source.of(path, old)
+
+    patch = diff(before, before.data.replace(b"x = 1", b"y = 2"))
+    subprocess.run(tool, input=patch, cwd=tmp_path, check=True)
+
+    assert new == file.read_bytes()
+    assert 1 == len([path for path in tmp_path.rglob("*") if path.is_file()])

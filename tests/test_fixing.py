@@ -141,8 +141,8 @@ def test_without_write_nothing_is_written(project: Path, run: Run) -> None:
     assert TRAIN == (project / "a.py").read_text()
     assert {"a.py": FIXED.encode()} == result.contents
     assert {"a.py": Counter(TL402=1)} == result.fixed
-    assert '-        x = x.to("cuda")\n+        x = x.to("cuda", non_blocking=True)\n' in result.diffs["a.py"]
-    assert result.diffs["a.py"].startswith("--- a.py\n+++ a.py\n")
+    assert b'-        x = x.to("cuda")\n+        x = x.to("cuda", non_blocking=True)\n' in result.diffs["a.py"]
+    assert result.diffs["a.py"].startswith(b"--- a.py\n+++ a.py\n")
 
 
 def test_the_context_is_read_and_never_written(project: Path) -> None:
@@ -241,12 +241,20 @@ def test_a_fix_in_one_file_uncovers_a_finding_in_another(
     assert train.replace('x.to("cuda")', 'x.to("cuda", non_blocking=True)') == (project / "train.py").read_text()
 
 
+def test_two_names_of_one_file(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(TRAIN)
+    os.link(project / "train.py", project / "same.py")
+    assert () == run("train.py", "same.py").failed
+    assert (project / "train.py").samefile(project / "same.py")
+    assert 'x.to("cuda", non_blocking=True)' in (project / "same.py").read_text()
+
+
 @pytest.mark.parametrize("name", ["-", "a.py", "sub/a.py", "./a.py"])
 def test_what_is_no_file_is_known_by_the_name_it_was_given(run: Run, name: str) -> None:
     result = run(data={name: TRAIN.encode()}, write=False)
 
     assert ({name: FIXED.encode()}, {name: Counter(TL402=1)}) == (result.contents, result.fixed)
-    assert (name != "-") is result.diffs[name].startswith("--- ")
+    assert (name != "-") is result.diffs[name].startswith(b"--- ")
 
 
 def test_the_result_is_about_the_files_as_they_are_now(project: Path, run: Run) -> None:

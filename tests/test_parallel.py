@@ -161,7 +161,7 @@ def test_fixing_in_several_processes(small: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(parallel, "WORTH", 0)
     files = files_in(small)
 
-    def fixed(jobs: int) -> dict[str, str]:
+    def fixed(jobs: int) -> dict[str, bytes]:
         lint = parallel.Linter(jobs).lint
         return dict(fix_files(files, settings(), unsafe=True, write=False, lint=lint).diffs)
 

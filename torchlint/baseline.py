@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from . import atomic
 from .failure import Failure
 from .finding import Finding
 from .lint import Result
@@ -270,9 +271,9 @@ def write(path: Path, known: Iterable[Fingerprint]) -> None:
     body = "\n" + ",\n".join(f"    {line}" for line in lines) + "\n  " if lines else ""
     text = f'{{\n  "version": {VERSION},\n  "findings": [{body}]\n}}\n'
     try:
-        path.write_text(text, "utf-8", errors="surrogateescape")
+        atomic.write(str(path), text.encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from None
+        raise Failure(f"{path}: {error.strerror or error}") from None
 
 
 def _entry(one: Fingerprint, count: int) -> dict[str, object]:

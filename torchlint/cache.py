@@ -2,15 +2,18 @@
 
 `.torchlint_cache/` hides itself from git (`.gitignore`) and from backups (`CACHEDIR.TAG`). What a file holds is only ever
 used by the same torchlint, on the same Python, with the same settings: its name is made of them, and it says so inside.
-It is JSON, as a directory may come with a repository from anywhere: pickle would run it, marshal can be made to crash.
+It is signed, as a directory may come with a repository from anywhere: only what torchlint wrote for this user is believed.
+It is JSON all the same: pickle would run it, marshal can be made to crash.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
-from .stamp import SIZE, digest
+from . import state
+from .stamp import SIZE, contents, digest, signed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,15 +22,21 @@ if TYPE_CHECKING:
 
 LIMIT = 64 * 1024 * 1024
 """How many bytes of entries are kept; of more, the oldest go."""
-HOUR = 3600.0
-"""How many seconds nobody needs to write an entry."""
-_MAGIC = b"torchlint cache 1\n"
+_LONGEST = 16 * LIMIT
+"""How many bytes of an entry are read: a longer one was not written by torchlint."""
+_MAGIC = b"torchlint cache 2\n"
+_MARK = b"torchlint cache "
+"""What entries of every version begin with."""
 _SUFFIX = ".entry"
-_TAG = (
-    "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# This folder was made by torchlint. It can be deleted at any time.\n"
-    "# About cache directory tags see https://bford.info/cachedir/\n"
-)
+_TAG = "CACHEDIR.TAG"
+_IGNORE = ".gitignore"
+_OWN = {
+    _TAG: b"Signature: 8a477f597d28d172789f06886806bc55\n"
+    b"# This folder was made by torchlint. It can be deleted at any time.\n"
+    b"# About cache directory tags see https://bford.info/cachedir/\n",
+    _IGNORE: b"# Made by torchlint.\n*\n",
+}
+"""The files beside the entries, and what they say."""
 
 
 class Cache:
@@ -55,76 +64,129 @@ class Cache:
         self.write(key, json.dumps(entry, separators=(",", ":")).encode())
 
     def read(self, key: bytes) -> bytes | None:
-        """The bytes that were written under the key; None where they are not there, or not whole."""
+        """The bytes that were written under the key; None where they are not there, not whole or not of this user."""
         try:
-            with open(self._path(key), "rb") as file:
-                data = file.read()
+            data = contents(self._path(key), most=_LONGEST)
+            secret = state.key()
         except OSError:
             return None
         start = len(_MAGIC) + 2 * SIZE
         body = data[start:]
-        return body if data[:start] == _MAGIC + key + digest(body) else None
+        return body if data[:start] == _MAGIC + key + signed(secret, key, body) else None
 
     def write(self, key: bytes, body: bytes) -> None:
         """Keep some bytes. Raises OSError where that is not to be had; what was there stays."""
-        self._prepare()
-        path = self._path(key)
-        temporary = f"{path}.{os.getpid()}"
-        try:
-            with open(temporary, "wb") as file:
-                file.write(_MAGIC + key + digest(body) + body)
-            os.replace(temporary, path)
-        except OSError:
-            _remove(temporary)
-            raise
+        from . import atomic
+
+        secret = state.key(make=True)
+        if refused := self.refused():
+            raise OSError(refused)
+        os.makedirs(self.directory, exist_ok=True)
+        for name, text in _OWN.items():
+            if not os.path.lexists(path := os.path.join(self.directory, name)):
+                atomic.put(path, text)
+        atomic.put(self._path(key), _MAGIC + key + signed(secret, key, body) + body)
         self._prune()
 
-    def clean(self) -> bool:
-        """Delete the directory; whether there was one. Raises OSError where it is not torchlint's or can't be deleted."""
-        if not os.path.isdir(self.directory):
-            return False
-        if not os.path.isfile(os.path.join(self.directory, "CACHEDIR.TAG")):
+    def unsigned(self) -> str | None:
+        """Why nothing can be signed, and so nothing is kept; None where it can be."""
+        try:
+            state.key(make=True)
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
+    def refused(self) -> str | None:
+        """Why torchlint must not keep anything in the directory; None where it may, or where there is none yet."""
+        if os.path.islink(self.directory):
+            return "it is a link; name the directory that it leads to"
+        try:
+            names = sorted(os.listdir(self.directory))
+        except OSError:
+            return None  # it is not there, or will be told when it is written
+        if self._is_ours(_TAG):
+            return None
+        others = [name for name in names if not self._is_ours(name)]
+        if not others:
+            return None
+        return f"it holds other files ({', '.join(others[:3])}{', ...' if len(others) > 3 else ''})"
+
+    def clean(self) -> list[str] | None:
+        """Delete what torchlint wrote, and the directory if that was all; the names of the files that are left.
+
+        None where there was nothing. Raises OSError where the directory is not torchlint's or can't be deleted.
+        """
+        from contextlib import suppress
+
+        if not os.path.lexists(self.directory):
+            return None
+        if os.path.islink(self.directory):
+            raise OSError(f"{self.directory} is a link; name the directory that it leads to")
+        if not self._is_ours(_TAG):
             raise OSError(f"{self.directory} is no cache of torchlint")
-        for name in os.listdir(self.directory):
-            os.unlink(os.path.join(self.directory, name))
-        os.rmdir(self.directory)
-        return True
+        names = os.listdir(self.directory)
+        others = sorted(name for name in names if not self._is_ours(name))
+        for name in names:
+            if name not in _OWN and name not in others:
+                os.unlink(os.path.join(self.directory, name))
+        if not others:
+            for name in reversed(_OWN):  # the tag goes last: what is half deleted can be deleted
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.directory, name))
+            os.rmdir(self.directory)
+        return others
 
     def _path(self, key: bytes) -> str:
         return os.path.join(self.directory, key.hex() + _SUFFIX)
 
-    def _prepare(self) -> None:
-        if os.path.isfile(os.path.join(self.directory, "CACHEDIR.TAG")):
-            return
-        os.makedirs(self.directory, exist_ok=True)
-        for name, text in ((".gitignore", "# Made by torchlint.\n*\n"), ("CACHEDIR.TAG", _TAG)):
-            with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
-                file.write(text)
+    def _is_ours(self, name: str) -> bool:
+        """Whether torchlint wrote the file: by its name, and by what it holds. What has just gone is nobody's."""
+        from .atomic import is_temporary
+
+        path = os.path.join(self.directory, name)
+        try:
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                return False
+            if name in _OWN:
+                return contents(path, most=1024) == _OWN[name]
+            if not _is_entry(name):
+                return is_temporary(name)
+            start = _start(path, len(_MAGIC) + SIZE)
+            return not start or (start.startswith(_MARK) and start[len(_MAGIC) :].hex() + _SUFFIX == name)
+        except FileNotFoundError:
+            return name not in _OWN
+        except OSError:
+            return False
 
     def _prune(self) -> None:
-        """Delete the oldest entries above the limit, and what writers that were killed left behind."""
+        """Delete the oldest entries above the limit."""
+        from contextlib import suppress
+
         found = []
         for name in os.listdir(self.directory):
-            path = os.path.join(self.directory, name)
-            try:
-                stat = os.stat(path)
-            except OSError:
-                continue
-            found.append((stat.st_mtime, stat.st_size, path))
-        newest, total = max(found, default=(0.0, 0, ""))[0], 0
-        for modified, size, path in sorted(found, reverse=True):
-            kept = path.endswith(_SUFFIX)
-            total += size if kept else 0
-            if (kept and total > LIMIT and total > size) or (_SUFFIX in path and not kept and modified < newest - HOUR):
-                _remove(path)
+            if _is_entry(name):
+                path = os.path.join(self.directory, name)
+                try:
+                    known = os.lstat(path)
+                except OSError:
+                    continue
+                found.append((known.st_mtime, known.st_size, name))
+        total = 0
+        for _, size, name in sorted(found, reverse=True):
+            total += size
+            if total > LIMIT and total > size and self._is_ours(name):
+                with suppress(OSError):
+                    os.unlink(os.path.join(self.directory, name))
 
 
-def _remove(path: str) -> None:
-    """Delete a file, if it can be."""
-    from contextlib import suppress
+def _is_entry(name: str) -> bool:
+    stem = name.removesuffix(_SUFFIX)
+    return name.endswith(_SUFFIX) and len(stem) == 2 * SIZE and not stem.strip("0123456789abcdef")
 
-    with suppress(OSError):
-        os.unlink(path)
+
+def _start(path: str, size: int) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(size)
 
 
 def identity() -> bytes:

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 
+from . import state
 from .failure import Failure
 from .replay import replay
 
@@ -29,6 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # characters that the terminal's encoding lacks are no reason to stop
             stream.reconfigure(errors="backslashreplace")
     try:
+        if state.unfinished():
+            from . import atomic
+
+            atomic.sweep()
         if arguments[:1] == ["check"] and (again := replay(arguments)) is not None:
             return again
         args = _parse(arguments)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .config import Settings
 from .failure import Failure
+from .stamp import ROOT_MARKS
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from .replay import Witness
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
-ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git")
 _GLOB = frozenset("*?[!/\\")
 
 
@@ -35,9 +35,10 @@ class Found:
 def discover(paths: Iterable[Path | str], settings: Settings, witness: Witness | None = None) -> Found:
     """The Python files that the paths stand for, sorted within each directory; relative to the working directory if below it.
 
-    A file that is named is taken whatever it is called, unless `force_exclude` leaves it out.
-    Links to directories are not followed. `witness` is told what was looked at.
-    Raises Failure for a path that isn't there.
+    A file that is named is taken whatever it is called, unless `force_exclude` leaves it out. A link that is named is
+    followed; one that is found only to a file of the same project, and never to a directory. A file counts once, under
+    whatever names it was given. What is no regular file is left out. `witness` is told what was looked at.
+    Raises Failure for a path that isn't there, or can't be read like a file.
     """
     walk = _Walk(settings, witness)
     for path in paths:
@@ -105,24 +106,32 @@ class _Walk:
     settings: Settings
     witness: Witness | None = None
     files: dict[str, str] = field(default_factory=dict)
-    """Absolute path to the path to show."""
+    """Absolute path, without links, to the path to show."""
     links: list[str] = field(default_factory=list)
+    """Those that were named."""
+    found_links: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def add(self, path: str) -> None:
         if self.settings.force_exclude and self.excluded_above(path):
             return
-        absolute = os.path.abspath(path)
+        absolute, real = os.path.abspath(path), os.path.realpath(path)
         if os.path.isdir(path):
-            self.directory(path, absolute, _inherited(absolute) if self.settings.respect_gitignore else [])
+            ignores = _inherited(absolute) if self.settings.respect_gitignore else []
+            self.directory(path, absolute, absolute if real == absolute else real, ignores)
+        elif os.path.isfile(path):
+            if real == absolute:
+                self.files.setdefault(absolute, path)
+            else:
+                self.links.append(path)
         elif os.path.exists(path):
-            self.files.setdefault(absolute, path)
+            raise Failure(f"{path}: not a regular file")
         elif os.path.islink(path):
             raise Failure(f"{path}: the link leads nowhere")
         else:
             raise Failure(f"{path}: No such file or directory")
 
-    def directory(self, path: str, absolute: str, ignores: list[_Patterns]) -> None:
+    def directory(self, path: str, absolute: str, real: str, ignores: list[_Patterns]) -> None:
         if self.witness is not None:
             self.witness.directory(absolute)
         try:
@@ -138,9 +147,9 @@ class _Walk:
             if ".gitignore" in names and (ignores or _repository(absolute)):
                 ignores = [*ignores, *self.ignore_file(absolute, ".gitignore")]
         for entry in entries:
-            self.entry(path, absolute, entry, ignores)
+            self.entry(path, absolute, real, entry, ignores)
 
-    def entry(self, parent: str, above: str, entry: os.DirEntry[str], ignores: list[_Patterns]) -> None:
+    def entry(self, parent: str, above: str, real: str, entry: os.DirEntry[str], ignores: list[_Patterns]) -> None:
         name = entry.name
         is_directory = entry.is_dir(follow_symlinks=False)
         if not (is_directory or name.endswith(SUFFIXES)) or name in self.names:
@@ -149,12 +158,13 @@ class _Walk:
         if self.patterns.verdict(absolute, name, is_directory) or _ignored(absolute, name, is_directory, ignores):
             return
         path = name if parent == "." else os.path.join(parent, name)
+        target = absolute if real is above else f"{real.rstrip(os.sep)}{os.sep}{name}"
         if is_directory:
-            self.directory(path, absolute, ignores)
-        elif not entry.is_symlink():
-            self.files.setdefault(absolute, path)
-        elif os.path.isfile(absolute):
-            self.links.append(path)
+            self.directory(path, absolute, target, ignores)
+        elif entry.is_file(follow_symlinks=False):
+            self.files.setdefault(target, path)
+        elif entry.is_symlink() and os.path.isfile(absolute):
+            self.found_links.append(path)
 
     def ignore_file(self, base: str, name: str) -> list[_Patterns]:
         path = os.path.join(base, name)
@@ -163,13 +173,16 @@ class _Walk:
         return _ignore_file(base, name)
 
     def found(self) -> Found:
-        if self.witness is not None and (self.links or self.warnings):
+        if self.witness is not None and (self.links or self.found_links or self.warnings):
             self.witness.exact = False  # where a link leads, and what may be read, changes elsewhere
-        targets = {os.path.realpath(path) for path in self.files} if self.links else set()
-        for link in self.links:
-            if (target := os.path.realpath(link)) not in targets:
-                targets.add(target)
-                self.files.setdefault(os.path.abspath(link), link)
+        for link in (*self.links, *self.found_links):
+            target = os.path.realpath(link)
+            if target in self.files:
+                continue
+            if link in self.links or _same_project(link, target):
+                self.files[target] = link
+            else:
+                self.warnings.append(f"{link}: the link leads out of the project and was not followed")
         return Found(tuple(map(Path, self.files.values())), tuple(self.warnings))
 
     @cached_property
@@ -225,6 +238,12 @@ class _Patterns:
         base = os.path.join(self.base, "")
         inside = path[len(base) :] if path.startswith(base) else path.lstrip(os.sep)
         return inside.replace(os.sep, "/") + ("/" if is_directory else "")
+
+
+def _same_project(link: str, target: str) -> bool:
+    """Whether a link leads to a file of the project that it lies in."""
+    folder = Path(os.path.realpath(os.path.dirname(link) or os.curdir))
+    return Path(target).is_relative_to(project_root(folder) or folder)
 
 
 def _ignored(path: str, name: str, is_directory: bool, ignores: list[_Patterns]) -> bool:

@@ -6,16 +6,18 @@ import os
 import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, Literal, Protocol, TypeVar
 
+from . import atomic
 from .finding import Edit, Finding, Fix
 from .source import Source, SourceError
 
 Level = Literal["safe", "unsafe"]
 
+_ESCAPES = {'"': b'\\"', "\\": b"\\\\", "\t": b"\\t", "\n": b"\\n", "\r": b"\\r"}
+"""How a name in a diff holds them."""
 PASSES = 20
 """How often a file is linted anew before its fixes count as undoing each other."""
 
@@ -208,52 +210,59 @@ def _sound(source: Source, data: bytes) -> Source | None:
 
 
 def write(path: str, original_raw: bytes, new_raw: bytes) -> None:
-    """Replace a file's bytes in one step; its mode stays, and a symbolic link keeps pointing to it.
+    """Replace a file's bytes; its owner, mode, attributes and other names stay, and a symbolic link keeps pointing to it.
 
     Raises ChangedOnDisk if it does not hold `original_raw` any more, OSError if it can't be written; both leave it alone.
     """
-    import tempfile
+    with open(path, "r+b") as file:  # fails for a file that its owner has made read-only
+        now = file.read()
+        seen = os.fstat(file.fileno())
+    if now == new_raw:
+        return  # another name of the file was fixed just now
+    if now != original_raw:
+        raise ChangedOnDisk(path)
 
-    real = os.path.realpath(path)
-    with open(real, "r+b") as file:  # fails for a file that its owner has made read-only
-        if file.read() != original_raw:
+    def unchanged() -> None:
+        found = os.stat(path)
+        if (found.st_ino, found.st_size, found.st_mtime_ns) != (seen.st_ino, seen.st_size, seen.st_mtime_ns):
             raise ChangedOnDisk(path)
-        mode = os.fstat(file.fileno()).st_mode
-    handle, temporary = tempfile.mkstemp(prefix=".torchlint-", dir=os.path.dirname(real))
-    try:
-        with open(handle, "wb") as file:
-            file.write(new_raw)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode & 0o7777)
-        os.replace(temporary, real)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+
+    atomic.write(path, new_raw, ready=unchanged)
 
 
-def diff(source: Source, new_data: bytes) -> str:
-    """The change as a unified diff, with the newlines of the file, so that `patch` and `git apply` take it.
+def diff(source: Source, new_data: bytes) -> bytes:
+    """The change as a unified diff, in the bytes of the file, so that `patch` and `git apply` take it.
 
     What came without a name on standard input (`-`) gets no lines that name a file.
     """
-    from difflib import unified_diff
+    from difflib import diff_bytes, unified_diff
 
-    if source.cell(1) is not None:  # of a notebook the change of its JSON
-        before, after = _lines(source.raw.decode()), _lines(source.encode(new_data).decode())
-    else:
-        mark = "\ufeff" if source.bom else ""
-        before, after = _lines(mark + source.text), _lines(mark + new_data.decode())
-    lines = unified_diff(before, after, source.path, source.path)
-    return "".join(_ended(islice(lines, 2 if source.path == "-" else 0, None)))
+    before, after = _lines(source.raw), _lines(source.encode(new_data))
+    name = _quoted(source.path)
+    lines = diff_bytes(unified_diff, before, after, name, name)
+    return b"".join(_ended(islice(lines, 2 if source.path == "-" else 0, None)))
 
 
-def _lines(text: str) -> list[str]:
+def _lines(data: bytes) -> list[bytes]:
     """The lines as diff sees them: a lone carriage return or a form feed ends none."""
-    return [piece for piece in re.split(r"(?<=\n)", text) if piece]
+    return [piece for piece in re.split(rb"(?<=\n)", data) if piece]
 
 
-def _ended(lines: Iterator[str]) -> Iterator[str]:
+def _ended(lines: Iterator[bytes]) -> Iterator[bytes]:
     for line in lines:
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _quoted(path: str) -> bytes:
+    """A path as git writes it into the head of a diff: like a string of C where a line can't hold it as it is."""
+    name = os.fsencode(path)
+    if path.isprintable() and not path.startswith(" ") and _ESCAPES.keys().isdisjoint(path):
+        return name + b"\t" if " " in path else name  # a tab tells where such a name ends
+    return b'"%s"' % b"".join(map(_escaped, path))
+
+
+def _escaped(sign: str) -> bytes:
+    raw = os.fsencode(sign)
+    if sign.isprintable() or sign in _ESCAPES:
+        return _ESCAPES.get(sign, raw)
+    return b"".join(b"\\%03o" % byte for byte in raw)

@@ -29,7 +29,7 @@ class FixResult:
     result: Result
     fixed: Mapping[str, Counter[str]]
     """How many findings of each code were fixed."""
-    diffs: Mapping[str, str]
+    diffs: Mapping[str, bytes]
     contents: Mapping[str, bytes]
     """The new bytes of the files that change."""
     failed: tuple[FileError, ...]

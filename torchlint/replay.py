@@ -11,7 +11,7 @@ import sys
 
 from . import stamp
 from .cache import Cache, identity
-from .stamp import CACHE, digest, encoded
+from .stamp import CACHE, ROOT_MARKS, digest, encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def replay(arguments: Sequence[str]) -> int | None:
 def _stands(lines: list[str]) -> bool:
     """Whether all that a Witness saw is as it was. Raises ValueError for what is no Witness's text."""
     files, directories, manifests, there = map(int, lines[0].split(" "))
-    if len(lines) != 1 + files + directories + manifests + there:
+    if len(lines) != 1 + files + directories + manifests + there or not (there and files + directories):
         raise ValueError(lines[0])
     at = 1 + files
     moved = 0
@@ -155,12 +155,21 @@ def _directory(arguments: Sequence[str]) -> str | None:
             return os.path.abspath(argument.partition("=")[2])
     if given := os.environ.get("TORCHLINT_CACHE_DIR"):
         return os.path.abspath(given)
-    here = os.getcwd()
-    while not os.path.isdir(os.path.join(here, CACHE)):
-        if here == os.path.dirname(here):
-            return None
-        here = os.path.dirname(here)
-    return os.path.join(here, CACHE)
+    return os.path.join(_root(os.getcwd()), CACHE)
+
+
+def _root(here: str) -> str:
+    """The directory of the project around one, as `discover.project_root` and the configuration give it; else that one."""
+    home = os.path.expanduser("~")
+    directory = here
+    while True:
+        above = os.path.dirname(directory)
+        marks = (".torchlint.toml", "torchlint.toml") if directory in (home, above) else ROOT_MARKS
+        if any(os.path.exists(os.path.join(directory, mark)) for mark in marks):
+            return directory
+        if directory == above:
+            return here
+        directory = above
 
 
 def _key(arguments: Sequence[str]) -> bytes:

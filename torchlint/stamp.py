@@ -5,7 +5,9 @@ The first thing that a cached run imports: nothing here may import more than the
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 
 try:
@@ -15,16 +17,25 @@ except ImportError:  # a Python built without its own hashes
 
 CACHE = ".torchlint_cache"
 """The directory of the cache, below the project's."""
+ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git")
+"""What stands in the directory of a project."""
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
 _MANIFESTS = ("pyproject.toml", "requirements", "setup.", "environment")
 SIZE = 16
 """Bytes of a digest."""
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""How files are opened: to open a pipe nobody writes to would not end."""
 
 
 def digest(*parts: bytes) -> bytes:
     """What stands for some bytes, in their order and with their borders."""
-    hashed = blake2b(digest_size=SIZE)
+    return signed(b"", *parts)
+
+
+def signed(secret: bytes, *parts: bytes) -> bytes:
+    """The same with a secret: nobody who does not know that can tell what it is."""
+    hashed = blake2b(digest_size=SIZE, key=secret)
     for part in parts:
         hashed.update(b"%d:" % len(part))
         hashed.update(part)
@@ -51,10 +62,28 @@ def lasting(path: str) -> str:
     return f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_ino}"
 
 
+def contents(path: str, most: int = -1) -> bytes:
+    """The bytes of a file. Raises OSError, also for what is no file: a pipe or a device may never come to an end.
+
+    `most`: how many bytes it may have.
+    """
+    descriptor = os.open(path, _READ)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            reason = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
+            raise OSError(reason, os.strerror(reason) if reason == errno.EISDIR else "not a regular file", path)
+        if 0 <= most < found.st_size:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+        with open(descriptor, "rb", buffering=0, closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
 def content(path: str) -> str:
     """What stands for the bytes of a file. Raises OSError."""
-    with open(path, "rb") as file:
-        return digest(file.read()).hex()
+    return digest(contents(path)).hex()
 
 
 def names(path: str) -> str:

@@ -54,7 +54,7 @@ def check(folder: Path, unsafe: bool, diff: list[str]) -> list[str]:
         texts = {path: Path(path).read_text(encoding="utf-8", errors="replace") for path in map(str, files)}
         result = fix_files(files, settings, unsafe=unsafe, write=True)
         count = sum(sum(codes.values()) for codes in result.fixed.values())
-        diff += result.diffs.values()
+        diff += (one.decode(errors="replace") for one in result.diffs.values())
         known = Counter(map(key, before.findings))
         for place, times in Counter(map(key, result.result.findings)).items():
             if times > known[place]:

@@ -24,6 +24,7 @@ from .progress import Bar
 
 if TYPE_CHECKING:
     from torchlint.baseline import Baseline
+    from torchlint.cache import Cache
     from torchlint.finding import Finding
     from torchlint.fixing import FixResult, Narrow
     from torchlint.lint import Result
@@ -455,9 +456,15 @@ def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options:
     if args.no_cache or isinstance(work.files, Mapping):
         return lint(work.files, settings, context=work.context, **options)
     from torchlint import cached
-    from torchlint.cache import Cache
 
-    cache = Cache(cache_directory(args.paths, settings))
+    cache = cache_of(args.paths, settings)
+    if (reason := cache.refused()) is not None:
+        terminal.warn(f"{cache.directory}: {reason}; nothing is kept for the next run")
+        return lint(work.files, settings, context=work.context, **options)
+    if (reason := cache.unsigned()) is not None:
+        if args.verbose:
+            print(f"Nothing is kept for the next run: {reason}.", file=sys.stderr)
+        return lint(work.files, settings, context=work.context, **options)
     return cached.lint(
         work.files, settings, cache, lint, context=work.context, witness=work.witness, warn=terminal.warn, **options
     )
@@ -486,9 +493,24 @@ def linter(args: argparse.Namespace) -> Callable[..., Result]:
     return Linter(args.jobs, args.scheduler).lint
 
 
-def cache_directory(paths: Iterable[str], settings: Settings) -> str:
-    """Where the cache of the project around the paths is."""
-    return str(settings.cache_dir or (discover.root_around(paths) or settings.root) / CACHE)
+def cache_of(paths: Iterable[str], settings: Settings) -> Cache:
+    """The cache of the project around the paths. Raises Failure where one is asked for that would lie among other files."""
+    from torchlint.cache import Cache
+
+    paths = list(paths)
+    root = discover.root_around(paths) or settings.root
+    if settings.cache_dir is None:
+        return Cache(str(root / CACHE))
+    cache = Cache(os.path.abspath(settings.cache_dir))
+    inside = (place for place in (root, settings.root, Path.cwd()) if _is_in(place, settings.cache_dir))
+    reason = next((f"the project {place} lies in it" for place in inside), None) or cache.refused()
+    if reason is not None:
+        raise Failure(f"`cache-dir` can't be {cache.directory}: {reason}")
+    return cache
+
+
+def _is_in(path: Path, directory: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory))
 
 
 def _judged(result: Result, path: str) -> list[Finding]:
@@ -625,7 +647,9 @@ def _write(text: str, *, stderr: bool) -> None:
 
 
 def _save(path: str, text: str) -> None:
+    from torchlint import atomic
+
     try:
-        Path(path).write_text(text, "utf-8", errors="backslashreplace")
+        atomic.write(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from None
+        raise Failure(f"{path}: {error.strerror or error}") from None

@@ -27,14 +27,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Delete the cache, if there is one."""
-    from torchlint.cache import Cache
+    from .check import cache_of, settings_of
 
-    from .check import cache_directory, settings_of
-
-    cache = Cache(cache_directory(["."], settings_of(args)))
+    cache = cache_of(["."], settings_of(args))
     try:
-        if cache.clean():
-            print(f"Removing cache at: {cache.directory}", file=sys.stderr)
+        left = cache.clean()
     except OSError as error:
-        raise Failure(f"{error.filename or cache.directory}: {error.strerror or error}") from None
+        raise Failure(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
+    if left == []:
+        print(f"Removing cache at: {cache.directory}", file=sys.stderr)
+    elif left is not None:
+        print(
+            f"Emptied the cache at {cache.directory}, less what torchlint did not write: {', '.join(left)}",
+            file=sys.stderr,
+        )
     return 0

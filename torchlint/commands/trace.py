@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchlint import atomic
 from torchlint.failure import Failure
 from torchlint.job import Job, Pass
 
@@ -213,8 +214,10 @@ def _write(path: Path | None, text: str | None) -> None:
     if path is None:
         return
     try:
-        with path.open("a" if text is None else "w", encoding="utf-8") as file:
-            file.write(text or "")
+        if text is None:
+            path.open("a").close()
+        else:
+            atomic.write(str(path), text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
 
