@@ -49,9 +49,11 @@ class Session:
     method runs. For one thread.
     """
 
-    def __init__(self, root: Path, settings: Settings) -> None:
+    def __init__(self, root: Path, settings: Settings, *, loose: bool = False) -> None:
         self.root = root
         self.settings = settings
+        self.loose = loose
+        """Whether the root is no project: its files are looked at with those that are open, and nothing else is read."""
         self._buffers: dict[str, bytes] = {}
         self._broken: dict[str, bytes] = {}
         """Buffers that do not parse; the project keeps the last text that did."""
@@ -148,6 +150,8 @@ class Session:
 
     def _paths(self, linted: Iterable[str]) -> list[str]:
         """Every file of the project, from the disk and from editors; what is gone is forgotten."""
+        if self.loose:
+            return sorted({*linted, *self._buffers.keys() & self._files.keys()})
         files = discover(["."], self.settings).files
         context = ProjectFiles(project_root(Path()), files, self.settings)
         known = {normal(str(path)) for path in (*files, *context)}

@@ -191,8 +191,12 @@ class Engine:
             self.folders = folders
             self._sessions.clear()
             self._edited.update(dict.fromkeys(self._open))
-        for root, session in self._sessions.items():
-            session.configure(self._settings(root, session.settings))
+        for root, session in list(self._sessions.items()):
+            if session.loose:  # a file may have come that makes a project of its folder
+                del self._sessions[root]
+                self._edited.update(dict.fromkeys(self._open))
+            else:
+                session.configure(self._settings(root, session.settings))
         self._look_soon()
 
     # Findings
@@ -309,13 +313,12 @@ class Engine:
     def _session(self, uri: str) -> tuple[Session, str]:
         """The session that a document belongs to, and its path there. The working directory becomes its root."""
         file = _path(uri)
-        around = [folder for folder in self.folders if file.is_relative_to(folder)]
-        root = max(around, key=lambda folder: len(folder.parts)) if around else project_root(file.parent) or file.parent
-        if not root.is_dir():
-            root = next(folder for folder in root.parents if folder.is_dir())
+        around = [folder for folder in self.folders if file.is_relative_to(folder) and folder.is_dir()]
+        project = max(around, key=lambda folder: len(folder.parts)) if around else project_root(file.parent)
+        root = project or next(folder for folder in file.parents if folder.is_dir())
         os.chdir(root)
         if root not in self._sessions:
-            self._sessions[root] = Session(root, self._settings(root, None))
+            self._sessions[root] = Session(root, self._settings(root, None), loose=project is None)
             self._new.add(root)
         return self._sessions[root], file.relative_to(root).as_posix()
 
