@@ -1,4 +1,4 @@
-"""What to say of a change: the findings on its lines, and those it causes elsewhere, with suggestions where a fix fits.
+"""What a change adds: the findings on its lines, and those it causes elsewhere, with suggestions where a fix fits.
 
 Base and head are read from git's objects, so neither has to be checked out.
 """
@@ -6,9 +6,8 @@ Base and head are read from git's objects, so neither has to be checked out.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,15 +17,9 @@ from .config import Settings
 from .finding import Finding, Fix
 from .git import Change, Hunk, Repository
 from .lint import Result, lint
-from .report import fixed_lines, merged, one_line, page_url, plural, worst_first
+from .report import fixed_lines, merged, worst_first
 from .source import Source
 
-MARK = re.compile(r"<!-- torchlint:([0-9a-f]{16}(?:-\d+)?) -->")
-"""The hidden comment by which a finding that was posted before is known again."""
-MOST_COMMENTS = 30
-"""What hosts take in one request without suspecting abuse; what is beyond goes into the summary."""
-_LONGEST = 60_000
-"""Characters of a summary; GitHub takes 65,536."""
 _APART = 20
 """A suggestion is one run of lines: a fix farther from its finding makes none."""
 
@@ -72,20 +65,11 @@ class Review:
         known = frozenset(marks)
         return replace(self, remarks=tuple(one for one in self.remarks if one.mark not in known))
 
-    def summed_up(self) -> Review:
-        """The review with nothing on lines, all in the summary."""
-        return replace(self, remarks=tuple(replace(one, hunk=None, suggestion=None) for one in self.remarks))
-
-    @property
-    def inline(self) -> list[Remark]:
-        """The remarks that go on their lines."""
-        return [one for one in self.remarks if one.hunk is not None][:MOST_COMMENTS]
-
-    @property
-    def folded(self) -> list[Remark]:
-        """The remarks that go into the summary."""
-        inline = {one.mark for one in self.inline}
-        return [one for one in self.remarks if one.mark not in inline]
+    def folding(self, marks: Iterable[str]) -> Review:
+        """The review with these remarks in the summary in place of on their lines."""
+        folded = frozenset(marks)
+        moved = (replace(one, hunk=None, suggestion=None) if one.mark in folded else one for one in self.remarks)
+        return replace(self, remarks=tuple(moved))
 
 
 def review(
@@ -174,89 +158,3 @@ def _suggestion(finding: Finding, source: Source, settings: Settings) -> Suggest
 
 def _offered(fix: Fix, settings: Settings) -> bool:
     return fix.applicability == "safe" or (fix.applicability == "unsafe" and settings.unsafe_fixes)
-
-
-# The words of a review, in the Markdown that GitHub and GitLab share
-
-
-def comment(remark: Remark, *, fence: str = "suggestion") -> str:
-    """The text of a comment on the remark's lines; `fence` opens its suggestion."""
-    finding = remark.finding
-    paragraphs = [f"{_title(finding)}: {finding.message}"]
-    if remark.caused:
-        paragraphs.append("This line is as it was: it is found because of what this change does elsewhere.")
-    if finding.related:
-        paragraphs.append("\n".join(f"- `{one.path}:{one.line}`: {one.message}" for one in finding.related))
-    if (suggestion := remark.suggestion) is not None:
-        longest = max((len(run) for line in suggestion.text for run in re.findall("`+", line)), default=0)
-        ticks = "`" * max(3, longest + 1)
-        paragraphs.append("\n".join((f"{ticks}{fence}", *suggestion.text, ticks)))
-        if suggestion.note:
-            paragraphs.append(f"Mind before you apply it: {suggestion.note}")
-    return "\n\n".join((*paragraphs, f"<!-- torchlint:{remark.mark} -->"))
-
-
-def summary(review: Review) -> str:
-    """The text of the review itself: how much there is, and what no line of the diff can carry."""
-    inline, folded = review.inline, review.folded
-    caused = sum(one.caused for one in review.remarks)
-    head = f"torchlint: {plural(len(review.remarks), 'finding')}"
-    head += f", {caused} of them on lines that the change affects but does not touch." if caused else "."
-    if not folded:
-        return head
-    text = f"{head}\n\n{'Besides those on the lines below' if inline else 'On lines that the diff does not show'}:\n"
-    for at, one in enumerate(folded):
-        item = f"\n- `{one.path}:{one.finding.line}` {_title(one.finding)}: {one_line(one.finding.message)} <!-- torchlint:{one.mark} -->"
-        if len(text) + len(item) > _LONGEST:
-            return f"{text}\n\nand {len(folded) - at} more: `torchlint check` lists them."
-        text += item
-    return text
-
-
-def _title(finding: Finding) -> str:
-    url = page_url(finding.name)
-    return f"**{finding.code}** [{finding.name}]({url})" if url else f"**{finding.code}** {finding.name}"
-
-
-# The payloads
-
-
-def for_github(review: Review) -> dict[str, object]:
-    """The body of `POST /repos/{owner}/{repo}/pulls/{number}/reviews`."""
-    comments = []
-    for one in review.inline:
-        first, last = one.lines
-        item: dict[str, object] = {"path": one.path, "body": comment(one), "side": "RIGHT", "line": last}
-        comments.append(item | ({"start_line": first, "start_side": "RIGHT"} if first < last else {}))
-    return {"commit_id": review.head, "event": "COMMENT", "body": summary(review), "comments": comments}
-
-
-def for_gitlab(review: Review, start: str | None = None) -> list[dict[str, object]]:
-    """The bodies of `POST /projects/:id/merge_requests/:iid/draft_notes`, to be published together.
-
-    `start` is the merge request's own `start_sha` where it differs from the base.
-    """
-    shas = {"base_sha": review.base, "start_sha": start or review.base, "head_sha": review.head}
-    notes: list[dict[str, object]] = []
-    for one in review.inline:
-        first, last = one.lines
-        assert one.change is not None and one.hunk is not None, "what is inline has a hunk"
-        position: dict[str, object] = {
-            "position_type": "text",
-            **shas,
-            "old_path": one.change.old_path,
-            "new_path": one.path,
-        }
-        position["new_line"] = last
-        if (old := one.hunk.old_line.get(last)) is not None:
-            position["old_line"] = old  # an unchanged line is named by both numbers
-        note = comment(one, fence=f"suggestion:-{last - first}+0")
-        notes.append({"note": note, "position": position})
-    if review.folded:
-        notes.append({"note": summary(review)})
-    return notes
-
-
-def marks(texts: Sequence[str]) -> frozenset[str]:
-    """The findings that these comments are about."""
-    return frozenset(mark for text in texts for mark in MARK.findall(text))

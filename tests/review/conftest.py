@@ -93,6 +93,10 @@ class Site:
     """Answers to give first, instead of what was asked for."""
     asked: list[str] = field(default_factory=list)
     url: str = ""
+    read_only: bool = False
+    refused: set[str] = field(default_factory=set)
+    """Paths whose lines are refused though the diff shows them."""
+    resolved: list[str] = field(default_factory=list)
 
 
 class Refused(Exception):
@@ -110,6 +114,9 @@ def serve(site: Site, answer: Callable[[Site, str, str, Any, Any], object]) -> I
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             self._do(json.loads(self.rfile.read(length) or b"null"))
+
+        def do_PUT(self) -> None:
+            self.do_POST()
 
         def _do(self, body: Any) -> None:
             parts = urlsplit(self.path)
@@ -182,6 +189,8 @@ def shown(base: str, head: str, site: Site) -> None:
 def github(site: Site, method: str, path: str, headers: Any, body: Any) -> object:
     if headers["Authorization"] != f"token {site.token}" and headers["Authorization"] != f"Bearer {site.token}":
         raise Refused(401, {"message": "Bad credentials"})
+    if site.read_only and method != "GET":
+        raise Refused(403, {"message": "Resource not accessible by integration"})
     pull = "/repos/me/it/pulls/7"
     if (method, path) == ("GET", pull):
         return {"number": 7, "url": f"{site.url}{pull}", "head": {"sha": site.head}}
@@ -197,6 +206,12 @@ def github(site: Site, method: str, path: str, headers: Any, body: Any) -> objec
         site.reviews.append(body)
         site.notes += [{"id": len(site.notes), "body": one["body"]} for one in body["comments"]]
         return {"id": len(site.reviews)}
+    if method == "POST" and path.startswith(f"{pull}/comments/") and path.endswith("/replies"):
+        number = int(path.split("/")[-2])
+        if {*body} != {"body"} or not any(one["id"] == number for one in site.notes):
+            raise Refused(404, {"message": "Not Found"})
+        site.notes.append({"id": len(site.notes), "body": body["body"], "in_reply_to_id": number})
+        return site.notes[-1]
     raise Refused(404, {"message": "Not Found"})
 
 
@@ -211,7 +226,7 @@ def wrong_comment(site: Site, one: dict[str, Any]) -> Iterator[str]:
     first = one.get("start_line", one["line"])
     if "start_line" in one and not (first < one["line"] and one["start_side"] == "RIGHT"):
         yield "start_line must precede the end line"
-    if not set(range(first, one["line"] + 1)) <= lines:
+    if not set(range(first, one["line"] + 1)) <= lines or one["path"] in site.refused:
         yield "Pull request review thread line must be part of the diff"
 
 
@@ -221,8 +236,25 @@ def gitlab(site: Site, method: str, path: str, headers: Any, body: Any) -> objec
     request = "/api/v4/projects/3/merge_requests/7"
     if (method, path) == ("GET", request):
         return {"iid": 7, "diff_refs": {"base_sha": "b", "start_sha": "the-start", "head_sha": site.head}}
-    if (method, path) == ("GET", f"{request}/notes"):
-        return site.notes
+    if site.read_only and method != "GET":
+        raise Refused(403, {"message": "403 Forbidden"})
+    if (method, path) == ("GET", f"{request}/discussions"):
+        return [
+            {
+                "id": f"d{one['id']}",
+                "notes": [one, *(two for two in site.notes if two.get("reply_to") == f"d{one['id']}")],
+            }
+            for one in site.notes
+            if "reply_to" not in one
+        ]
+    if method in ("POST", "PUT") and path.startswith(f"{request}/discussions/"):
+        talk = path.removeprefix(f"{request}/discussions/").partition("/")[0]
+        if method == "PUT" and body == {"resolved": True}:
+            site.resolved.append(talk)
+            return {}
+        if method == "POST" and path.endswith("/notes") and {*body} == {"body"}:
+            site.notes.append({"id": len(site.notes), "body": body["body"], "resolvable": True, "reply_to": talk})
+            return {}
     if (method, path) == ("GET", f"{request}/draft_notes"):
         return site.drafts
     if (method, path) == ("POST", f"{request}/draft_notes"):
@@ -232,7 +264,8 @@ def gitlab(site: Site, method: str, path: str, headers: Any, body: Any) -> objec
         return {"id": len(site.drafts)}
     if (method, path) == ("POST", f"{request}/draft_notes/bulk_publish"):
         site.reviews.append({"body": "", "notes": [*site.drafts]})
-        site.notes += [{"id": at, "body": one["note"]} for at, one in enumerate(site.drafts)]
+        for one in site.drafts:
+            site.notes.append({"id": len(site.notes), "body": one["note"], "resolvable": "position" in one})
         site.drafts.clear()
         return {}
     raise Refused(404, {"message": "404 Not found"})
@@ -246,7 +279,11 @@ def wrong_note(site: Site, note: dict[str, Any]) -> Iterator[str]:
     line, path = position["new_line"], position["new_path"]
     if {*position} - {"old_line"} != needed or position["head_sha"] != site.head:
         yield "position is invalid"
-    if line not in site.lines.get(path, set()) or position.get("old_line") != site.unchanged[path].get(line):
+    if (
+        path in site.refused
+        or line not in site.lines.get(path, set())
+        or position.get("old_line") != site.unchanged[path].get(line)
+    ):
         yield "line_code can't be blank, must be a valid line code"
 
 

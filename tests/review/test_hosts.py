@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.review.conftest import CHANGED
 from torchlint import cli
 
 Commit = Callable[..., str]
@@ -159,12 +160,67 @@ class TestGitHub:
         (review,) = on_github.reviews
         assert ([], 2) == (review["comments"], review["body"].count("\n- "))
 
+    def test_a_line_that_is_refused_moves_alone_into_the_summary(
+        self, run: Post, on_github: Any, committed: Commit
+    ) -> None:
+        text = Path("train.py").read_text().replace("        loss =", '        y = y.to("cuda")\n        loss =')
+        committed(train=text, other=text, third=text)
+        on_github.push()
+        on_github.refused.add("other.py")
+        assert (1, "", "5 findings, 5 of them posted now.\n") == run("--post=github")
+        on_lines = [(one["path"], one["line"]) for review in on_github.reviews for one in review["comments"]]
+        assert [("third.py", 12), ("train.py", 12)] == sorted(on_lines)
+        (last,) = [one["body"] for one in on_github.reviews if one["body"].startswith("torchlint: 5 findings")]
+        assert ["- `other.py:11`", "- `other.py:12`"] == [
+            line[: len("- `other.py:11`")] for line in last.splitlines()[4:]
+        ]
+
+    def test_a_token_that_may_only_read_prints_annotations(self, run: Post, on_github: Any, changed: str) -> None:
+        on_github.push()
+        on_github.read_only = True
+        code, out, err = run("--post=github")
+        assert (1, ["ops.py", "train.py"]) == (
+            code,
+            [line.partition("file=")[2].partition(",")[0] for line in out.splitlines()],
+        )
+        assert err.startswith("warning: nothing was posted, the findings are printed instead. GitHub: 403 Resource")
+
+    def test_a_comment_whose_finding_is_gone_is_answered_once(
+        self, run: Post, on_github: Any, committed: Commit, changed: str
+    ) -> None:
+        on_github.push()
+        run("--post=github")
+        head = committed(train=CHANGED.replace('y.to("cuda")', "y"))
+        on_github.push()
+        answered = "1 finding, 0 of them posted now. 1 comment answered: gone.\n"
+        assert (1, "", answered) == run("--post=github")
+        assert on_github.notes[-1]["body"].startswith(f"Gone as of {head[:12]}.")
+        assert (1, "", "1 finding, 0 of them posted now.\n") == run("--post=github")
+
+    def test_what_comes_back_is_told_again(self, run: Post, on_github: Any, committed: Commit, changed: str) -> None:
+        for text in (CHANGED, CHANGED.replace('y.to("cuda")', "y")):
+            committed(train=text)
+            on_github.push()
+            run("--post=github")
+        committed(train=CHANGED)
+        on_github.push()
+        assert (1, "", "2 findings, 1 of them posted now.\n") == run("--post=github")
+        assert (1, "", "2 findings, 0 of them posted now.\n") == run("--post=github")
+
+    def test_neither_token_nor_words_are_logged(
+        self, run: Post, on_github: Any, changed: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        on_github.push()
+        with caplog.at_level(logging.DEBUG):
+            run("--post=github")
+        assert not [one for one in ("secret-token", "blocking-h2d-copy") if one in caplog.text]
+
     def test_refused(self, run: Post, on_github: Any, changed: str) -> None:
         on_github.push()
         on_github.limited = [
             (200, {}, []),
             (200, {}, []),
-            (422, {}, {"message": "No"}),
+            *[(422, {}, {"message": "No"})] * 2,
             (422, {}, {"message": "Never"}),
         ]
         assert (2, "", "torchlint failed\n  Cause: GitHub: 422 Never\n") == run("--post=github")
@@ -217,6 +273,52 @@ class TestGitLab:
         on_gitlab.push()
         on_gitlab.limited = [(429, {"Retry-After": "0"}, {"message": "slow down"})]
         assert (1, "", "2 findings, 2 of them posted now.\n") == run("--post=gitlab")
+
+    def test_a_line_that_is_refused_moves_alone_into_the_summary(
+        self, run: Post, on_gitlab: Any, committed: Commit
+    ) -> None:
+        text = Path("train.py").read_text().replace("        loss =", '        y = y.to("cuda")\n        loss =')
+        committed(train=text, other=text)
+        on_gitlab.push()
+        on_gitlab.refused.add("other.py")
+        assert (1, "", "3 findings, 3 of them posted now.\n") == run("--post=gitlab")
+        ((inline, folded),) = [one["notes"] for one in on_gitlab.reviews]
+        assert ("train.py", 12) == (inline["position"]["new_path"], inline["position"]["new_line"])
+        assert 2 == folded["note"].count("- `other.py:")
+
+    def test_a_discussion_whose_finding_is_gone_is_answered_and_resolved(
+        self, run: Post, on_gitlab: Any, committed: Commit, changed: str
+    ) -> None:
+        on_gitlab.push()
+        run("--post=gitlab")
+        committed(train=CHANGED.replace('y.to("cuda")', "y"))
+        on_gitlab.push()
+        assert (1, "", "1 finding, 0 of them posted now. 1 comment answered: gone.\n") == run("--post=gitlab")
+        assert (1, "", "1 finding, 0 of them posted now.\n") == run("--post=gitlab")
+        assert ["d0"] == on_gitlab.resolved
+        committed(train=CHANGED)
+        on_gitlab.push()
+        assert (1, "", "2 findings, 1 of them posted now.\n") == run("--post=gitlab")
+
+    def test_a_token_that_may_only_read_prints_the_findings(self, run: Post, on_gitlab: Any, changed: str) -> None:
+        on_gitlab.push()
+        on_gitlab.read_only = True
+        code, out, err = run("--post=gitlab", "--output-format=concise")
+        assert (1, ["ops.py:5:12", "train.py:12:13"]) == (
+            code,
+            [line.partition(": TL")[0] for line in out.splitlines()[:2]],
+        )
+        assert err.startswith(
+            "warning: nothing was posted, the findings are printed instead. GitLab: 403 403 Forbidden"
+        )
+
+    def test_neither_token_nor_words_are_logged(
+        self, run: Post, on_gitlab: Any, changed: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        on_gitlab.push()
+        with caplog.at_level(logging.DEBUG):
+            run("--post=gitlab")
+        assert not [one for one in ("secret-token", "blocking-h2d-copy") if one in caplog.text]
 
     def test_a_wrong_token(self, run: Post, on_gitlab: Any, changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("GITLAB_TOKEN", "hunter2")

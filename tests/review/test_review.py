@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.review.conftest import TRAIN
+from torchlint.comments import Thread, comment, farewell, for_github, for_gitlab, standing, summary, threads
 from torchlint.config import Settings
 from torchlint.failure import Failure
-from torchlint.review import Review, comment, for_github, for_gitlab, marks, review, summary
+from torchlint.review import Review, review
 
 CODES = frozenset(("TL001", "TL101", "TL402"))
 Commit = Callable[..., str]
@@ -24,7 +26,7 @@ def reviewed(*, unsafe_fixes: bool = False, base: str = "main") -> Review:
 
 def places(found: Review) -> list[tuple[str, int, bool, bool]]:
     """Path, line, whether it is caused, and whether it goes on its line."""
-    inline = found.inline
+    inline = [one for thread in threads(found) for one in thread.remarks]
     return [(one.path, one.finding.line, one.caused, one in inline) for one in found.remarks]
 
 
@@ -102,13 +104,13 @@ class TestWords:
             '```suggestion\n        y = y.to("cuda", non_blocking=True)\n```\n\n'
             f"<!-- torchlint:{remark.mark} -->"
         )
-        assert expected == comment(remark)
+        assert expected == comment(Thread((remark,)))
 
     def test_a_longer_fence_around_backticks(self, committed: Commit) -> None:
         text = Path("train.py").read_text()
         committed(train=text.replace('x.to("cuda")', 'x.to("cuda")  # ```'))
         assert '````suggestion\n        x = x.to("cuda", non_blocking=True)  # ```\n````' in comment(
-            reviewed().remarks[0]
+            Thread((reviewed().remarks[0],))
         )
 
     def test_summary(self, changed: str) -> None:
@@ -123,8 +125,15 @@ class TestWords:
 
     def test_marks_are_found_again(self, changed: str) -> None:
         found = reviewed()
-        texts = [summary(found), *map(comment, found.inline)]
-        assert () == found.without(marks(texts)).remarks
+        texts = [summary(found), *map(comment, threads(found))]
+        assert () == found.without(standing(texts)).remarks
+
+    def test_what_was_gone_is_to_be_told_again(self, changed: str) -> None:
+        found = reviewed()
+        (thread,) = threads(found)
+        texts = [summary(found), comment(thread), farewell(thread.marks, found.head)]
+        assert (thread.first,) == found.without(standing(texts)).remarks
+        assert () == found.without(standing([*texts, comment(thread)])).remarks
 
     def test_marks_stay_when_lines_move(self, committed: Commit, changed: str) -> None:
         before = {one.mark for one in reviewed().remarks}
@@ -140,10 +149,26 @@ class TestWords:
         assert len(found) == len(set(found))
 
     def test_many_go_into_the_summary(self, committed: Commit) -> None:
-        body = "".join(f'        y{n} = y.to("cuda")\n' for n in range(40))
+        body = "".join(f'        y{n} = y.to("cuda")\n        print({n})\n' for n in range(40))
         committed(train=Path("train.py").read_text().replace("        loss =", f"{body}        loss ="))
         found = reviewed()
-        assert (40, 30, 10) == (len(found.remarks), len(found.inline), summary(found).count("\n- "))
+        assert (40, 30, 10) == (len(found.remarks), len(threads(found)), summary(found).count("\n- "))
+
+    def test_equal_findings_on_neighbouring_lines_are_one_comment(self, committed: Commit) -> None:
+        body = '        y = y.to("cuda")\n        z = z.to("cuda")\n\n        w = w.to("cuda")\n'
+        committed(train=TRAIN.replace("        loss =", f"{body}        loss =").replace("x, y in", "w, x, y, z in"))
+        first, second = threads(reviewed())
+        assert ((12, 13), (15, 15)) == (first.lines, second.lines)
+        marks = "".join(f"<!-- torchlint:{one.mark} -->" for one in first.remarks)
+        expected = (
+            "**TL402** blocking-h2d-copy\n\n"
+            '- `y.to("cuda")` copies a pinned batch and waits for it on every step\n'
+            '- `z.to("cuda")` copies a pinned batch and waits for it on every step\n\n'
+            "- `train.py:10`: this loop steps the optimizer\n\n"
+            '```suggestion\n        y = y.to("cuda", non_blocking=True)\n        z = z.to("cuda", non_blocking=True)\n```\n\n'
+            f"{marks}"
+        )
+        assert expected == comment(first)
 
     def test_a_summary_that_is_too_long_is_cut(self, committed: Commit) -> None:
         body = "".join(f'        y{n}{"_" * 200} = y.to("cuda")\n' for n in range(600))
@@ -158,7 +183,7 @@ class TestLines:
         found = reviewed()
         payload: Any = for_github(found)
         assert (changed, "COMMENT", summary(found)) == (payload["commit_id"], payload["event"], payload["body"])
-        assert [{"path": "train.py", "body": comment(found.remarks[1]), "side": "RIGHT", "line": 12}] == payload[
+        assert [{"path": "train.py", "body": comment(threads(found)[0]), "side": "RIGHT", "line": 12}] == payload[
             "comments"
         ]
 
@@ -188,7 +213,7 @@ def test_a_notebook_is_reviewed_by_the_lines_of_its_file(committed: Commit) -> N
     book = {"cells": [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells], "nbformat": 4}
     Path("a.ipynb").write_text(json.dumps(book, indent=1))
     committed()
-    (one,) = reviewed().inline
+    (one,) = threads(reviewed())
     line = next(at for at, text in enumerate(Path("a.ipynb").read_text().splitlines(), 1) if "cuda" in text)
     assert ((line, line), ('    "    x = x.to(\\"cuda\\", non_blocking=True)\\n",',)) == (
         one.lines,

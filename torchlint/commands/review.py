@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.failure import Failure
@@ -91,11 +92,25 @@ def run(args: argparse.Namespace) -> int:
     elif args.dry_run:
         terminal.out(json.dumps(host.payload(found), indent=2, ensure_ascii=False) + "\n")
     else:
-        posted = host.post(found)
-        print(f"{plural(len(found.remarks), 'finding')}, {posted} of them posted now.", file=sys.stderr)
+        try:
+            posted = host.post(found)
+        except hosts.MayNotWrite as reason:
+            _annotate(found) if args.post == "github" else _show(args, settings, found)
+            terminal.warn(f"nothing was posted, the findings are printed instead. {reason}")
+        else:
+            gone = f" {plural(posted.gone, 'comment')} answered: gone." if posted.gone else ""
+            print(f"{plural(len(found.remarks), 'finding')}, {posted.new} of them posted now.{gone}", file=sys.stderr)
     if found.result.errors:
         return 2
     return int(bool(found.remarks) and not args.exit_zero)
+
+
+def _annotate(found: Review) -> None:
+    """Print the findings as workflow commands, which GitHub's runner shows on their lines without any token."""
+    from torchlint import report
+    from torchlint.git import Repository
+
+    terminal.out(report.render("github", found.result, report.Look(root=Repository.around(Path.cwd()).top)))
 
 
 def _show(args: argparse.Namespace, settings: Settings, found: Review) -> None:
