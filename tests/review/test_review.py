@@ -171,7 +171,7 @@ class TestWords:
         assert expected == comment(first)
 
     def test_a_summary_that_is_too_long_is_cut(self, committed: Commit) -> None:
-        body = "".join(f'        y{n}{"_" * 200} = y.to("cuda")\n' for n in range(600))
+        body = "".join(f'        y{n}{"_" * 200} = y.to("cuda")\n' for n in range(900))
         committed(train=Path("train.py").read_text().replace("        loss =", f"{body}        loss ="))
         text = summary(reviewed())
         assert len(text) < 65_536
