@@ -397,9 +397,13 @@ def test_a_decorator_goes_next_to_the_function(before: str, after: str) -> None:
     assert after == edited(read, read.add_decorator(function, "@d()"))
 
 
-@pytest.mark.parametrize("code", ["import torch.amp\n", "x = 1\nimport torch.amp  # here\n"])
+@pytest.mark.parametrize("code", ["import torch.amp\n", "'doc'\nimport a\nimport torch.amp  # here\n"])
 def test_an_import_that_is_there_is_not_added(code: str) -> None:
     assert () == tree(code).add_import("import torch.amp")
+
+
+def test_an_import_further_down_comes_too_late() -> None:
+    assert (Edit(0, 0, b"import torch.amp\n"),) == tree("x = 1\nimport torch.amp\n").add_import("import torch.amp")
 
 
 @pytest.mark.parametrize(

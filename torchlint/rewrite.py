@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TYPE_CHECKING
 
 from .facts import names, syntax
 from .facts.deprecated_table import Entry
+from .facts.lookup import lookup
 from .finding import Edit, Finding
+from .operand import Place as Place
+from .operand import operand as operand
+from .operand import place_of as place_of
 from .site import Site
+from .tree import leading_imports
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -19,46 +25,63 @@ else:
 
 
 def spelled(site: Site, dotted: str) -> tuple[str, tuple[Edit, ...]] | None:
-    """How the place writes a name of torch, and the import that this needs; None where `torch` means something else there.
+    """How the place writes a name of torch, and the import that this needs; None where no name is sure to be bound there.
 
-    `torch.amp.autocast` stays so after `import torch`, and is `th.amp.autocast` after `import torch as th`.
+    The prefix that the author wrote at the place is kept (`th.cuda.amp.autocast` becomes `th.amp.autocast`), unless an import
+    goes further (`F.log_softmax`).
     """
-    for local, origin in _modules(site, dotted):
-        if names.imported(site.function, local) == origin and not _hidden(site, local):
-            return f"{local}{dotted[len(origin) :]}", ()
+    local, origin = _own_prefix(site, dotted)
+    scopes = lookup(site.module)
+    for other, module in _modules(site, dotted):
+        if len(module) > len(origin) and scopes.imported(site.target, other) == module:
+            local, origin = other, module
+            break
+    if local:
+        return f"{local}{dotted[len(origin) :]}", ()
     root = dotted.partition(".")[0]
-    if _bound_otherwise(site, root):
-        return None
-    return dotted, site.tree.add_import(f"import {root}")
+    added = _import_of(site, root) if scopes.free(root, root) else None
+    return (dotted, added) if added is not None else None
+
+
+def _own_prefix(site: Site, dotted: str) -> tuple[str, str]:
+    """What the author wrote in front of the place's own name, as far as it leads to the other name too, and what that is."""
+    node = site.target.func if isinstance(site.target, ast.Call) else site.target
+    while isinstance(node, ast.Attribute):
+        node = node.value
+        origin = site.resolve(node) if names.chain(node) is not None else None
+        if origin is not None and dotted.startswith(f"{origin}."):
+            return site.text(node), origin
+    return "", ""
 
 
 def _modules(site: Site, dotted: str) -> list[tuple[str, str]]:
-    """The imports in sight whose module holds the name, the innermost module first."""
-    imports = {**site.module.imports, **site.function.imports}
-    found = [(local, origin) for local, origin in imports.items() if dotted.startswith(f"{origin}.")]
-    return sorted(found, key=lambda pair: (-len(pair[1]), pair[0] != pair[1]))
+    """The imports in sight of the name or of a module that holds it, the innermost module first."""
+    scopes = [site.function]
+    while scopes[-1].parent is not None:
+        scopes.append(scopes[-1].parent)
+    found = {
+        (local, origin)
+        for scope in scopes
+        for local, origin in scope.imports.items()
+        if f"{dotted}.".startswith(f"{origin}.")
+    }
+    return sorted(found, key=lambda pair: (-len(pair[1]), pair[0] != pair[1], pair))
 
 
-def _hidden(site: Site, name: str) -> bool:
-    """Whether a function around the place assigns the name, or takes it as a parameter."""
-    scope = site.function
-    while scope is not site.module.body and scope.parent is not None:
-        if name in scope.flow.stores or any(parameter.arg == name for parameter in scope.parameters):
-            return True
-        scope = scope.parent
-    return name in site.module.body.flow.stores
-
-
-def _bound_otherwise(site: Site, name: str) -> bool:
-    module = site.module
-    if name in module.top_functions or name in module.top_classes:
-        return True
-    return any(
-        name in function.imports
-        or name in function.flow.stores
-        or any(parameter.arg == name for parameter in function.parameters)
-        for function in module.functions
+def _import_of(site: Site, root: str) -> tuple[Edit, ...] | None:
+    """The edits that import a package; None where the file does not import some of it as soon, whatever happens."""
+    known = root in sys.stdlib_module_names or any(
+        name.partition(".")[0] == root
+        for statement in leading_imports(site.module.tree)
+        for name in (
+            [statement.module or ""]
+            if isinstance(statement, ast.ImportFrom) and not statement.level
+            else [alias.name for alias in statement.names]
+            if isinstance(statement, ast.Import)
+            else []
+        )
     )
+    return site.tree.add_import(f"import {root}") if known else None
 
 
 def call_node(site: Site, call: ast.Call | None = None) -> cst.Call:

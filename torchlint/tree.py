@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import sys
 from bisect import bisect_right
@@ -384,13 +385,10 @@ class Tree:
         """Write an import after the last one at the top of the file; nothing if it is there already."""
         wanted = ast.dump(ast.parse(line).body[0])
         body = self.module.body
-        if any(isinstance(one, ast.Import | ast.ImportFrom) and ast.dump(one) == wanted for one in body):
+        imports = leading_imports(self.module)
+        if any(ast.dump(one) == wanted for one in imports):
             return ()
-        top = 0
-        while top < len(body) and (
-            isinstance(body[top], ast.Import | ast.ImportFrom) or (top == 0 and _docstring(body[0]))
-        ):
-            top += 1
+        top = len(imports) + (1 if body and _docstring(body[0]) else 0)
         if not top:
             at = self._line_start(self._statement_span(body[0])[0])[0] if body else len(self.source.data)
             return (Edit(at, at, self._bytes(f"{line}\n")),)
@@ -438,6 +436,16 @@ class Tree:
 
 
 _TRY_STAR: Any = getattr(ast, "TryStar", ast.Try)
+
+
+def leading_imports(module: ast.Module) -> list[ast.Import | ast.ImportFrom]:
+    """The imports at the top of a file, below its docstring, before anything else runs."""
+    body = module.body[1:] if module.body and _docstring(module.body[0]) else module.body
+    return [one for one in itertools.takewhile(_is_import, body) if isinstance(one, ast.Import | ast.ImportFrom)]
+
+
+def _is_import(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _docstring(statement: ast.stmt) -> bool:

@@ -1,0 +1,176 @@
+"""Which import a name means at a place, whatever way the program took to it: names are looked up as Python does.
+
+Unknown is None: a name that is bound twice, below, on one branch only, or that a star import may bind.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .module import Module
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(slots=True, eq=False)
+class _Scope:
+    """What has names of its own: the module, a function, a lambda, a class, a comprehension."""
+
+    node: ast.AST
+    around: _Scope | None
+    binders: dict[str, list[ast.AST]] = field(default_factory=dict)
+    """The statements and targets that bind each name, `del` among them."""
+
+
+class Lookup:
+    """The scopes of a module, and where each place of it lies."""
+
+    def __init__(self, module: Module) -> None:
+        self._stars = bool(module.stars)
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._homes: dict[ast.AST, _Scope] = {}
+        """The scope in which each node is evaluated."""
+        self._at: dict[ast.AST, tuple[int, int]] = {}
+        """The block that each statement stands in, and its place there."""
+        self._declared: set[str] = set()
+        """Names that any function declares `global` or `nonlocal`."""
+        self._binders: dict[str, list[ast.AST]] = {}
+        """What binds each name, anywhere."""
+        self._walk(module.tree)
+
+    def imported(self, place: ast.AST, name: str) -> str | None:
+        """The dotted name that an import has bound to `name` whenever the place is reached; None where that isn't sure."""
+        if self._stars or name in self._declared:
+            return None
+        binders = self._seen(place, name)
+        origins = {_origin(binder, name) for binder in binders}
+        if len(origins) == 1 and any(self._runs_before(binder, place) for binder in binders):
+            return origins.pop()
+        return None
+
+    def free(self, name: str, origin: str) -> bool:
+        """Whether nothing in the module binds the name, but for imports of that origin."""
+        if self._stars or name in self._declared:
+            return False
+        return all(_origin(binder, name) == origin for binder in self._binders.get(name, ()))
+
+    def _seen(self, place: ast.AST, name: str) -> list[ast.AST]:
+        """What binds the name in the scope that it is looked up in."""
+        home = self._homes[place]
+        scope: _Scope | None = home
+        while scope is not None:
+            # The names of a class are its body's alone, and not those of its methods.
+            if name in scope.binders and (scope is home or not isinstance(scope.node, ast.ClassDef)):
+                return scope.binders[name]
+            scope = scope.around
+        return []
+
+    def _runs_before(self, binder: ast.AST, place: ast.AST) -> bool:
+        """Whether a statement stands before the place in a block around both, so that it has run when the place is reached."""
+        block, index = self._at.get(binder, (-1, 0))
+        node: ast.AST | None = place
+        while node is not None:
+            own, at = self._at.get(node, (-2, 0))
+            if own == block:
+                return index < at
+            node = self._parents.get(node)
+        return False
+
+    def _walk(self, tree: ast.Module) -> None:
+        todo: list[tuple[ast.AST, _Scope]] = [(tree, _Scope(tree, None))]
+        while todo:
+            node, scope = todo.pop()
+            self._homes[node] = scope
+            if isinstance(node, ast.Global | ast.Nonlocal):
+                self._declared.update(node.names)
+            for name in _bound(node):
+                self._bind(name, node, self._target(node, scope))
+            for _, block in ast.iter_fields(node):
+                if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+                    self._at.update((one, (id(block), index)) for index, one in enumerate(block))
+            for child, inner in self._children(node, scope):
+                self._parents[child] = node
+                todo.append((child, inner))
+
+    def _bind(self, name: str, node: ast.AST, scope: _Scope) -> None:
+        scope.binders.setdefault(name, []).append(node)
+        self._binders.setdefault(name, []).append(node)
+
+    def _target(self, node: ast.AST, scope: _Scope) -> _Scope:
+        """The scope that a node binds its names in: `:=` in a comprehension binds outside of it."""
+        if isinstance(self._parents.get(node), ast.NamedExpr):
+            while isinstance(scope.node, _COMPREHENSIONS) and scope.around is not None:
+                scope = scope.around
+        return scope
+
+    def _children(self, node: ast.AST, scope: _Scope) -> Iterator[tuple[ast.AST, _Scope]]:
+        """The parts of a node, each with the scope that it is evaluated in."""
+        inside: set[int] = set()
+        own = scope
+        if isinstance(node, _SCOPES):
+            own = _Scope(node, scope)
+            inside = {id(part) for part in node.body} if isinstance(node.body, list) else {id(node.body)}
+            if not isinstance(node, ast.ClassDef):
+                for parameter in _parameters(node.args):
+                    self._bind(parameter.arg, parameter, own)
+        elif isinstance(node, _COMPREHENSIONS):
+            own = _Scope(node, scope)
+            inside = {id(part) for part in ast.iter_child_nodes(node)}
+        elif isinstance(node, ast.comprehension) and self._is_first(node) and scope.around is not None:
+            own = scope.around  # the first iterable is evaluated outside
+            inside = {id(node.iter)}
+        for child in ast.iter_child_nodes(node):
+            yield child, own if id(child) in inside else scope
+
+    def _is_first(self, node: ast.comprehension) -> bool:
+        owner = self._parents[node]
+        return isinstance(owner, _COMPREHENSIONS) and owner.generators[0] is node
+
+
+def lookup(module: Module) -> Lookup:
+    """The scopes of a module, looked for once."""
+    known: Lookup | None = module.__dict__.get("lookup")
+    if known is None:
+        known = module.__dict__["lookup"] = Lookup(module)
+    return known
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that a node binds, but for parameters."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Import() | ast.ImportFrom():
+            yield from (_local(node, alias) for alias in node.names)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+
+
+def _parameters(given: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
+    yield from (one for one in (given.vararg, given.kwarg) if one is not None)
+
+
+def _local(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    """The name that one part of an import binds."""
+    return alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
+
+
+def _origin(binder: ast.AST, name: str) -> str | None:
+    """The dotted name that an import binds to a name; None for what is no import, or one from inside the project."""
+    if isinstance(binder, ast.Import):
+        found = {alias.name if alias.asname else name for alias in binder.names if _local(binder, alias) == name}
+    elif isinstance(binder, ast.ImportFrom) and not binder.level:
+        found = {f"{binder.module}.{alias.name}" for alias in binder.names if _local(binder, alias) == name}
+    else:
+        return None
+    return found.pop() if len(found) == 1 else None
