@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import syntax
-from torchlint.rewrite import line_after, line_before
+from torchlint.rewrite import Place, line_after, line_before, operand
 from torchlint.rule import Edit, Finding, Fix, Site
 
 
@@ -22,18 +22,21 @@ def _unscale(site: Site) -> Edit | None:
     if step is None or not isinstance(site.statement, ast.Expr | ast.Assign):
         return None
     scaler, optimizer = step
-    return line_before(site, f"{site.text(scaler)}.unscale_({site.text(optimizer)})")
+    return line_before(
+        site, f"{operand(site, scaler, Place.RECEIVER)}.unscale_({operand(site, optimizer, Place.ARGUMENT)})"
+    )
 
 
 def _step(site: Site) -> tuple[str, Edit | None]:
     assert isinstance(site.call.func, ast.Attribute)
     step = _scaler_step(site)
     if step is not None:
-        return "Update the scale", line_after(site, f"{site.text(step[0])}.update()")
+        return "Update the scale", line_after(site, f"{operand(site, step[0], Place.RECEIVER)}.update()")
     scaler = _scaler_of_backward(site)
     if scaler is None or site.call.keywords:
         return "", None
-    return "Step through the scaler", site.tree.replace(site.node, f"{scaler}.step({site.text(site.call.func.value)})")
+    optimizer = operand(site, site.call.func.value, Place.ARGUMENT)
+    return "Step through the scaler", site.tree.replace(site.node, f"{scaler}.step({optimizer})")
 
 
 def _scaler_step(site: Site) -> tuple[ast.expr, ast.expr] | None:
@@ -55,5 +58,5 @@ def _scaler_of_backward(site: Site) -> str | None:
             and isinstance(receiver.func, ast.Attribute)
             and receiver.func.attr == "scale"
         ):
-            return site.text(receiver.func.value)
+            return operand(site, receiver.func.value, Place.RECEIVER)
     return None

@@ -18,7 +18,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     target = statement.targets[0]
     if len(statement.targets) != 1 or not isinstance(target, ast.Name) or len(site.flow.stores[target.id]) != 1:
         return None
-    added = line_before(site, site.text(statement), loop)
+    added = line_before(site, statement, loop)
     removed = site.tree.delete_statement(statement)
     if added is None or removed is None:
         return None

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-from torchlint.facts import triton
+from torchlint.facts.told import Retuned
 from torchlint.rewrite import call_node
 from torchlint.rule import Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    kernel = triton.decorated(site.function, site.target)
-    changed = triton.accumulates(kernel) if kernel is not None else None
-    if changed is None or "without a `key`" in finding.message:
+    if not isinstance(finding.told, Retuned):
         return None
-    pointer, how = changed
+    pointer, how = finding.told.pointer, finding.told.how
     remedy = "reset_to_zero" if how == "atomic_add" else "restore_value"
     edit = site.tree.add_argument(call_node(site), f'{remedy}=["{pointer}"]')
     note = "if the output starts as zeros" if how == "atomic_add" else "it is copied before each trial"

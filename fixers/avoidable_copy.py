@@ -3,7 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import calls, copies
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rewrite import Place, arguments, operand, place_of, spelled
+from torchlint.rule import Edit, Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -15,11 +16,14 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return _cloned(site)
     before = func.value
     if site.name == ".contiguous()":
-        return Fix("Ask once", (site.tree.replace(site.node, site.text(before)),), "safe")
+        return Fix(
+            "Ask once", (site.tree.replace(site.node, operand(site, before, place_of(site, site.call))),), "safe"
+        )
     assert isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute)
     first, second = _given(before), _given(site.call)
     device, dtype = (first, second) if _is_device(site, before) else (second, first)
-    code = f"{site.text(before.func)}(device={site.text(device)}, dtype={site.text(dtype)})"
+    where, kind = operand(site, device, Place.VALUE), operand(site, dtype, Place.VALUE)
+    code = f"{operand(site, before.func, Place.RECEIVER)}(device={where}, dtype={kind})"
     return Fix("Move and cast in one call", (site.tree.replace(site.node, code),), "safe")
 
 
@@ -27,22 +31,23 @@ def _cloned(site: Site) -> Fix | None:
     assert isinstance(site.call.func, ast.Attribute)
     made = site.call.func.value
     if copies.fresh(made):
-        code = f"({site.text(made)})" if isinstance(made, ast.BinOp) else site.text(made)
+        code = operand(site, made, place_of(site, site.call))
         return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "safe")
     found = copies.doubled(site.flow, site.call)
     assert found is not None and isinstance(found.cast.func, ast.Attribute)
     method = found.cast.func.attr
+    imports: tuple[Edit, ...] = ()
     if method in copies.DTYPES:
-        torch = next((name for name, origin in site.module.imports.items() if origin == "torch"), None)
-        if torch is None:
+        spelling = spelled(site, f"torch.{copies.DTYPES[method]}")
+        if spelling is None:
             return None
-        given = f"{torch}.{copies.DTYPES[method]}"
+        given, imports = spelling
     elif method == "to":
-        given = ", ".join([*map(site.text, found.cast.args), *map(site.text, found.cast.keywords)])
+        given = arguments(site, *found.cast.args, *found.cast.keywords)
     else:
         given = f'"{method}"'
-    code = f"{site.text(found.tensor)}.to({given}, copy=True)"
-    return Fix("Copy once", (site.tree.replace(site.cst(found.whole), code),), "safe")
+    code = f"{operand(site, found.tensor, Place.RECEIVER)}.to({given}, copy=True)"
+    return Fix("Copy once", (site.tree.replace(site.cst(found.whole), code), *imports), "safe")
 
 
 def _given(call: ast.Call) -> ast.expr:

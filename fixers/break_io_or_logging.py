@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import spelled
 from torchlint.rule import Edit, Finding, Fix, Site
 
 
@@ -20,8 +21,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     newline = source.newline.encode()
     deeper = b"\t" if indent.endswith(b"\t") else b"    "
-    guard = b"if not torch.compiler.is_compiling():" + newline + indent + deeper
-    edits = (Edit(start, start, guard), *site.tree.add_import("import torch"))
+    spelling = spelled(site, "torch.compiler.is_compiling")
+    if spelling is None:
+        return None
+    guard = f"if not {spelling[0]}():".encode() + newline + indent + deeper
+    edits = (Edit(start, start, guard), *spelling[1])
     return Fix(
         "Leave it out of the compiled program", edits, "unsafe", "the compiled program does not write this any more"
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import operand, place_of
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -16,5 +17,5 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         tensor = call.func.value
     else:
         return None
-    edit = site.tree.replace(site.node, site.text(tensor))
+    edit = site.tree.replace(site.node, operand(site, tensor, place_of(site, call)))
     return Fix("Keep the tensor", (edit,), "suggestion", "the result is a tensor instead of a Python number")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -11,11 +12,12 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if isinstance(node, ast.Assert):
         return _constant_message(site, node)
     if isinstance(node, ast.IfExp) and site.value(node.body).is_tensor and site.value(node.orelse).is_tensor:
-        code = f"torch.where({site.text(node.test)}, {site.text(node.body)}, {site.text(node.orelse)})"
-        edit = site.tree.replace(site.node, code)
-        return Fix(
-            "Choose with torch.where", (edit,), "suggestion", "both sides are computed, and shapes are broadcast"
-        )
+        spelling = spelled(site, "torch.where")
+        if spelling is None:
+            return None
+        edit = site.tree.replace(site.node, f"{spelling[0]}({arguments(site, node.test, node.body, node.orelse)})")
+        note = "both sides are computed, and shapes are broadcast"
+        return Fix("Choose with torch.where", (edit, *spelling[1]), "suggestion", note)
     return None
 
 

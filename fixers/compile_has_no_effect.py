@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import Place, arguments, operand
 from torchlint.rule import Finding, Fix, Site, chain
 
 
@@ -11,14 +12,14 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if isinstance(site.statement, ast.Expr) and site.name == "torch.compile()":
         if not call.args or not _assignable(site, call.args[0]):
             return None
-        edit = site.tree.insert_before(site.node, f"{site.text(call.args[0])} = ")
+        edit = site.tree.insert_before(site.node, f"{operand(site, call.args[0], Place.ELEMENT)} = ")
         return Fix("Bind the result", (edit,), "unsafe", "the program runs compiled code from here on")
     if site.name == "torch.compile()" and isinstance(site.statement, ast.Assign):
-        target = site.text(site.statement.targets[0])
-        if len(call.args) != 1 or site.text(call.args[0]) != target:
+        target = site.statement.targets[0]
+        if len(call.args) != 1 or site.text(call.args[0]) != site.text(target):
             return None
-        options = ", ".join(site.text(keyword) for keyword in call.keywords)
-        edit = site.tree.replace(site.cst(site.statement), f"{target}.compile({options})")
+        code = f"{operand(site, target, Place.RECEIVER)}.compile({arguments(site, *call.keywords)})"
+        edit = site.tree.replace(site.cst(site.statement), code)
         return Fix("Compile in place", (edit,), "suggestion", "the module is compiled wherever it is called")
     return None
 

@@ -4,6 +4,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchlint.facts import calls
+from torchlint.rewrite import Place, operand
 from torchlint.rule import Edit, Finding, Fix, Site
 
 if TYPE_CHECKING:
@@ -68,16 +69,17 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
     elif site.value(target).kind == "tensor":
         if not isinstance(target, ast.Name | ast.Attribute) or not site.value(target).is_tensor:
             return None  # what only looks like a tensor may be a device
-        found["device"], found["dtype"] = f"{site.text(target)}.device", f"{site.text(target)}.dtype"
+        other = operand(site, target, Place.RECEIVER)
+        found["device"], found["dtype"] = f"{other}.device", f"{other}.dtype"
     elif not calls.is_device(site.value(target)):
         return None
     else:
         if move.func.attr != "to" and site.value(target).kind != "device":
             return None  # `.cuda(None)` is the current device, `device=None` the host
-        found["device"] = site.text(target)
+        found["device"] = operand(site, target, Place.VALUE)
     dtype = site.argument("dtype", 1)
     if dtype is not None:
-        found["dtype"] = site.text(dtype)
+        found["dtype"] = operand(site, dtype, Place.VALUE)
     if "dtype" in found and (factory is not move.func.value or any(k.arg == "dtype" for k in factory.keywords)):
         return None
     return found

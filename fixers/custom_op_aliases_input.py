@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from torchlint.rewrite import shown
+import ast
+
+from torchlint.rewrite import Place, operand, shown
 from torchlint.rule import Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     place = shown(site, finding)
-    edit = place.tree.insert_after(place.cst(place.target), ".clone()")
+    assert isinstance(place.target, ast.expr)
+    edit = place.tree.replace(place.node, f"{operand(place, place.target, Place.RECEIVER)}.clone()")
     return Fix(
         "Give back a copy",
         (edit,),

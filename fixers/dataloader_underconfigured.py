@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchlint.facts.told import Options
 from torchlint.rule import Finding, Fix, Site
 
 if TYPE_CHECKING:
@@ -11,17 +12,12 @@ else:
 
     cst = lazy("libcst")
 
-_OPTIONS = {
-    "no `num_workers`": "num_workers=4",
-    "no `pin_memory": "pin_memory=True",
-    "no `persistent_workers": "persistent_workers=True",
-}
-
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     node = site.node
     assert isinstance(node, cst.Call)
-    added = [option for words, option in _OPTIONS.items() if words in finding.message]
+    assert isinstance(finding.told, Options)
+    added = finding.told.lacking
     if not added or any(option.partition("=")[0] in _given(node) for option in added):
         return None
     edit = site.tree.add_argument(node, ", ".join(added))

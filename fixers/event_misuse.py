@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import call_node, line_before
+from torchlint.rewrite import Place, call_node, line_before, operand
 from torchlint.rule import Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name == ".elapsed_time()":
-        edit = line_before(site, f"{site.text(site.call.args[0])}.synchronize()")
+        edit = line_before(site, f"{operand(site, site.call.args[0], Place.RECEIVER)}.synchronize()")
         return Fix("Wait for the event", (edit,), "suggestion") if edit is not None else None
     return _timed(site)
 

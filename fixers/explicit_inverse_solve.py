@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import spelled
+from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -24,7 +24,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         call = site.flow.parents[parent]
         assert isinstance(call, ast.Call)
         whole, other = call, call.args[0]
-    code = f"{spelling[0]}({site.text(matrix)}, {site.text(other)}{', left=False' if right else ''})"
+    code = f"{spelling[0]}({arguments(site, matrix, other)}{', left=False' if right else ''})"
     edit = site.tree.replace(site.cst(whole), code)
     return Fix(
         "Solve instead",

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchlint.rewrite import Place, operand
 from torchlint.rule import Finding, Fix, Site
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         grad = site.call.func.value
         while isinstance(grad, ast.Attribute) and grad.attr != "grad":
             grad = grad.value
-        edit = site.tree.replace(site.node, f"{site.text(grad)} = None")
+        edit = site.tree.replace(site.node, f"{operand(site, grad, Place.ELEMENT)} = None")
     return Fix("Drop the gradient", (edit,), "unsafe", _NOTE)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import Place, operand
 from torchlint.rule import Finding, Fix, Site
 
 _NOTE = "what is kept no longer answers to `requires_grad` and can't be back-propagated"
@@ -9,10 +10,7 @@ _NOTE = "what is kept no longer answers to `requires_grad` and can't be back-pro
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     stored = _stored(site)
-    node = site.cst(stored)
-    code = site.text(stored)
-    simple = isinstance(stored, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    edit = site.tree.insert_after(node, ".detach()") if simple else site.tree.replace(node, f"({code}).detach()")
+    edit = site.tree.replace(site.cst(stored), f"{operand(site, stored, Place.RECEIVER)}.detach()")
     return Fix("Detach what is kept", (edit,), "unsafe", _NOTE)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import shown, spelled
+from torchlint.rewrite import arguments, shown, spelled
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -12,7 +12,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if spelling is None or not isinstance(place.target, ast.BinOp):
         return None
     code, imports = spelling
-    edit = place.tree.replace(place.node, f"{code}({place.text(place.target.left)}, {place.text(place.target.right)})")
+    edit = place.tree.replace(place.node, f"{code}({arguments(place, place.target.left, place.target.right)})")
     if finding.severity == "error":
         return Fix("Round up", (edit, *imports), "unsafe", "the last block, left out so far, is processed too")
     return Fix(

@@ -3,7 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.flow import contains
-from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rewrite import Place, arguments, line_after, line_before, operand
+from torchlint.rule import Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -20,20 +21,14 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     inside = [n for n in site.flow.nodes if isinstance(n, ast.Name) and n.id == target.id and contains(loop, n)]
     if len(inside) != 2:
         return None
-    source = site.source
-    start, end = (
-        source.offset(n, c)
-        for n, c in ((loop.lineno, loop.col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0))
-    )
-    indent = source.data[source.lines[loop.lineno - 1] : start].decode()
-    if indent.strip():
-        return None
     parts = f"{target.id}_parts"
-    newline = source.newline
-    joined = site.text().replace(site.text(tensors), parts, 1)
-    edits = (
-        Edit(start, start, f"{parts} = [{target.id}]{newline}{indent}".encode()),
-        site.tree.replace(site.cst(statement), f"{parts}.append({site.text(new)})"),
-        Edit(end, end, f"{newline}{indent}{target.id} = {joined}".encode()),
-    )
+    others = [one for one in site.call.args if one is not tensors]
+    rest = arguments(site, *others, *(one for one in site.call.keywords if one.value is not tensors))
+    joined = f"{operand(site, site.call.func, Place.RECEIVER)}({', '.join(filter(None, (parts, rest)))})"
+    before = line_before(site, f"{parts} = [{target.id}]", loop)
+    after = line_after(site, f"{target.id} = {joined}", loop)
+    if before is None or after is None:
+        return None
+    append = f"{parts}.append({operand(site, new, Place.ARGUMENT)})"
+    edits = (before, site.tree.replace(site.cst(statement), append), after)
     return Fix("Join once behind the loop", edits, "suggestion", "all parts are held until the loop ends")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import spelled
 from torchlint.rule import Edit, Finding, Fix, Site
 
 
@@ -21,6 +22,10 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     source = site.source
     start = source.offset(statement.lineno, statement.col_offset)
     end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
-    code = f'self.register_buffer("{name}", torch.zeros((), dtype=torch.long), persistent=False)'
-    edits = (Edit(start, end, code.encode()), *site.tree.add_import("import torch"))
+    place = site.at(*stores[0])
+    zeros, long = spelled(place, "torch.zeros"), spelled(place, "torch.long")
+    if zeros is None or long is None:
+        return None
+    code = f'self.register_buffer("{name}", {zeros[0]}((), dtype={long[0]}), persistent=False)'
+    edits = (Edit(start, end, code.encode()), *zeros[1])
     return Fix("Count in a buffer", edits, "suggestion", "the counter is a tensor, and moves with the module")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import spelled
+from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -13,5 +13,5 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     product = site.flow.parents[site.target]
     assert isinstance(product, ast.BinOp)
     other = product.right if product.left is site.target else product.left
-    edit = site.tree.replace(site.cst(product), f"{spelling[0]}({site.text(other)})")
+    edit = site.tree.replace(site.cst(product), f"{spelling[0]}({arguments(site, other)})")
     return Fix("Use `silu`", (edit, *spelling[1]), "unsafe", "the last digits differ")

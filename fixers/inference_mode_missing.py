@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import line_after
+from torchlint.rewrite import Place, line_after, operand
 from torchlint.rule import Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(site.call.func, ast.Attribute)
-    edit = line_after(site, f"{site.text(site.call.func.value)}.eval()")
+    edit = line_after(site, f"{operand(site, site.call.func.value, Place.RECEIVER)}.eval()")
     return (
         Fix("Switch to evaluation mode", (edit,), "unsafe", "the outputs of dropout and batch norm change")
         if edit is not None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import triton
-from torchlint.rewrite import shown, spelled
+from torchlint.rewrite import arguments, shown, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
 
 
@@ -20,7 +20,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if spelling is None:
         return None
     code, imports = spelling
-    edit = place.tree.replace(place.node, f"{code}({place.text()})")
+    edit = place.tree.replace(place.node, f"{code}({arguments(place, place.target)})")
     return Fix(
         "Round up to a power of two", (edit, *imports), "suggestion", "the kernel must mask what is beyond the size"
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import Place, operand
 from torchlint.rule import Edit, Finding, Fix, Site
 
 
@@ -30,7 +31,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         if isinstance(d := site.flow.parents[store], ast.AugAssign) and d is not statement
     ]
     last = min((division.lineno for division in divisions), default=None)
-    tensor = site.text(func.value)
+    tensor = operand(site, func.value, Place.RECEIVER)
     detached = tensor if tensor.endswith(".detach()") else f"{tensor}.detach()"
     edits = [site.tree.replace(site.node, detached)]
     edits += [_divided(site, division) for division in divisions]
@@ -100,6 +101,5 @@ def _divides(parent: ast.AST) -> bool:
 
 def _divided(site: Site, division: ast.AugAssign) -> Edit:
     """`total = float(total) / len(loader)`: in place, a sum of integers could not be divided."""
-    name, value = site.text(division.target), site.text(division.value)
-    plain = isinstance(division.value, ast.Name | ast.Attribute | ast.Call | ast.Constant | ast.Subscript)
-    return site.tree.replace(site.cst(division), f"{name} = float({name}) / {value if plain else f'({value})'}")
+    name, value = operand(site, division.target, Place.ELEMENT), operand(site, division.value, Place.OPERAND)
+    return site.tree.replace(site.cst(division), f"{name} = float({name}) / {value}")

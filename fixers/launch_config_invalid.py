@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import triton
+from torchlint.facts.told import Launch
 from torchlint.rewrite import shown
 from torchlint.rule import Finding, Fix, Site
 
@@ -10,7 +11,7 @@ from torchlint.rule import Finding, Fix, Site
 def fix(site: Site, finding: Finding) -> Fix | None:
     place = shown(site, finding)
     value = place.target.value if isinstance(place.target, ast.Constant) else None
-    if "num_warps" not in finding.message or not isinstance(value, int) or value < 1:
+    if finding.told != Launch("num_warps") or not isinstance(value, int) or value < 1:
         return None
     nearest = 32 if value > 32 else 1 << (value - 1).bit_length()
     assert triton.power_of_two(nearest)

@@ -3,11 +3,10 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
-from torchlint.rewrite import spelled
+from torchlint.rewrite import Place, arguments, operand, spelled
 from torchlint.rule import Finding, Fix, Site
 
 _DEFAULT = rb"set_default_dtype|set_default_tensor_type|set_default_device"
-_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -22,8 +21,7 @@ def _variable(site: Site) -> Fix | None:
     if len(site.call.args) != 1 or site.call.keywords:
         return None
     given = site.call.args[0]
-    text = site.text(given)
-    code = f"{text}.detach()" if isinstance(given, _TIGHT) else f"({text}).detach()"
+    code = f"{operand(site, given, Place.RECEIVER)}.detach()"
     safe = site.value(given).is_tensor
     note = "" if safe else "something else than a tensor may come here"
     return Fix("Use `detach()`", (site.tree.replace(site.node, code),), "safe" if safe else "unsafe", note)
@@ -39,7 +37,7 @@ def _constructor(site: Site, name: str) -> Fix | None:
     if function is None or kind is None:
         return None
     placed = f', device="{device}"' if device else ""
-    code = f"{function[0]}({site.text(given)}, dtype={kind[0]}{placed})"
+    code = f"{function[0]}({arguments(site, given)}, dtype={kind[0]}{placed})"
     changed = site.analysis.context.switched_on(_DEFAULT)
     note = "the project sets another default" if changed else ""
     edits = (site.tree.replace(site.node, code), *function[1])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import Place, line_before, operand
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -14,6 +15,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     taken = any(isinstance(node, ast.Name) and node.id == "batches" for node in site.flow.nodes)
     if taken:
         return None
-    before = f"batches = {site.text(inner)}\n" + " " * loop.col_offset
-    edits = (site.tree.insert_before(site.cst(loop), before), site.tree.replace(site.cst(inner), "batches"))
+    before = line_before(site, f"batches = {operand(site, inner, Place.ELEMENT)}", loop)
+    if before is None:
+        return None
+    edits = (before, site.tree.replace(site.cst(inner), "batches"))
     return Fix("Keep the iterator", edits, "suggestion", "start a new one where it is exhausted")

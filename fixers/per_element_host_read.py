@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import Place, operand
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -27,8 +28,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         or not site.value(generator.iter).is_tensor
     ):
         return None
-    text = site.text(generator.iter)
-    whole = text if isinstance(generator.iter, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({text})"
+    whole = operand(site, generator.iter, Place.RECEIVER)
     return Fix(
         f"Read `{site.short(generator.iter)}` at once",
         (site.tree.replace(site.cst(comprehension), f"{whole}.tolist()"),),

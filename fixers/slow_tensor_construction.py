@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.told import Construction
+from torchlint.rewrite import Place, arguments, operand, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
 
 # What always returns an array of its own, never a view of its argument.
@@ -33,17 +35,15 @@ _FRESH = frozenset(
 def fix(site: Site, finding: Finding) -> Fix | None:
     call = site.call
     given = site.argument("data", 0)
-    if given is None or site.name != "torch.tensor()":
+    if given is None or finding.told is None:
         return None
-    if "list of arrays" in finding.message:
+    if finding.told == Construction("arrays"):
         return _stacked(site, given)
-    if "copies a tensor" in finding.message:
+    if finding.told == Construction("tensor"):
         if len(call.args) + len(call.keywords) != 1:
             return None
         start, end = _span(site, call)
-        code = site.text(given)
-        if not isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-            code = f"({code})"
+        code = operand(site, given, Place.RECEIVER)
         return Fix("Clone the tensor", (Edit(start, end, f"{code}.detach().clone()".encode()),), "safe")
     if not isinstance(given, ast.Call) or site.resolve(given.func) not in _FRESH or _asks_for_copy(given):
         return None
@@ -66,12 +66,8 @@ def _span(site: Site, node: ast.expr) -> tuple[int, int]:
 
 
 def _stacked(site: Site, given: ast.expr) -> Fix | None:
-    numpy = next((name for name, origin in site.module.imports.items() if origin == "numpy"), None)
-    torch = next((name for name, origin in site.module.imports.items() if origin == "torch"), None)
-    if numpy is None or torch is None or len(site.call.args) + len(site.call.keywords) != 1:
+    made, stack = spelled(site, "torch.from_numpy"), spelled(site, "numpy.stack")
+    if made is None or stack is None or len(site.call.args) + len(site.call.keywords) != 1:
         return None
-    start, end = _span(site, site.call)
-    code = f"{torch}.from_numpy({numpy}.stack({site.text(given)}))"
-    return Fix(
-        "Stack the arrays first", (Edit(start, end, code.encode()),), "unsafe", "where shapes differ NumPy raises"
-    )
+    edit = site.tree.replace(site.node, f"{made[0]}({stack[0]}({arguments(site, given)}))")
+    return Fix("Stack the arrays first", (edit, *made[1], *stack[1]), "unsafe", "where shapes differ NumPy raises")

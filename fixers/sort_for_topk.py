@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import shown
+from torchlint.rewrite import Place, arguments, operand, shown
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -20,8 +20,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         or not _is_last(site, taken, dim, rank)
     ):
         return None
-    where = f", dim={site.text(dim)}" if dim is not None else ""
-    code = f"{receiver}.topk({site.text(index.upper)}{where}).{_part(site, taken)}"
+    where = f", dim={operand(site, dim, Place.VALUE)}" if dim is not None else ""
+    code = f"{receiver}.topk({arguments(site, index.upper)}{where}).{_part(site, taken)}"
     note = "equal elements may come in another order, and fewer elements than asked for are an error"
     return Fix("Select with `topk`", (site.tree.replace(site.cst(taken), code),), "unsafe", note)
 
@@ -34,10 +34,7 @@ def _receiver(site: Site) -> str | None:
     given = (
         site.call.args[0] if function else site.call.func.value if isinstance(site.call.func, ast.Attribute) else None
     )
-    if given is None:
-        return None
-    text = site.text(given)
-    return text if isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({text})"
+    return operand(site, given, Place.RECEIVER) if given is not None else None
 
 
 def _is_last(site: Site, taken: ast.Subscript, dim: ast.expr | None, rank: int) -> bool:

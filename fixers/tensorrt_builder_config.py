@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import spelled
+from torchlint.rewrite import Place, arguments, operand, spelled
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -18,7 +18,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if spelling is None or not isinstance(site.target, ast.Attribute):
         return None
     pool, imports = spelling
-    code = f"{site.text(site.target.value)}.set_memory_pool_limit({pool}, {site.text(statement.value)})"
+    config = operand(site, site.target.value, Place.RECEIVER)
+    code = f"{config}.set_memory_pool_limit({pool}, {arguments(site, statement.value)})"
     return Fix(
         "Set the pool's limit",
         (site.tree.replace(site.cst(statement), code), *imports),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.rewrite import Place, operand
 from torchlint.rule import Edit, Finding, Fix, Site
 
 _NEW = {
@@ -16,7 +17,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if not isinstance(statement, ast.Assign) or not _all_are_assigned(site):
         return None
     assert isinstance(site.target, ast.Attribute)
-    owner = site.text(site.target.value)
+    owner = operand(site, site.target.value, Place.RECEIVER)
     names = "".join(f"{owner}.{name} = " for name in _NEW[site.name])
     offset = site.source.offset
     start = offset(statement.lineno, statement.col_offset)
@@ -39,6 +40,4 @@ def _all_are_assigned(site: Site) -> bool:
 def _precision(site: Site, value: ast.expr) -> str:
     if isinstance(value, ast.Constant):
         return '"tf32"' if value.value else '"ieee"'
-    simple = isinstance(value, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Compare)
-    code = site.text(value)
-    return f'"tf32" if {code if simple else f"({code})"} else "ieee"'
+    return f'"tf32" if {operand(site, value, Place.OPERAND)} else "ieee"'

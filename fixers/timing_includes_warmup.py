@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from torchlint.facts import clocks
-from torchlint.rewrite import line_before
+from torchlint.rewrite import Place, line_before, operand
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -10,7 +10,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     call = clocks.timed_call(span, site.value) if span is not None else None
     if span is None or call is None or call.lineno != call.end_lineno:
         return None
-    edit = line_before(site, site.text(call), span.start)
+    edit = line_before(site, operand(site, call, Place.ELEMENT), span.start)
     return (
         Fix("Call it once before", (edit,), "suggestion", "three calls and a synchronization are better")
         if edit is not None

@@ -2,28 +2,23 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import spelled
+from torchlint.facts.told import Fused
+from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
-
-_NAMES = {
-    "log_softmax": "torch.nn.functional.log_softmax",
-    "logsigmoid": "torch.nn.functional.logsigmoid",
-    "binary_cross_entropy_with_logits": "torch.nn.functional.binary_cross_entropy_with_logits",
-    "softplus": "torch.nn.functional.softplus",
-    "expm1": "torch.expm1",
-    "logsumexp": "torch.logsumexp",
-}
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    kind = next(name for name in _NAMES if f".{name}`" in finding.message)
+    assert isinstance(finding.told, Fused)
+    kind = finding.told.function.rpartition(".")[2]
+    # `F.log_softmax` takes `_stacklevel` too
+    function = "torch.nn.functional.log_softmax" if kind == "log_softmax" else finding.told.function
     arguments = _arguments(site, kind)
-    spelling = spelled(site, _NAMES[kind])
+    spelling = spelled(site, function)
     if arguments is None or spelling is None:
         return None
     whole = site.flow.parents[site.target] if kind == "expm1" else site.target
     edit = site.tree.replace(site.cst(whole), f"{spelling[0]}({arguments})")
-    return Fix(f"Use `{_NAMES[kind]}`", (edit, *spelling[1]), "unsafe", "the results differ in the last digits")
+    return Fix(f"Use `{function}`", (edit, *spelling[1]), "unsafe", "the results differ in the last digits")
 
 
 def _arguments(site: Site, kind: str) -> str | None:
@@ -50,10 +45,10 @@ def _arguments(site: Site, kind: str) -> str | None:
 
 def _inside(site: Site, call: ast.Call) -> str | None:
     """The arguments of a function, or the receiver of a method and its arguments."""
-    given = [site.text(argument) for argument in (*call.args, *call.keywords)]
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     if isinstance(call.func, ast.Attribute) and site.resolve(call.func) is None:
-        given.insert(0, site.text(call.func.value))
-    return ", ".join(given) if given else None
+        given.insert(0, call.func.value)
+    return arguments(site, *given) or None
 
 
 def _log_sum(site: Site, call: ast.Call) -> str | None:
@@ -63,12 +58,12 @@ def _log_sum(site: Site, call: ast.Call) -> str | None:
     if not isinstance(exponential, ast.Call) or any(k.arg not in ("dim", "keepdim") for k in call.keywords):
         return None
     rest = call.args if method else call.args[1:]
-    given = [_inside(site, exponential) or "", *(site.text(a) for a in (*rest, *call.keywords))]
-    return ", ".join(given)
+    return ", ".join(filter(None, (_inside(site, exponential), arguments(site, *rest, *call.keywords))))
 
 
 def _cross_entropy(site: Site) -> str | None:
     inner = site.argument("input", 0)
     if not isinstance(inner, ast.Call) or not site.call.args or site.call.args[0] is not inner:
         return None
-    return ", ".join([_inside(site, inner) or "", *(site.text(a) for a in (*site.call.args[1:], *site.call.keywords))])
+    rest = arguments(site, *site.call.args[1:], *site.call.keywords)
+    return ", ".join(filter(None, (_inside(site, inner), rest)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import triton
-from torchlint.rewrite import call_node, shown
+from torchlint.rewrite import Place, call_node, operand, shown
 from torchlint.rule import Finding, Fix, Site
 
 
@@ -13,7 +13,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if kernel is None or not isinstance(place.target, ast.Call):
         return None
     mask = triton.mask_of_same_offsets(kernel, place.target)
-    edit = place.tree.add_argument(call_node(place), f"mask={place.text(mask)}") if mask is not None else None
+    edit = (
+        place.tree.add_argument(call_node(place), f"mask={operand(place, mask, Place.VALUE)}")
+        if mask is not None
+        else None
+    )
     return (
         Fix("Mask it like the other access", (edit,), "suggestion", "check that the mask means the same data")
         if edit is not None

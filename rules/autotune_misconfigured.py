@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import triton
+from torchlint.facts.told import Retuned
 from torchlint.rule import Finding, Site, rule
 
 _RESETS = ("reset_to_zero", "restore_value", "pre_hook")
@@ -83,7 +84,8 @@ def autotune_misconfigured(site: Site) -> Iterator[Finding]:
         remedy = "reset_to_zero" if how.startswith("atomic") else "restore_value"
         what = f"`tl.{how}`" if how.startswith("atomic") else "a load and a store"
         yield site.finding(
-            f"tuning runs `{kernel.function.name}` many times, and {what} changes `{pointer}` each time: give `{remedy}`"
+            f"tuning runs `{kernel.function.name}` many times, and {what} changes `{pointer}` each time: give `{remedy}`",
+            told=Retuned(pointer, how),
         )
 
 

@@ -3,8 +3,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.told import Options
 from torchlint.rule import Finding, Site, Value, chain, rule
 
+_WRITTEN = {
+    "no `num_workers`": "num_workers=4",
+    "no `pin_memory=True`": "pin_memory=True",
+    "no `persistent_workers=True`": "persistent_workers=True",
+}
+"""What a loader lacks, and how it is written where the call does not name the option yet."""
 _IN_MEMORY = ("TensorDataset", "ArrayDataset")
 
 
@@ -64,7 +71,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
         return
     missing = list(_missing(site))
     if missing:
-        yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}")
+        lacking = tuple(_WRITTEN[fault] for fault in missing if fault in _WRITTEN)
+        yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}", told=Options(lacking))
 
 
 def _missing(site: Site) -> Iterator[str]:

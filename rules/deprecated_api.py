@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import api_table, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, since
+from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
 
 _NEW_SUCCESSOR = frozenset(
@@ -98,13 +99,16 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         entry = KEYWORDS.get(name, {}).get(given.arg or "")
         if entry is not None and (warned := _warned(site, entry.name)) is not None and not _is_none(given.value):
             yield site.finding(
-                f"`{given.arg}` of `{func}` is deprecated{since(warned)} and warns; use {entry.instead}", at=given
+                f"`{given.arg}` of `{func}` is deprecated{since(warned)} and warns; use {entry.instead}",
+                at=given,
+                told=Argument(entry, given),
             )
     missing = REQUIRED.get(name)
     if missing is None or site.spread or site.argument(missing.keyword, missing.position) is not None:
         return
     if (warned := _warned(site, missing.name)) is not None:
-        yield site.finding(f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns")
+        message = f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns"
+        yield site.finding(message, told=Argument(missing))
 
 
 def _warned(site: Site, name: str) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import triton
+from torchlint.facts.told import Launch
 from torchlint.rule import Finding, Site, rule
 
 _MOST_WARPS = 32
@@ -81,15 +82,24 @@ def _faults(site: Site, place: Site, call: ast.Call, first: int | None) -> Itera
         if given is None or value is None:
             continue
         if name == "num_warps" and not triton.power_of_two(value):
-            yield place.finding(f"`num_warps={value}` is no power of two: the kernel does not compile", at=given)
+            yield place.finding(
+                f"`num_warps={value}` is no power of two: the kernel does not compile", at=given, told=Launch(name)
+            )
         elif name == "num_warps" and value > _MOST_WARPS:
-            yield place.finding(f"`num_warps={value}` is {32 * value} threads, and a block has at most 1024", at=given)
+            yield place.finding(
+                f"`num_warps={value}` is {32 * value} threads, and a block has at most 1024",
+                at=given,
+                told=Launch(name),
+            )
         elif name == "num_stages" and value < 0:
-            yield place.finding(f"`num_stages={value}` is no number of stages", at=given)
+            yield place.finding(f"`num_stages={value}` is no number of stages", at=given, told=Launch(name))
         elif ((name == "num_ctas" and value > 1) or name == "occupancy") and not site.source.holds(_GATE):
             needs = "compute capability 9.0" if name == "num_ctas" else "the TileIR backend"
             yield place.finding(
-                f"`{name}={value}` needs {needs}, and nothing here asks for it", at=given, severity="warning"
+                f"`{name}={value}` needs {needs}, and nothing here asks for it",
+                at=given,
+                severity="warning",
+                told=Launch(name),
             )
 
 

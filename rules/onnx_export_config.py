@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.told import Export
 from torchlint.rule import Finding, Site, chain, rule
 
 _SHAPES = ("dynamic_shapes", "dynamic_axes")
@@ -68,12 +69,14 @@ def onnx_export_config(site: Site) -> Iterator[Finding]:
         return
     name = site.short(model) if model is not None else "the model"
     fixed = all(_unset(site.argument(shapes)) for shapes in _SHAPES) and len(site.call.args) < _POSITIONAL
-    if fixed and _training(site):
-        yield site.finding(f"this export fixes all shapes, the batch size too, and `{name}` may be in training mode")
-    elif fixed:
-        yield site.finding(f"this export of `{name}` fixes all shapes, the batch size too")
-    elif _training(site):
-        yield site.finding(f"`{name}` may be in training mode when it is exported")
+    export = Export(fixed, _training(site))
+    if export.fixed and export.training:
+        message = f"this export fixes all shapes, the batch size too, and `{name}` may be in training mode"
+        yield site.finding(message, told=export)
+    elif export.fixed:
+        yield site.finding(f"this export of `{name}` fixes all shapes, the batch size too", told=export)
+    elif export.training:
+        yield site.finding(f"`{name}` may be in training mode when it is exported", told=export)
 
 
 def _unset(argument: ast.expr | None) -> bool:

@@ -4,6 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from torchlint.facts.told import Construction
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
 
@@ -78,9 +79,9 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
         return
     value = site.value(given)
     if _is_list_of_arrays(given, value):
-        yield site.finding(f"`{site.short()}` converts a list of arrays number by number")
+        yield site.finding(f"`{site.short()}` converts a list of arrays number by number", told=Construction("arrays"))
     elif value.is_tensor and not value.others and not _is_only_declared(site, given):
-        yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call")
+        yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call", told=Construction("tensor"))
     elif value.kind in ("list", "tuple") and _is_list_of_tensors(site, given):
         yield site.finding(f"`{site.short()}` reads the tensors of the list back to the host, one after the other")
     elif (one := _rewrapped(site, given)) is not None:
@@ -89,7 +90,7 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     elif value.kind == "list" and _is_read_back(site):
         yield site.finding(f"`{site.short()}` is made to read one element back: the list has it")
     elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site):
-        yield site.finding(f"`{site.short()}` copies an array that nobody else holds")
+        yield site.finding(f"`{site.short()}` copies an array that nobody else holds", told=Construction("array"))
 
 
 def _is_list_of_arrays(given: ast.expr, value: Value) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import clocks
+from torchlint.facts.told import Baseline
 from torchlint.rule import Finding, Site, rule
 
 _PEAKS = ("torch.cuda.max_memory_allocated", "torch.cuda.max_memory_reserved")
@@ -67,13 +68,15 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
     if site.name.removesuffix("()") in _PEAKS:
         reset = site.source.holds(b"reset_peak") or site.source.holds(b"reset_max")
         if not reset and not any(isinstance(parent, ast.JoinedStr) for parent in site.flow.expressions(site.call)):
-            yield site.finding("the peak since the program began: reset it before what is measured")
+            yield site.finding(
+                "the peak since the program began: reset it before what is measured", told=Baseline("peak")
+            )
         return
     span = clocks.span(site.function, site.call, site.resolve)
     if span is None:
         return
     if site.name == "time.time()" and not span.loops():
-        yield site.finding("`time.time()` may jump: `time.perf_counter()` measures")
+        yield site.finding("`time.time()` may jump: `time.perf_counter()` measures", told=Baseline("clock"))
     calls = list(span.calls())
     runs = [call for call in calls if site.value(call.func).kind == "module"]
     if not runs or any(
@@ -82,6 +85,8 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
         return
     run = site.short(runs[0])
     if not site.at(site.function, runs[0]).grad_off:
-        yield site.finding(f"`{run}` is timed with autograd on, which inference would be without")
+        yield site.finding(
+            f"`{run}` is timed with autograd on, which inference would be without", told=Baseline("autograd")
+        )
     elif not span.loops() and not site.flow.loops(site.call):
-        yield site.finding(f"`{run}` is timed once: chance is not to be told from effect")
+        yield site.finding(f"`{run}` is timed once: chance is not to be told from effect", told=Baseline("chance"))

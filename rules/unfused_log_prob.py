@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.told import Fused
 from torchlint.rule import Finding, Site, rule
 
 _SOFTMAX = frozenset(("torch.softmax", "torch.nn.functional.softmax"))
@@ -64,33 +65,35 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     """
     found = _fused(site) if site.role != "test" else None
     if found is not None:
-        place, instead = found
+        place, fused = found
+        instead = fused.function.replace("torch.nn.functional.", "F.")
         yield site.finding(
-            f"`{site.short(place)}` takes several kernels and loses digits; `{instead}` is one", at=place
+            f"`{site.short(place)}` takes several kernels and loses digits; `{instead}` is one", at=place, told=fused
         )
 
 
-def _fused(site: Site) -> tuple[ast.expr, str] | None:
+def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
     """The expression that one function computes, and that function."""
     if site.name == "torch.exp()":
         parent = site.flow.parents.get(site.target)
         minus = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and parent.left is site.target
         if minus and isinstance(parent, ast.BinOp) and _is_one(parent.right) and _often(site):
-            return parent, "torch.expm1"
+            return parent, Fused("torch.expm1")
         return None
     inner = _input(site)
     if site.name == "torch.nn.functional.binary_cross_entropy()":
-        return (site.call, "F.binary_cross_entropy_with_logits") if _is_call(site, inner, _SIGMOID, "sigmoid") else None
+        fused = Fused("torch.nn.functional.binary_cross_entropy_with_logits")
+        return (site.call, fused) if _is_call(site, inner, _SIGMOID, "sigmoid") else None
     if _is_call(site, inner, _SOFTMAX, "softmax") and _has_dim(site, inner):
-        return site.call, "torch.log_softmax"
+        return site.call, Fused("torch.log_softmax")
     if _is_call(site, inner, _SIGMOID, "sigmoid"):
-        return site.call, "F.logsigmoid"
+        return site.call, Fused("torch.nn.functional.logsigmoid")
     if _is_sum_of_exp(site, inner):
-        return site.call, "torch.logsumexp"
+        return site.call, Fused("torch.logsumexp")
     if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):
         other = inner.right if _is_one(inner.left) else inner.left if _is_one(inner.right) else None
         if other is not None and _is_exp(site, other) and site.value(other).is_tensor and _often(site):
-            return site.call, "F.softplus"
+            return site.call, Fused("torch.nn.functional.softplus")
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
@@ -74,6 +74,8 @@ class Finding:
     """First and last line of the statement around it: where a suppression or an event of a traced run counts."""
     provable: bool = True
     """Whether the events that its rule names could show in a traced run at all: `gc.collect()` gives none."""
+    told: object = field(default=None, compare=False, repr=False)
+    """What the rule tells its fixer beyond the place (`facts/told.py`); None when the fixer has been asked."""
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

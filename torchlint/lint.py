@@ -312,15 +312,15 @@ class _Run:
 
     def _with_fix(self, site: Site, finding: Finding) -> Finding:
         repair = fixer(finding.name)
-        if repair is None or finding.fix is not None:
-            return finding
-        try:
-            return replace(finding, fix=repair(site, finding))
-        except NoNode:
-            return finding
-        except Exception as error:  # noqa: BLE001 - it costs the fix, not the finding
-            self._fault(f"The fix of {finding.code}", error, site.target, site.module)
-            return finding
+        fix = finding.fix
+        if repair is not None and fix is None:
+            try:
+                fix = repair(site, finding)
+            except NoNode:
+                pass
+            except Exception as error:  # noqa: BLE001 - it costs the fix, not the finding
+                self._fault(f"The fix of {finding.code}", error, site.target, site.module)
+        return finding if fix is finding.fix and finding.told is None else replace(finding, fix=fix, told=None)
 
     # One file
 

@@ -7,6 +7,8 @@ import warnings
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from .tree import NoNode
+
 if TYPE_CHECKING:
     from .site import Site
 
@@ -32,19 +34,19 @@ class Place(Enum):
 def operand(site: Site, node: ast.expr | ast.keyword, place: Place) -> str:
     """The text of a part of the file for a place of that kind, parenthesised as needed.
 
-    A keyword of a call is given whole. Raises LookupError for what can't stand there (`*rest` before a dot), and for what has
+    A keyword of a call is given whole. Raises NoNode for what can't stand there (`*rest` before a dot), and for what has
     no position of its own (inside f-strings before Python 3.12).
     """
     text = site.text(node)
     if isinstance(node, ast.keyword):
         if place is not Place.ARGUMENT:
-            raise LookupError(f"a keyword can't stand at a place of kind {place.name}")
+            raise NoNode(f"a keyword can't stand at a place of kind {place.name}")
         return text
     wanted = _dump(node)
     for code in (text, f"({text})"):
         if all(_means(template, code, wanted) for template in place.value):
             return code
-    raise LookupError(f"ast.{type(node).__name__} can't stand at a place of kind {place.name}")
+    raise NoNode(f"ast.{type(node).__name__} can't stand at a place of kind {place.name}")
 
 
 def place_of(site: Site, node: ast.expr) -> Place:

@@ -121,9 +121,18 @@ def shown(site: Site, finding: Finding) -> Site:
     return site
 
 
-def line_before(site: Site, code: str, statement: ast.stmt | None = None) -> Edit | None:
-    """A line of code in front of the place's statement (or another one); None where that is not the first on its line."""
+def arguments(site: Site, *given: ast.expr | ast.keyword) -> str:
+    """Parts of the file as arguments of a call, or as elements between commas."""
+    return ", ".join(operand(site, one, Place.ARGUMENT) for one in given)
+
+
+def line_before(site: Site, code: str | ast.stmt, statement: ast.stmt | None = None) -> Edit | None:
+    """A line of code, or a statement of one line, in front of the place's statement (or another one).
+
+    None where that is not the first on its line.
+    """
     statement = statement or site.statement
+    code = code if isinstance(code, str) else site.text(code)
     source, margin = site.source, _margin(site, statement)
     start = source.offset(statement.lineno, 0)
     if source.data[start : source.offset(statement.lineno, statement.col_offset)].strip():

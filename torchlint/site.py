@@ -295,8 +295,9 @@ class Site:
         severity: Severity | None = None,
         related: Iterable[Related] = (),
         provable: bool = True,
+        told: object = None,
     ) -> Finding:
-        """A finding at the place, or at another node of the same function."""
+        """A finding at the place, or at another node of the same function; `told` is for the rule's fixer."""
         target = self.placeable(at if at is not None else self.target)
         start, end = self._place(target)
         source = self.source
@@ -320,6 +321,7 @@ class Site:
             None,
             (statement.lineno, max(header, line)),
             provable,
+            told,
         )
 
     def placeable(self, node: ast.AST) -> ast.AST:

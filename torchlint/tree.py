@@ -54,7 +54,7 @@ _KEYWORD = re.compile(r"\s*(\w+)\s*=(?!=)")
 
 
 class NoNode(LookupError):
-    """An `ast` node has no libcst node of its own, or its place is not known."""
+    """An `ast` node has no libcst node of its own, its place is not known, or its text can't stand where it is wanted."""
 
 
 class _Recorder:
