@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -119,7 +120,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "project"
     root.mkdir()
     monkeypatch.chdir(root)
-    for variable in ("NO_COLOR", "FORCE_COLOR", "TORCHLINT_OUTPUT_FORMAT", "TORCHLINT_OUTPUT_FILE", "GITHUB_WORKSPACE"):
+    for variable in (
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "CLICOLOR_FORCE",
+        "TORCHLINT_OUTPUT_FORMAT",
+        "TORCHLINT_OUTPUT_FILE",
+        "GITHUB_WORKSPACE",
+    ):
         monkeypatch.delenv(variable, raising=False)
     (root / "a.py").write_bytes(TEXT)
     return root
@@ -271,6 +279,85 @@ class TestCheck:
         assert "refuted" == report[0]["evidence"]["verdict"]
 
 
+class TestWords:
+    """How the words of a command line are read."""
+
+    def test_paths_may_stand_behind_options(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
+        (project / "b.py").write_bytes(TEXT)
+        for words in (
+            ["b.py", "--preview", "a.py"],
+            ["--preview", "b.py", "a.py"],
+            ["--preview", "b.py", "-q", "a.py"],
+        ):
+            torchlint("check", *words)
+            assert ["b.py", "a.py"] == engine.asked[-1]
+        torchlint("check", "--preview", "--select", "TL101", "b.py")
+        assert ["b.py"] == engine.asked[-1]
+
+    def test_an_unknown_option_is_told_with_the_nearest_one(self, torchlint: Torchlint) -> None:
+        ran = torchlint("check", "--selct=TL101", "a.py")
+        assert 2 == ran.code
+        assert ran.err.endswith("error: unrecognized argument: --selct=TL101; did you mean `--select`?\n")
+
+    def test_a_word_too_many_is_told(self, torchlint: Torchlint) -> None:
+        ran = torchlint("version", "now")
+        assert 2 == ran.code
+        assert ran.err.endswith("error: unrecognized argument: now\n")
+
+    def test_arguments_come_from_a_file(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
+        (project / "words").write_text("a.py\n\n--output-format\nconcise\n")
+        engine.findings = [FINDING]
+        assert "a.py:2:1: TL101 waits\n" == torchlint("check", "-q", "@words").out
+
+    def test_a_path_that_begins_like_such_a_file_is_a_path(
+        self, engine: Engine, torchlint: Torchlint, project: Path
+    ) -> None:
+        (project / "@a.py").write_bytes(TEXT)
+        torchlint("check", "@a.py")
+        assert [["@a.py"]] == engine.asked
+
+    def test_a_file_of_arguments_that_is_not_there(self, torchlint: Torchlint) -> None:
+        assert Ran(2, "", "torchlint failed\n  Cause: words: No such file or directory\n") == torchlint(
+            "check", "@words"
+        )
+
+    def test_help_is_a_command(self, torchlint: Torchlint) -> None:
+        assert torchlint("check", "--help") == torchlint("help", "check")
+        assert torchlint("--help") == torchlint("help")
+        assert 0 == torchlint("help").code
+
+    def test_linter_lists_the_families(self, torchlint: Torchlint) -> None:
+        assert "  TL1 Host-device synchronization" == torchlint("linter").out.splitlines()[1]
+        assert {"prefix": "TL1", "name": "Host-device synchronization"} == json.loads(
+            torchlint("linter", "--output-format", "json").out
+        )[1]
+
+    def test_silent_prints_nothing(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
+        engine.findings = [FINDING]
+        assert Ran(1, "", "") == torchlint("check", "-s")
+        assert Ran(1, "", "") == torchlint("check", "-s", "--output-format=concise", "-o", "found.txt")
+        assert "a.py:2:1: TL101 waits\n" == (project / "found.txt").read_text()
+
+    def test_counts_are_not_written_in_formats_that_have_none(self, torchlint: Torchlint) -> None:
+        cause = "`--statistics` can't be written as sarif, only as text or as json, json-lines"
+        assert Ran(2, "", f"torchlint failed\n  Cause: {cause}\n") == torchlint(
+            "check", "--statistics", "--output-format=sarif"
+        )
+
+    def test_fish_completes(self, torchlint: Torchlint) -> None:
+        script = torchlint("generate-shell-completion", "fish").out
+        assert (
+            "complete -c torchlint -n '__fish_seen_subcommand_from check' -s s -l silent "
+            "-d 'print nothing; the exit code tells'\n"
+        ) in script
+        fish = shutil.which("fish")
+        if fish is not None:
+            Path("torchlint.fish").write_text(script)
+            asked = [fish, "-c", "source torchlint.fish; complete -C 'torchlint check --output-fo'"]
+            seen = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+            assert ["--output-format"] == [line.partition("\t")[0] for line in seen.splitlines()]
+
+
 class TestOutput:
     def test_to_a_file(self, engine: Engine, torchlint: Torchlint, project: Path) -> None:
         engine.findings = [FINDING]
@@ -295,6 +382,8 @@ class TestOutput:
             (["--color", "always"], {"NO_COLOR": "1"}, True),
             ([], {"FORCE_COLOR": "1"}, True),
             ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+            ([], {"CLICOLOR_FORCE": "1"}, True),
+            ([], {"CLICOLOR_FORCE": "0"}, False),
             (["--color", "never"], {"FORCE_COLOR": "1"}, False),
             (["-o", "/dev/stdout"], {"FORCE_COLOR": "1"}, False),
         ],
@@ -490,7 +579,8 @@ class TestFailures:
 
     def test_an_unknown_flag(self, torchlint: Torchlint) -> None:
         ran = torchlint("check", "--fixx")
-        assert (2, "torchlint: error: unrecognized arguments: --fixx") == (ran.code, ran.err.splitlines()[-1])
+        told = "torchlint check: error: unrecognized argument: --fixx; did you mean `--fix`?"
+        assert (2, told) == (ran.code, ran.err.splitlines()[-1])
 
 
 class TestRule:

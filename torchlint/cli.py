@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-COMMANDS = ("check", "baseline", "clean", "completion", "doctor", "review", "rule", "server", "trace", "version")
+COMMANDS = (
+    "check",
+    "baseline",
+    "clean",
+    "completion",
+    "doctor",
+    "review",
+    "rule",
+    "linter",
+    "server",
+    "trace",
+    "version",
+)
 """The modules of torchlint.commands."""
 _BARE = ("--add-noqa", "--add-ignore")
 """Options that take a value only behind `=`: the next word is a path."""
@@ -34,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from . import atomic
 
             atomic.sweep()
+        if any(argument.startswith("@") for argument in arguments):
+            arguments = _expanded(arguments)
         if arguments[:1] == ["check"] and (again := replay(arguments)) is not None:
             return again
         args = _parse(arguments)
@@ -51,6 +65,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("torchlint crashed: this is a bug in torchlint, please report it with the lines above", file=sys.stderr)
         return 2
     return code
+
+
+def _expanded(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the lines of FILE in place of each `@FILE`; what follows `--` is a program's own."""
+    own = arguments.index("--") if "--" in arguments else len(arguments)
+    found: list[str] = []
+    for argument in arguments[:own]:
+        if not argument.startswith("@") or os.path.exists(argument):
+            found.append(argument)
+            continue
+        try:
+            with open(argument[1:], encoding="utf-8") as file:
+                found += [line for line in file.read().splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise Failure(f"{argument[1:]}: {getattr(error, 'strerror', None) or error}") from None
+    return [*found, *arguments[own:]]
 
 
 def entry() -> NoReturn:
@@ -93,6 +123,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.set_defaults(parser=parser, arguments=arguments)
     parser.add_argument("-V", "--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
     word = next((argument for argument in arguments if not argument.startswith("-")), None)
     is_check = arguments[:1] in (["check"], ["fix"])  # what people wait for; the others take time to import
     for name in ("check",) if is_check else COMMANDS:
@@ -102,11 +134,27 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         raise SystemExit(2)
     if word is None and {"-V", "--version"}.intersection(arguments):
         return parser.parse_args(["version"])
-    args = parser.parse_args([f"{one}=" if one in _BARE else one for one in arguments])
+    args, rest = parser.parse_known_args([f"{one}=" if one in _BARE else one for one in arguments])
     if args.command is None:
         parser.print_help(sys.stderr)
         raise SystemExit(2)
+    _take(args, rest, commands.choices[args.command])
     return args
+
+
+def _take(args: argparse.Namespace, rest: list[str], parser: argparse.ArgumentParser) -> None:
+    """Add the paths that stand behind options, where argparse no longer looks for them; anything else is unknown."""
+    from .select import suggestion
+
+    unknown = [word for word in rest if word.startswith("-") and word not in ("-", "--")]
+    if unknown or (rest and "paths" not in args):
+        word = (unknown or rest)[0]
+        option = word.partition("=")[0]
+        tip = suggestion(option, parser._option_string_actions) if option.startswith("-") else ""
+        parser.error(f"unrecognized argument: {word}{tip}")
+    if rest:
+        default = parser.get_default("paths")
+        args.paths = [*(args.paths if args.paths is not default else ()), *(word for word in rest if word != "--")]
 
 
 def _unknown(word: str, commands: list[str]) -> str:

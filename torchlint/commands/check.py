@@ -180,6 +180,7 @@ def _output(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--show-settings", action="store_true", help="show the settings as they are resolved")
     output.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
     output.add_argument("-q", "--quiet", action="store_true", default=False, help="print findings and nothing else")
+    output.add_argument("-s", "--silent", action="store_true", default=False, help="print nothing; the exit code tells")
     output.add_argument("-v", "--verbose", action="store_true", default=False, help="tell what is done, on stderr")
 
 
@@ -329,6 +330,9 @@ def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
     if "show_settings" in args:
         terminal.out(_shown(settings))
         return 0
+    args.quiet |= args.silent
+    if "statistics" in args:
+        _check_statistics(settings.output_format)
     for warning in settings.warnings:
         terminal.warn(warning)
     work = work_of(args, settings, witness)
@@ -347,6 +351,15 @@ def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
         origin = settings.source or "no configuration file"
         print(f"{len(work.files)} files, {len(settings.codes)} rules, {origin}, {took:.2f} s", file=sys.stderr)
     return code
+
+
+def _check_statistics(form: str) -> None:
+    from torchlint import report
+    from torchlint.report import statistics
+
+    if form not in (*report.TEXT, *statistics.MACHINE_FORMATS):
+        able = ", ".join(statistics.MACHINE_FORMATS)
+        raise Failure(f"`--statistics` can't be written as {form}, only as text or as {able}")
 
 
 def _shown(settings: Settings) -> str:
@@ -625,7 +638,7 @@ def _report(
     form = settings.output_format
     for_people = form in report.TEXT
     if "statistics" in args:
-        text = statistics.render(result, look, as_json=form in ("json", "json-lines"))
+        text = statistics.render(result, look, as_json=form in statistics.MACHINE_FORMATS)
         for_people = for_people and bool(result.findings)
     else:
         text = report.render(form, result, look)
@@ -635,7 +648,7 @@ def _report(
         text += summary.render(result, look)
     if (path := _output_file(args)) is not None:
         _save(path, text)
-    else:
+    elif not args.silent:
         _write(text, stderr=stderr)
 
 

@@ -17,14 +17,17 @@ _LINKING_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper")
 
 
 def colored(when: When, stream: TextIO) -> bool:
-    """Whether to colour: as told, else FORCE_COLOR and NO_COLOR (no-color.org), else on a terminal that isn't dumb."""
+    """Whether to colour: as told, else by NO_COLOR (no-color.org), FORCE_COLOR and CLICOLOR_FORCE, else on a terminal.
+
+    A terminal that is dumb, or CLICOLOR=0 (bixense.com/clicolors), gets none.
+    """
     if when != "auto":
         return when == "always"
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") != "0":
         return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return stream.isatty() and os.environ.get("TERM") != "dumb" and os.environ.get("CLICOLOR") != "0"
 
 
 def linked(stream: TextIO) -> bool:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from torchlint.lint import Result
 
 
+MACHINE_FORMATS = ("json", "json-lines")
+"""The formats for machines that counts can be written in."""
+
+
 def render(result: Result, look: Look, *, as_json: bool = False) -> str:
     """A line a rule, by impact, then the most frequent first.
 
