@@ -121,6 +121,8 @@ SHAPES: dict[str, Shape] = {
         "            out = model(x.to(device))\n",
         many(n, "            total# = out.sum().item()\n"),
     ),
+    "reads in one operation": lambda n: step(["x = " + " + ".join(each(n, "loss.item()"))]),
+    "calls in a chain": lambda n: step(["x = loss" + ".abs()" * n, "x.item()"]),
     "copies": lambda n: step(each(n, "y# = x#.cuda(); z# = y#.cpu().numpy()")),
     "prints": lambda n: step(each(n, "print(loss)")),
     "lists that grow": lambda n: step(each(n, "losses#.append(loss)")),

@@ -548,13 +548,13 @@ def _mentions(module: Module) -> Iterable[Function]:
 def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
     """The statement around a place, and whether the place runs whenever the statement does, as often as it does."""
     plain = True
-    parents = flow.parents
-    while not isinstance(node, ast.stmt):
-        parent = parents[node]
-        if parent.__class__ in _PARTLY or (isinstance(parent, ast.While) and node is parent.test):
+    for child, parent in flow.around(node):
+        if isinstance(child, ast.stmt):
+            return child, plain
+        if parent.__class__ in _PARTLY or (isinstance(parent, ast.While) and child is parent.test):
             plain = False
-        node = parent
-    return node, plain
+    assert isinstance(flow.function.node, ast.stmt), "the defaults of a function"
+    return flow.function.node, plain
 
 
 _PARTLY = frozenset((ast.Lambda, ast.IfExp, ast.BoolOp, ast.ExceptHandler))

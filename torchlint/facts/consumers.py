@@ -23,15 +23,11 @@ class Consumers:
     def take(self, node: ast.AST, words: frozenset[str]) -> bool:
         """Whether a call whose name ends in one of the words takes the value of an expression."""
         bound: set[str] = set()
-        child = node
-        for parent in self.flow.ancestors(node):
+        for child, parent in self.flow.takers(node):
             if _takes(parent, child, words):
                 return True
             if isinstance(parent, _BINDS):
                 bound |= _targets(parent)
-            if isinstance(parent, ast.stmt):
-                break
-            child = parent
         return bool(bound) and not self._feeding(words).isdisjoint(bound)
 
     def _feeding(self, words: frozenset[str]) -> frozenset[str]:

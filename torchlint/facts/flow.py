@@ -28,6 +28,17 @@ _LEFT_OUT = frozenset(
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_PLAIN = frozenset(
+    (
+        ast.Attribute, ast.Subscript, ast.Slice, ast.Call, ast.keyword, ast.Starred, ast.BinOp, ast.UnaryOp, ast.Compare,
+        ast.Tuple, ast.List, ast.Set, ast.Dict, ast.JoinedStr, ast.FormattedValue, ast.Await, ast.Yield, ast.YieldFrom,
+        ast.NamedExpr,
+    )
+)  # fmt: skip
+"""Nodes that run what is below them whenever they run, once."""
+_OPEN = _PLAIN - {ast.Call, ast.NamedExpr}
+_FAR = 8
+"""How many of these a node may lie in before it is noted which of them is the outermost."""
 NEAREST = 50
 """How many conditions of one `elif` chain, one block or one `or` are told of: no more says something new of a place."""
 _EXITS = frozenset(("exit", "_exit", "abort", "skip", "fail"))
@@ -90,6 +101,7 @@ class Flow:
         self.function = function
         self._blocks: dict[ast.AST, dict[str, Block]] = {}
         self._first: dict[ast.AST, ast.AST] = {}
+        self._outermost: dict[frozenset[type[ast.AST]], dict[ast.AST, ast.AST]] = {_PLAIN: {}, _OPEN: {}}
         self.nodes: list[ast.AST] = []
         self.parents: dict[ast.AST, ast.AST] = {}
         stack = roots(function)
@@ -128,10 +140,20 @@ class Flow:
         """What is around `node` inside its statement, innermost first."""
         return itertools.takewhile(lambda parent: not isinstance(parent, ast.stmt), self.ancestors(node))
 
-    def _around(self, node: ast.AST, arms: int = 0) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """Every node around `node`, innermost first, up to the function itself, each with the one below.
+    def takers(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """The calls and `:=` around `node`, and what else `around` gives, as far as its statement, with the node below each."""
+        for child, parent in self.around(node, through=_OPEN):
+            yield child, parent
+            if isinstance(parent, ast.stmt):
+                return
 
-        Of an `elif` chain, whose arms lie in each other, only the innermost `arms` ones and the first `if` are among them.
+    def around(
+        self, node: ast.AST, arms: int = 0, through: frozenset[type[ast.AST]] = _PLAIN
+    ) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """Every node around `node` that may say whether or how often it runs, innermost first, up to the function itself.
+
+        Each comes behind the node below it; those that are `through` are left out. Of an `elif` chain, whose arms lie in
+        each other, only the innermost `arms` ones and the first `if` are among them.
         """
         parents = self.parents
         top = self.function.node
@@ -139,6 +161,9 @@ class Flow:
         left = arms
         while child is not top and child in parents:
             parent = parents[child]
+            if parent.__class__ in through:
+                child = self._outermost_of(parent, through)
+                continue
             if not is_elif(parent, child):
                 left = arms
             elif left:
@@ -148,6 +173,18 @@ class Flow:
                 continue
             yield child, parent
             child = parent
+
+    def _outermost_of(self, node: ast.AST, kinds: frozenset[type[ast.AST]]) -> ast.AST:
+        """The outermost of the nodes of some kinds that lie in each other, from one of them on."""
+        passed: list[ast.AST] = []
+        parents, known = self.parents, self._outermost[kinds]
+        while (parent := parents[node]).__class__ in kinds and node not in known:
+            passed.append(node)
+            node = parent
+        outermost = known.get(node, node)
+        if len(passed) > _FAR:
+            known.update(dict.fromkeys(passed, outermost))
+        return outermost
 
     def _first_if(self, node: ast.AST) -> ast.AST:
         """The `if` whose `elif` a statement is."""
@@ -161,9 +198,10 @@ class Flow:
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement around the node, itself if it is one."""
-        while not isinstance(node, ast.stmt):
-            node = self.parents[node]
-        return node
+        if isinstance(node, ast.stmt):
+            return node
+        parents = (parent for _, parent in self.around(node))
+        return next(parent for parent in parents if isinstance(parent, ast.stmt))
 
     def chain(self, node: ast.AST) -> list[ast.stmt]:
         """The statements around the node, innermost first."""
@@ -191,7 +229,7 @@ class Flow:
     def loops(self, node: ast.AST) -> list[Loop]:
         """The loops whose body runs the node again and again, innermost first; comprehensions are not loops here."""
         found: list[Loop] = []
-        for child, parent in self._around(node):
+        for child, parent in self.around(node):
             if isinstance(parent, ast.Lambda):
                 break
             if isinstance(parent, _LOOPS) and (
@@ -202,8 +240,7 @@ class Flow:
 
     def comprehension(self, node: ast.AST) -> Comprehension | None:
         """The innermost comprehension that evaluates the node once an element."""
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self.around(node):
             if isinstance(parent, ast.comprehension):
                 owner = self.parents[parent]
                 assert isinstance(owner, _COMPREHENSIONS)
@@ -213,12 +250,11 @@ class Flow:
                 return parent
             if isinstance(parent, ast.stmt | ast.Lambda):
                 return None
-            child = parent
         return None
 
     def guards(self, node: ast.AST, within: ast.AST | None = None) -> Iterator[Guard]:
         """The conditions that dominate the node, innermost first, as far out as `within` (left out)."""
-        for child, parent in self._around(node, NEAREST):
+        for child, parent in self.around(node, NEAREST):
             for block in self._blocks_of(parent).values() if isinstance(child, ast.stmt) else ():
                 if child in block.index:
                     yield from block.before(child)
@@ -242,7 +278,7 @@ class Flow:
 
     def in_handler(self, node: ast.AST, within: ast.AST | None = None) -> bool:
         """Whether the node only runs after an exception (before `within`, seen from inside)."""
-        for _, parent in self._around(node):
+        for _, parent in self.around(node):
             if parent is within:
                 return False
             if isinstance(parent, ast.ExceptHandler):
@@ -251,7 +287,7 @@ class Flow:
 
     def contexts(self, node: ast.AST) -> Iterator[ast.expr]:
         """The context managers entered around the node, innermost first."""
-        for child, parent in self._around(node):
+        for child, parent in self.around(node):
             if isinstance(parent, ast.With | ast.AsyncWith) and self.inside(parent, "body", child):
                 yield from (item.context_expr for item in reversed(parent.items))
 

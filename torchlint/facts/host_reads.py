@@ -388,7 +388,7 @@ def _formats(place: Place, call: ast.Call) -> bool:
 
 def is_logged(place: Place, node: ast.expr) -> bool:
     """Whether the place stands in the arguments of a logging call, which TL104 reports."""
-    return any(isinstance(a, ast.Call) and logging_call(place, a) for a in place.flow.expressions(node))
+    return any(isinstance(a, ast.Call) and logging_call(place, a) for _, a in place.flow.takers(node))
 
 
 # How often
