@@ -38,8 +38,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Where the weights come from a checkpoint that has the bias, which then would have to be converted: projects that load
-    published weights (`from_pretrained` and its like) are not reported.
+    Where the weights come from a checkpoint that has the bias, which then would have to be converted: modules near which
+    published weights are loaded (`from_pretrained` and its like, in the same folder, or where the module is used) are not reported.
     In inference after the norm was folded into the convolution, which needs a bias. Tests are not reported.
     What it says is true, but in code that nobody had looked at one of eight findings was worth a change: so the rule is
     a preview.

@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from torchlint.facts.argparse_defaults import argparse_defaults
+from torchlint.facts.units import related, top_of
 from torchlint.rule import Finding, Range, Site, chain, rule
 
 _FILLS = Range.parse(">=1.7,<2.0")
-# Code for which the gradient is a buffer that has to stay: it is added to, sent by reference or part of a bucket.
-_BUFFER = re.compile(
-    rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_memory_))|gradient_as_bucket_view|flat_?(?:grad|param)|CUDAGraph|cuda\.graph\("
-)
+# Gradients that are buffers, whoever deals with them: part of a bucket, views of a flat tensor, captured in a graph.
+_BUCKETS = re.compile(rb"gradient_as_bucket_view|flat_?(?:grad|param)|CUDAGraph|cuda\.graph\(")
+# A gradient that has to be there: it is added to, or sent by reference.
+_ADDED_TO = re.compile(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_memory_))")
 
 
 @rule(
@@ -39,7 +41,7 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where gradients are views of a flat buffer, are added to by hand, sent to other processes by reference or captured
-    in a CUDA graph, they have to stay: files that do so are not reported.
+    in a CUDA graph, they have to stay: what does so is not reported, nor what shares a class or a function with it.
 
     ## Bad
 
@@ -79,7 +81,7 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
 
 
 def _called(site: Site) -> Iterator[Finding]:
-    if site.spread or site.source.holds(_BUFFER):
+    if site.spread or _is_buffer(site):
         return
     given = site.argument("set_to_none", 0)
     if given is None:
@@ -93,6 +95,20 @@ def _called(site: Site) -> Iterator[Finding]:
     elif _off_by_default(site, given):
         message = f"`{site.short(given)}` is False unless the option is given: the gradients are filled with zeros"
         yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _is_buffer(site: Site) -> bool:
+    """Whether the gradients have to stay for something that the file does, or the code around the place."""
+    return site.source.holds(_BUCKETS) or (
+        site.source.holds(_ADDED_TO) and site.once(("added to", site.function), lambda: _is_added_to(site))
+    )
+
+
+def _is_added_to(site: Site) -> bool:
+    """Whether the class or function around the place writes into gradients, or one that it names or that names it."""
+    module = site.module
+    lines = (bisect_right(site.source.lines, match.start()) for match in _ADDED_TO.finditer(site.source.data))
+    return any(related(module, top_of(site.function), top_of(other)) for other in module.functions_at(lines))
 
 
 def _off_by_default(site: Site, node: ast.expr) -> bool:
@@ -127,7 +143,7 @@ def _assigned(site: Site) -> Iterator[Finding]:
 
 def _of_each_parameter(site: Site, node: ast.AST) -> bool:
     """Whether the place is in a loop over parameters, and not there to fill in missing gradients."""
-    if site.source.holds(_BUFFER):
+    if _is_buffer(site):
         return False
     for guard in site.flow.guards(node):
         test = guard.test

@@ -7,7 +7,8 @@ from torchlint.facts import calls
 from torchlint.facts.flow import Loop, contains
 from torchlint.rule import Finding, Site, chain, rule
 
-_SINKS = frozenset(("detach", "detach_", "item", "data", "numpy", "tolist", "shape", "size", "dtype", "device", "grad"))
+_SINKS = frozenset(("detach", "detach_", "data", "grad"))
+_MAY_CARRY = frozenset(("tensor", "unknown", "list", "tuple"))
 _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 
 
@@ -25,8 +26,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `total += loss`, `total = total + loss` and `losses.append(loss)` in a step loop that runs the backward pass of
-    that very `loss`, where `total` or `losses` outlives the step. The graph of such a loss is used up: what is kept of
-    it serves nobody.
+    that very `loss`, or of a loss of the model's output that is collected, where `total` or `losses` outlives the step.
+    The graph of such a loss is used up: what is kept of it serves nobody.
 
     ## Why is this slow?
 
@@ -108,9 +109,27 @@ def _history(site: Site, stored: ast.expr, loop: Loop) -> str:
     for node in ast.walk(stored):
         if not (isinstance(node, ast.Name) and _carries(site, node, stored)):
             continue
-        if _backward_of(site, node.id, loop) and not _is_detached(site, node.id, loop):
+        if _used_up(site, node, loop) and not _is_detached(site, node.id, loop):
             return node.id
     return ""
+
+
+def _used_up(site: Site, name: ast.Name, loop: Loop) -> bool:
+    """Whether the loop runs the backward pass of the name itself, or of a loss of the model's output that it holds."""
+    if _backward_of(site, name.id, loop):
+        return True
+    return site.value(name).grad and name.id in site.once(("made a loss", loop), lambda: _made_losses(site, loop))
+
+
+def _made_losses(site: Site, loop: Loop) -> frozenset[str]:
+    """The names that the losses whose backward passes a loop runs are calculated from, in one call of each."""
+    found: set[str] = set()
+    for loss in _backward_passes(site, loop):
+        for store in site.flow.stores.get(loss, ()):
+            statement = site.flow.statement(store)
+            if contains(loop, store) and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+                found.update(given.id for given in statement.value.args if isinstance(given, ast.Name))
+    return frozenset(found)
 
 
 def _carries(site: Site, name: ast.Name, stored: ast.expr) -> bool:
@@ -124,6 +143,9 @@ def _carries(site: Site, name: ast.Name, stored: ast.expr) -> bool:
         elif isinstance(parent, ast.Call):
             if child is not parent.func and not (site.resolve(parent.func) or "").startswith("torch."):
                 return False
+            made = site.value(parent)
+            if made.kind not in _MAY_CARRY or made.integer or made.boolean:
+                return False  # `loss.item()`, `loss.numel()`, `out.argmax(1)`
         elif not isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List):
             return False
         child = parent
@@ -164,11 +186,13 @@ def _detached(site: Site, name: str, loop: Loop) -> bool:
     for store in site.flow.stores.get(name, ()):
         statement = site.flow.statement(store)
         value = getattr(statement, "value", None)
-        if not contains(loop, store) or not isinstance(value, ast.expr):
+        if not contains(loop, store) or not isinstance(value, ast.expr) or isinstance(statement, ast.AugAssign):
             continue
+        if isinstance(value, ast.Attribute) and value.attr in _SINKS:
+            return True
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SINKS:
             return True
-        if isinstance(value, ast.Call) and site.resolve(value.func) == "float":
+        if isinstance(value, ast.Call) and site.value(value).kind not in _MAY_CARRY:
             return True
         # `loss = reduced(loss)`: what comes back need not have a graph.
         made_of = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(value))

@@ -34,7 +34,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     The typed constructors go through a tensor on the host whose type has nothing to do with the data, and those of
     `torch.cuda` wait for the copy.
-    `Variable(x)` makes another tensor object and cuts the history of gradients, which its name hides; `x.detach()` says so.
+    `Variable(x)` makes another tensor object and cuts the history of gradients, which its name hides; `x.detach()` says so,
+    and `x.detach().requires_grad_()` what `Variable(x, requires_grad=True)` is.
     `.data` hides writes from autograd: with `torch.no_grad()` the same write is counted, so that a backward pass that
     needs the old values fails instead of being wrong, and `torch._foreach_*` or an optimizer does it in fewer kernels.
 
@@ -76,7 +77,12 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
         yield from _data(site)
     elif site.name == "torch.autograd.Variable()":
         if site.call.args and not site.spread:
-            yield site.finding(f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else")
+            asked = site.argument("requires_grad", 1)
+            yield site.finding(
+                f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else"
+                if asked is None or (isinstance(asked, ast.Constant) and not asked.value)
+                else f"`{site.short()}` makes a new leaf; `detach().requires_grad_()` says so"
+            )
     elif site.name == "torch.set_default_tensor_type()":
         yield site.finding(
             f"`{site.short()}` is deprecated since torch 2.1; use `torch.set_default_dtype` and `torch.set_default_device`"

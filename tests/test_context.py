@@ -241,8 +241,29 @@ def test_switches_of_a_folder() -> None:
     assert [True, True, False] == [context.switched_on(rb"tf32", under) for under in ("", "a/", "c/")]
 
 
-def test_published_weights_of_a_part_of_the_project() -> None:
-    context = context_of({"a/b.py": "", "a/c.py": "def from_pretrained(): ...", "d/e.py": ""})
-    modules = [context.project.module(path) for path in context.project.paths]
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        # Somewhere else in the project, however the paths are written.
+        ({"a/b.py": "", "d/e.py": "LOADS"}, False),
+        ({"/work/x/a/b.py": "", "/work/x/d/e.py": "LOADS"}, False),
+        ({"a/b.py": "", "a/c/e.py": "LOADS"}, False),
+        ({"a/b.py": "", "e.py": "LOADS"}, False),
+        # In the module, beside it, in what it imports.
+        ({"a/b.py": "LOADS"}, True),
+        ({"a/b.py": "", "a/c.py": "LOADS"}, True),
+        ({"a/b.py": "from d.base import Base", "d/base.py": "LOADS"}, True),
+        # In what imports it, or beside that, or in what imports that.
+        ({"a/b.py": "", "train.py": "from a.b import Net\nLOADS"}, True),
+        ({"a/b.py": "", "models/net.py": "from a.b import Block", "models/hub.py": "LOADS"}, True),
+        ({"a/b.py": "", "c/net.py": "from a.b import Block", "train.py": "from c.net import Net\nLOADS"}, True),
+    ],
+)
+def test_published_weights_near_a_module(files: dict[str, str], expected: bool) -> None:
+    context = context_of(
+        {path: text.replace("LOADS", "AutoModel.from_pretrained('x')") for path, text in files.items()}
+    )
+    module = context.project.module(next(iter(files)))
 
-    assert [True, True, False] == [context.loads_published(module) for module in modules if module is not None]
+    assert module is not None
+    assert expected == context.loads_published(module)

@@ -100,6 +100,13 @@ def check_one(code: str) -> None:
         "def fit():\n    loss.backward()\n    optimizer.step()\nfor rate in (0.1, 0.01):\n    fit()",
         "def fit():\n    loss.backward()\nfor name, rate in {'a': 1, 'b': 2}.items():\n    fit()",
         "for rate in [0.1, 0.01]:\n    loss.backward()\n    optimizer.step()",
+        "RATES = {'slow': 0.1, 'fast': 1.0}\nfor name in RATES.items():\n    loss.backward()",
+        "KINDS = ['a', 'b']\nfor kind in KINDS:\n    loss.backward()",
+        "for rate, width in itertools.product(rates, widths):\n    loss.backward()",
+        "for seed in range(5):\n    loss.backward()\n    optimizer.step()",
+        "for fold_idx, split in enumerate(splits):\n    loss.backward()\n    optimizer.step()",
+        "for rate in rates:\n    optimizer = torch.optim.SGD(p, rate)\n    loss.backward()\n    optimizer.step()",
+        "def fit():\n    loss.backward()\nfor rate in rates:\n    sgd = torch.optim.SGD(p, rate)\n    fit()",
         # What is made anew each time.
         "class Run:\n    def fit(self):\n        loss.backward()\nfor rate in rates:\n    run = Run(rate)\n    run.fit()",
         # Nobody calls it in a loop.
@@ -141,6 +148,38 @@ def test_what_is_no_step_loop(code: str) -> None:
 def test_steps(step: str) -> None:
     check_one(
         f"sgd = torch.optim.SGD(p)\nfor x in y:\n    before()  # hot\n    {step}  # hot\n    after()  # hot\nend()"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # A list of numbers or of pairs may be all the data there is.
+        "DATA = [('The dog', 1), ('The cat', 0)]\nfor text, label in DATA:\n    loss.backward()  # hot",
+        "points = [0.5, 1.5]\nfor point in points:\n    loss.backward()  # hot",
+        "kinds = ['a', 'b']\nkinds = more(kinds)\nfor kind in kinds:\n    loss.backward()  # hot",
+        # The first iteration makes the optimizer, or it is another's.
+        "for x in y:\n    if sgd is None:\n        sgd = torch.optim.SGD(p)\n    loss.backward()  # hot\n    sgd.step()  # hot",
+        "for x in y:\n    optimizer = optimizers[x]  # hot\n    loss.backward()  # hot\n    optimizer.step()  # hot",
+        "for rate in rates:\n    optimizer = torch.optim.SGD(p, rate)\n    for x in y:\n        loss.backward()  # hot",
+    ],
+)
+def test_what_is_no_loop_over_settings(code: str) -> None:
+    check_one(code)
+
+
+def test_steps_of_a_test_say_nothing_of_the_program() -> None:
+    helpers = "def describe(x):\n    return x.max()\ndef used(x):\n    return x.min()  # hot\n"
+    loop = "for x in y:\n        describe(x)  # hot\n        used(x)  # hot\n        loss.backward()  # hot\n"
+    check(
+        {
+            "lib.py": helpers,
+            "tests/test_lib.py": f"from lib import describe, used\ndef run():\n    {loop}",
+            "train.py": "from lib import used\nfor x in y:\n    used(x)  # hot\n    loss.backward()  # hot\n",
+        }
+    )
+    check_one(
+        f"{helpers}def test_lib():\n    {loop}def train():\n    for x in y:\n        used(x)  # hot\n        loss.backward()  # hot\n"
     )
 
 
@@ -355,6 +394,41 @@ def test_what_a_cache_does_not_hold() -> None:
         "            return self.table  # hot\n        x = 1\n        self.table = x\n        return x\n"
         "    def other(self, size):\n        if self.table is not None:\n            return size  # hot\n        y = 1  # hot\n"
         "for n in loader:\n    Net.forward(n)  # hot\n    Net.other(n)  # hot\n" + STEP
+    )
+
+
+def test_what_a_container_keeps() -> None:
+    check_one(
+        "KEPT = {}\nclass Kept:\n    def step(self, x, given):\n"
+        "        if x not in self.cache:\n            self.cache[x] = 1\n"
+        "        if x in self.cache:\n            y = 1  # hot\n        else:\n            self.cache.setdefault(x, 1)\n"
+        "        state = self.state[x]  # hot\n"
+        "        if len(state) == 0:\n            state['step'] = 0\n        state['step'] += 1  # hot\n"
+        "        if not state:\n            state['mean'] = 0\n"
+        "        if 'mean' not in state:\n            state['mean'] = 0\n"
+        "        if not hasattr(self, 'table'):\n            self.table = 1\n"
+        "        kept = KEPT.get(x)  # hot\n        if kept is None:\n            kept = 1\n            KEPT[x] = kept\n"
+        "        table = getattr(self, 'rows', None)  # hot\n        if table is None:\n            self.rows['a'] = 1\n"
+        "        if x not in KEPT:\n            y = 1  # hot\n"
+        "        if 'all' not in given:\n            given['all'] = 1  # hot\n"
+        "        local = {}  # hot\n        if x not in local:\n            local[x] = 1  # hot\n"
+        "        if x not in self.buffer:\n            self.buffer[x] = 1  # hot\n        self.buffer.clear()  # hot\n"
+        "        if not self.training:\n            self.rows[0] = 1  # hot\n"
+        "    def built(self):\n        if self.ready:\n            return  # hot\n        self.rows = 1\n        self.ready = True\n"
+        "kept = Kept()\nseen = {}\nfor x in loader:\n    kept.step(x, {})  # hot\n    kept.built()  # hot\n"
+        "    if x not in seen:\n        seen[x] = 1\n    found = {}  # hot\n    if x not in found:\n        found[x] = 1  # hot\n"
+        "    for y in x:\n        if y not in found:\n            found[y] = 1  # hot\n" + STEP
+    )
+
+
+def test_what_has_to_hold_is_no_throttle() -> None:
+    check_one(
+        "def split(x: torch.Tensor, heads):\n    if len(x) % heads != 0:\n        raise ValueError(heads)\n    y = x  # hot\n"
+        "    if i % heads == 0:\n        y = 1  # hot\n    else:\n        raise ValueError\n"
+        "    n = x.size(0)  # hot\n    if x.shape[1] % heads == 0 and n % heads == 0:\n        y = 1  # hot\n"
+        "    if x.shape[1] % heads:\n        y = 1  # hot\n    if n % heads:\n        return y  # hot\n"
+        "    if len(x) % heads != 0:\n        return x  # hot\n    return y\n"
+        "for i, batch in enumerate(loader):\n    split(batch, 16)  # hot\n" + STEP
     )
 
 

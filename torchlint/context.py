@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Literal
+from collections.abc import Collection
 
 from .facts import names
 from .facts.answers import work_out
 from .facts.module import Function, Module
+from .facts.roles import Role, role_of
 from .project import Project
 from .source import Words
-
-Role = Literal["library", "script", "test", "benchmark"]
 
 ACCELERATOR = Words(
     b"xpu", b"mps", b"npu", b"fabric", b"device",
@@ -33,10 +32,6 @@ _FRAMEWORK_EVAL = frozenset(
     ("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step")
 )
 _PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_(?:tests?|tests_[^/]*)|conftest|naive|_?testing(?:_utils)?)\.py$"
-)
-_BENCHMARK = re.compile(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
 
 class Context:
@@ -47,6 +42,7 @@ class Context:
         self._off: dict[Function, bool] = {}
         self._evidence: dict[str, bool] = {}
         self._roles: dict[str, Role] = {}
+        self._published: dict[str, bool] = {}
 
     # Grad mode
 
@@ -160,23 +156,37 @@ class Context:
         return self.project.any_holds(pattern, under)
 
     def loads_published(self, module: Module) -> bool:
-        """Whether the module's part of the project loads weights that others have trained: its models keep their parameters."""
-        top, slash, _ = module.path.partition("/")
-        return self.switched_on(_PUBLISHED, f"{top}/" if slash else "")
+        """Whether weights that others have trained are loaded near a module: its models keep their parameters.
+
+        Near is its folder, what it imports, and what imports it with the folders of these.
+        """
+        return self.project.linked(("published", module.path), lambda: self._loads_published(module))
+
+    def _loads_published(self, module: Module) -> bool:
+        if module.path not in self._published:
+            loaders = self.project.holders(_PUBLISHED)
+            self._published[module.path] = bool(loaders) and self._is_near(module, loaders)
+        return self._published[module.path]
+
+    def _is_near(self, module: Module, others: Collection[str]) -> bool:
+        folders = {path.rpartition("/")[0] for path in others}
+        return any(path.rpartition("/")[0] in folders for path in (module.path, *self._users(module))) or any(
+            imported.path in others for imported in self.project.imports_of(module)
+        )
+
+    def _users(self, module: Module) -> list[str]:
+        """The files that import a module, and those that import these."""
+        found = dict.fromkeys(self.project.importers(module))
+        for path in list(found):
+            user = self.project.module(path)
+            found.update(dict.fromkeys(self.project.importers(user) if user is not None else ()))
+        return list(found)
 
     def role(self, module: Module) -> Role:
         """What the file is for, by its path and its top-level code."""
         if module.path not in self._roles:
-            self._roles[module.path] = _role(module)
+            self._roles[module.path] = role_of(module)
         return self._roles[module.path]
-
-
-def _role(module: Module) -> Role:
-    if _TEST.search(module.path):
-        return "test"
-    if _BENCHMARK.search(module.path) or module.source.holds(b"torch.utils.benchmark"):
-        return "benchmark"
-    return "script" if module.source.holds(b"__main__") else "library"
 
 
 def _mode_argument(node: ast.expr) -> ast.expr | None:

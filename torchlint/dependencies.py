@@ -441,6 +441,11 @@ class Recording(Project):
         self.note("holds", pattern.decode("latin-1"), under, str(found))
         return found
 
+    def holders(self, pattern: bytes) -> frozenset[str]:
+        found = self.apart(lambda: super(Recording, self).holders(pattern))
+        self.note("holders", pattern.decode("latin-1"), _mark(sorted(found)))
+        return found
+
     # How things are now
 
     def now(self, atom: Atom) -> str | None:
@@ -456,6 +461,8 @@ class Recording(Project):
             return str(atom[1] in self._callable_words)
         if kind == "holds":
             return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
+        if kind == "holders":
+            return _mark(sorted(self.holders(atom[1].encode("latin-1"))))
         if kind not in IN_FILE:
             return None
         if kind in ("may hold", "may call"):

@@ -114,6 +114,7 @@ class Project:
         self._is_module: dict[Class, bool] = {}
         self._imports_of: dict[Module, list[str]] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
+        self._holders: dict[bytes, frozenset[str]] = {}
 
     # What answers hang on; noted by a `dependencies.Recording` alone
 
@@ -795,6 +796,13 @@ class Project:
             paths = (path for path in self.paths if path.startswith(under))
             self._held[pattern, under] = any(self.holds(path, regex) for path in paths)
         return self._held[pattern, under]
+
+    def holders(self, pattern: bytes) -> frozenset[str]:
+        """The files of the project that hold the pattern (a regular expression)."""
+        if pattern not in self._holders:
+            regex = re.compile(pattern)
+            self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex))
+        return self._holders[pattern]
 
     @cached_property
     def _importers(self) -> dict[bytes, list[str]]:

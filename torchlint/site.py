@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .config import Settings
-from .context import Context, Role
+from .context import Context
 from .facts import versions
 from .facts.flow import Flow, Loop
 from .facts.module import Function, Module
+from .facts.roles import Role
 from .facts.values import Value
 from .finding import Finding, Fix, Related, Severity
 from .places import place_of

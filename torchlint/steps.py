@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from .facts import calls, guards, names
+from .facts import calls, first_time, guards, names, runs
 from .facts.answers import work_out
-from .facts.flow import Flow, Guard, Loop, contains
+from .facts.flow import Flow, Loop
 from .facts.module import Function, Module
+from .facts.roles import is_test
 from .facts.values import Value
 from .places import (
     Ask,
@@ -144,14 +145,14 @@ def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
     loops: dict[Place, Place] = {}
     closures: Closures = {}
     framework: list[Place] = []
-    training: set[str] = set()
+    names_of: dict[Place, str] = {}
     steppers: list[Place] = []
     sources = map(project.source, project.paths)
     paths = [source.path for source in sources if source is not None and source.holds(_TRIGGERS)]
     for own in ask(Steps.own, paths, _Own([], [], [])):
         for loop, function, name in own.loops:
             loops.setdefault(loop, function)
-            training.add(name)
+            names_of[function] = name
         steppers += own.steppers
         framework += own.framework
     seen = set(steppers)
@@ -164,12 +165,13 @@ def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
             for caller, around, name in callers.sites:
                 if around is not None:
                     loops.setdefault(around, caller)
-                    training.add(name)
+                    names_of[caller] = name
                 else:
                     further[caller] = None
         steppers = [caller for caller in further if caller not in seen]
         seen.update(steppers)
-    return StepIndex(loops, frozenset(training), _called_on_steps(loops, framework, closures, ask))
+    heated = {loop: function for loop, function in loops.items() if not is_test(function[0], names_of[function])}
+    return StepIndex(loops, frozenset(names_of.values()), _called_on_steps(heated, framework, closures, ask))
 
 
 def _called_on_steps(
@@ -267,7 +269,7 @@ class Steps:
         outside = False
         for call in [call for call in flow.calls if self._is_step(function, call)]:
             loops = flow.loops(call)
-            while loops and (_only_iterates(loops[0], call) or _over_literal(loops[0])):
+            while loops and (_only_iterates(loops[0], call) or self._over_runs(function, loops[0])):
                 loops = loops[1:]
             if loops:
                 found.setdefault(loop_place(function, loops[0]), function)
@@ -275,6 +277,9 @@ class Steps:
                 outside = True
         if outside:
             own.steppers.append(place_of(function))
+
+    def _over_runs(self, function: Function, loop: Loop) -> bool:
+        return runs.over_runs(function, loop, lambda node: self.project.value(function, node))
 
     def _is_framework(self, function: Function) -> bool:
         assert function.cls is not None
@@ -331,8 +336,11 @@ class Steps:
         for site in [*(self.project.call_sites(function) or ()), *passed_on]:
             self.project.note("text", site.function.module.path)  # for the lines
             flow = site.function.flow
-            loops = [x for x in flow.loops(site.call) if not _over_literal(x) and not _makes(x, flow, site.call)]
-            around = loop_place(site.function, loops[0]) if loops else None
+            around = None
+            for loop in flow.loops(site.call):
+                if not self._over_runs(site.function, loop) and not runs.is_made_in(loop, flow, site.call):
+                    around = loop_place(site.function, loop)
+                    break
             found.sites.append((place_of(site.function), around, site.function.name))
         return found
 
@@ -378,7 +386,7 @@ class Steps:
         found: guards.Meaning = ""
         for guard in flow.guards(node, loop):
             leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
-            if leaves or _once(guard) or _fills(guard, flow, loop):
+            if leaves or first_time.once(guard, flow) or first_time.fills(guard, flow, loop):
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             if meaning in ("throttled", "cold"):
@@ -558,74 +566,6 @@ def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
 
 
 _PARTLY = frozenset((ast.Lambda, ast.IfExp, ast.BoolOp, ast.ExceptHandler))
-
-
-def _once(guard: Guard) -> bool:
-    """`if first: ...; first = False`: a block that takes its own condition back."""
-    test, true = guard.test, guard.true
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, true = test.operand, not true
-    name = names.chain(test)
-    return name is not None and any(
-        isinstance(statement, ast.Assign)
-        and names.chain(statement.targets[0]) == name
-        and isinstance(statement.value, ast.Constant)
-        and statement.value.value is not None
-        and bool(statement.value.value) is not true
-        for statement in guard.block or ()
-    )
-
-
-def _fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
-    """Whether a condition finds something that is filled behind it: once in a loop, or in the life of an object.
-
-    `if mask is None: mask = ...`, `if self.n != n or self.mask is None: self.mask = ...`, and what follows
-    `if self.n == n and self.mask is not None: return self.mask`.
-    """
-    test = guard.test
-    parts = test.values if isinstance(test, ast.BoolOp) else [test]
-    return any(_is_filled(part, guard, flow, loop) for part in parts)
-
-
-def _is_filled(test: ast.expr, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
-    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is if guard.true else ast.IsNot)):
-        return False
-    name, other = names.chain(test.left), test.comparators[0]
-    if name is None or not (isinstance(other, ast.Constant) and other.value is None):
-        return False
-    if loop is None and (len(name) < 2 or name[0] != "self"):
-        return False
-    stores = [
-        node
-        for node in flow.targets.get(".".join(name), ())
-        if (loop is None or contains(loop, node)) and not _of_itself(flow.parents.get(node), name)
-    ]
-    if guard.block is None:
-        return bool(stores) and name[0] == "self"
-    return bool(stores) and all(any(contains(statement, node) for statement in guard.block) for node in stores)
-
-
-def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
-    """`x += 1`, `x = x.view(-1)`: where there was something, there is something afterwards."""
-    if isinstance(statement, ast.Assign):
-        return any(isinstance(n, ast.Attribute) and names.chain(n.value) == name for n in ast.walk(statement.value))
-    return isinstance(statement, ast.AugAssign)
-
-
-def _makes(loop: Loop, flow: Flow, call: ast.Call) -> bool:
-    """`for rate in rates: trainer = Trainer(rate); trainer.fit()`: what is made anew each time runs once, as a whole."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    stores = flow.stores.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
-    made = flow.parents[stores[0]] if len(stores) == 1 else None
-    return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) and loop in flow.loops(made)
-
-
-def _over_literal(loop: Loop) -> bool:
-    """`for rate in (0.1, 0.01):`: over the few values that are written there, so over runs and not over steps."""
-    node = loop.iter if isinstance(loop, ast.For) else None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        node = node.func.value  # {...}.items()
-    return isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict)
 
 
 def _only_iterates(loop: Loop, call: ast.Call) -> bool:

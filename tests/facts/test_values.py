@@ -458,6 +458,31 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(x):\n    if isinstance(x, (int, float)):\n        x\n    y = x.unsqueeze(0)", "number"),
         ("def f(x):\n    if isinstance(x, (int, torch.Tensor)):\n        x", "unknown"),
         ("def f(x):\n    if not isinstance(x, int):\n        x", "unknown"),
+        ("def f(x):\n    if isinstance(x, str):\n        x", "str"),
+        ("def f(x):\n    if isinstance(x, (list, tuple)):\n        x", "unknown"),
+        ("def f(x):\n    if isinstance(x, Unknown):\n        x", "unknown"),
+        ("def f(x: torch.Tensor | float):\n    if isinstance(x, float):\n        return\n    x", "tensor"),
+        ("def f(x: torch.Tensor):\n    if isinstance(x, nn.Parameter):\n        x", "tensor parameter"),
+        ("def f(x: torch.Tensor):\n    if not isinstance(x, nn.Parameter):\n        x", "tensor"),
+        ("def f(x: float):\n    if isinstance(x, int):\n        return\n    x", "number"),
+        ("def f(x):\n    x = [1]\n    if isinstance(x, list):\n        x", "list(number = 1)"),
+        ("class A: pass\ndef f(x):\n    if isinstance(x, A):\n        x", "instance example.A"),
+        ("class A: pass\ndef f(x: A):\n    if not isinstance(x, A):\n        x", "instance example.A"),
+        # What a caller gives counts where the function does not set a parameter.
+        ("def f(device):\n    if device is None:\n        device = torch.device('cpu')\n    device", "device"),
+        ("def f(x):\n    if a:\n        x = torch.zeros(3)\n    x", "tensor? @cpu or unknown"),
+        ("def f(x: torch.Tensor):\n    if a:\n        x = x.cpu()\n    x", "tensor"),
+        ("def f(x):\n    for i in y:\n        z = x\n        x = torch.zeros(3)\n    z", "tensor? @cpu or unknown"),
+        (
+            "def f(args):\n    if args.device is None:\n        args.device = torch.device('cpu')\n    args.device",
+            "device",
+        ),
+        # An inner loop's second round, too, where the outer loop begins anew.
+        (
+            "for a in y:\n    x = None\n    for b in a:\n        z = x\n        x = torch.zeros(3)\nz",
+            "tensor @cpu or none",
+        ),
+        ("for a in y:\n    x = 0\n    for b in a:\n        x = b.unsqueeze(0)\n        z = x\nz", "tensor"),
     ],
 )
 def test_statements(value_of: ValueOf, code: str, expected: str) -> None:

@@ -148,6 +148,15 @@ class Defined(Binding):
         self.node = node
 
 
+class Before(Binding):
+    """A parameter as the caller passes it, an attribute as it was before the function sets it."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.Name | ast.Attribute) -> None:
+        self.node = node
+
+
 class Parameter(Binding):
     """A parameter of a lambda."""
 
@@ -164,7 +173,10 @@ class Rest(Binding):
 
 
 class Bindings:
-    """The bindings of one function, from one pass over its statements in the order they run (two over outermost loops)."""
+    """The bindings of one function, from one pass over its statements in the order they run.
+
+    What a loop holds is read once more before, for what an iteration leaves to the next one.
+    """
 
     def __init__(self, function: Function) -> None:
         self.all: list[Binding] = []
@@ -173,16 +185,18 @@ class Bindings:
         self.returned: list[Assigned | None] = []
         """What it returns; None for a bare `return`."""
         self.yielded: list[Assigned] = []
-        self._first: Reach = {}
-        """The reads in outermost loops as of their first iteration."""
         self._target = self.reach
         self._env: Env = {}
         self._journal: list[tuple[str, Binding | None]] = []
         """Every change of the environment: the name, and what it was before."""
         self._parameters = {p.arg for p in function.parameters}
+        self._before: dict[str, Before] = {}
+        self._set_as: dict[str, ast.Attribute] = {}
+        """The attributes that the function sets, by their dotted names."""
         self._dead = False
         """Whether the statement being read can't be reached: the block returned, raised, broke or continued."""
-        self._looping = False
+        self._rehearsing = False
+        """Whether the first iteration of a loop is being read: loops in it are read once."""
         self._held: dict[str, set[str]] = {}
         """The dotted names ever bound, by what they are attributes of."""
         self._attributes: set[str] = set()
@@ -252,12 +266,20 @@ class Bindings:
         for key in (*a, *(key for key in b if key not in a)):
             one = a[key] if key in a else env.get(key)
             other = b[key] if key in b else env.get(key)
-            # A name bound on one path only is what that path says, wherever it may be read at all.
+            if (one is None) is not (other is None):
+                one, other = one or self._as_before(key), other or self._as_before(key)
+            # A local name bound on one path only is what that path says, wherever it may be read at all.
             if one is None or other is None or one is other:
                 merged[key] = one or other
             else:
                 merged[key] = self._new(Joined(one, other))
         return merged
+
+    def _as_before(self, key: str) -> Before | None:
+        """What a parameter or an attribute is where the function has not set it; None for local names."""
+        if key not in self._before and (key in self._parameters or key in self._set_as):
+            self._before[key] = self._new(Before(self._set_as.get(key) or ast.Name(key, ast.Load())))
+        return self._before.get(key)
 
     # Statements
 
@@ -347,23 +369,25 @@ class Bindings:
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
         mark = len(self._journal)
-        outermost = not self._looping
         header = self._target
-        self._looping = True
-        for target in (self._first, self.reach) if outermost else (header,):
-            self._target = target
-            if isinstance(node, ast.While):
-                self._read(node.test)
-            else:
-                element = self._new(Iterated(node.iter))
-                element.reach = header
-                self._bind(node.target, element)
-            self._block(node.body)
-            self._apply(self._joined({}, False, self._take_back(mark), False))
-            self._dead = False
-        if outermost:
-            self._looping = False
+        if not self._rehearsing:
+            self._rehearsing, self._target = True, {}
+            self._iteration(node, header, mark)
+            self._rehearsing, self._target = False, header
+        self._iteration(node, header, mark)
         self._block(node.orelse)
+
+    def _iteration(self, node: ast.For | ast.AsyncFor | ast.While, header: Reach, mark: int) -> None:
+        """One pass through the body of a loop, and back to where the loop began or ends."""
+        if isinstance(node, ast.While):
+            self._read(node.test)
+        else:
+            element = self._new(Iterated(node.iter))
+            element.reach = header
+            self._bind(node.target, element)
+        self._block(node.body)
+        self._apply(self._joined({}, False, self._take_back(mark), False))
+        self._dead = False
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
@@ -430,6 +454,8 @@ class Bindings:
             key = key_of(target)
             if isinstance(target, ast.Attribute):
                 self._read(target.value)
+                if key is not None:
+                    self._set_as.setdefault(key, target)
             if key is None:
                 return
             for stale in self._held.get(key, ()):
@@ -516,6 +542,8 @@ class Bindings:
         elif attribute in MUTATORS:
             key = key_of(function.value)
             if key is not None and (key in self._env or "." in key or key in self._parameters):
+                if isinstance(function.value, ast.Attribute):
+                    self._set_as.setdefault(key, function.value)
                 self._set(key, self._new(Changed(node)))
 
     def _named(self, node: ast.NamedExpr) -> None:

@@ -16,6 +16,7 @@ from .values import (
     CPU,
     CUDA,
     DEVICE,
+    EXTENT,
     INTEGER,
     LIKELY_TENSOR,
     NDARRAY,
@@ -411,7 +412,8 @@ def operation(row: Operator | None, node: ast.Call, values: Sequence[Value], arg
     device = mixed(*values)
     grad = any(v.grad for v in values)
     if result.kind != "tensor" and result.kind != "int64":
-        return _made(result, device, grad)
+        made = _made(result, device, grad)
+        return EXTENT if last == "size" and made is INTEGER else made
     dims = len(args.positional) > 1 or not args.keywords.keys().isdisjoint(("dim", "axis", "other"))
     scalar = last in table.REDUCTIONS and not dims
     reduced = args.keywords.get("reduction")

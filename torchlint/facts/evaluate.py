@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from . import calls, names, operations
+from . import calls, names, narrowing, operations
 from . import torch_table as table
 from .answers import Answers, Depth
 from .bindings import (
     Assigned,
     Augmented,
+    Before,
     Binding,
     Changed,
     Declared,
@@ -33,6 +35,7 @@ from .values import (
     BOOL,
     CUDA,
     DEVICE,
+    EXTENT,
     INTEGER,
     LIKELY_TENSOR,
     NDARRAY,
@@ -40,6 +43,7 @@ from .values import (
     NUMBER,
     SIZE,
     STR,
+    TENSOR,
     UNKNOWN,
     Value,
     constant,
@@ -211,21 +215,21 @@ class Evaluator:
         return self.element(self.expr(binding.node), binding.node)
 
     def narrowed(self, binding: Narrowed) -> Value:
-        """`if isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` tell what x is inside."""
+        """`if isinstance(x, (int, float))` and `torch.is_tensor(x)` tell what x is inside, and what it is not elsewhere."""
         test = binding.node
         current = self.expr(test.args[0])
-        name = self.dotted(test.func)
-        is_tensor = name == "torch.is_tensor" or (
-            name == "isinstance" and len(test.args) == 2 and self.dotted(test.args[1]) == "torch.Tensor"
-        )
-        if is_tensor:
-            if binding.true and current.kind != "tensor":
-                return tensor()
-            if not binding.true and current.kind in ("tensor", "unknown"):
-                # Sure to be something else, whatever the rest of the function does with it.
-                return Value("unknown", 2)
-        elif binding.true and name == "isinstance" and len(test.args) == 2 and _is_number(test.args[1]):
-            return NUMBER
+        if self.dotted(test.func) == "torch.is_tensor":
+            return narrowing.kept(current, TENSOR) if binding.true else narrowing.left(current, TENSOR)
+        if self.dotted(test.func) != "isinstance" or len(test.args) != 2:
+            return current
+        kinds = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+        found = [promised(self, kind) for kind in kinds]
+        if not binding.true:
+            for kind in found:
+                current = narrowing.left(current, kind)
+            return current
+        if len(found) == 1 or (found[0] and all(kind.kind == found[0].kind for kind in found)):
+            return narrowing.kept(current, functools.reduce(join, found))
         return current
 
     def changed(self, binding: Changed) -> Value:
@@ -277,6 +281,12 @@ class Evaluator:
             return Value("class", 2, klass=module.class_of.get(node))
         functions = module.top_functions if self.function is module.body else self.function.nested
         return Value("function", 2, function=functions.get(node.name))
+
+    def before(self, binding: Before) -> Value:
+        node = binding.node
+        if isinstance(node, ast.Name):
+            return self._answers.of(node.id, self.outer)
+        return self.attribute_of(self.expr(node.value), node)
 
     def lambda_parameter(self, binding: Parameter) -> Value:
         return operations.by_name(binding.name)
@@ -564,7 +574,7 @@ class Evaluator:
                 return base.keys.get(index, base.elem or UNKNOWN)
             return base.elem or UNKNOWN
         if kind == "size":
-            return SIZE if isinstance(node.slice, ast.Slice) else INTEGER
+            return SIZE if isinstance(node.slice, ast.Slice) else EXTENT
         if kind == "module":
             if base.keys is not None and isinstance(index, str):
                 return base.keys.get(index, Value("module", 1))
@@ -904,12 +914,6 @@ def _is_scripting(test: ast.expr) -> bool:
     return isinstance(test, ast.Call) and (names.chain(test.func) or [""])[-1] in ("is_tracing", "is_scripting")
 
 
-def _is_number(kind: ast.expr) -> bool:
-    """`float`, `(int, float)`"""
-    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    return all(isinstance(k, ast.Name) and k.id in ("int", "float", "bool", "complex") for k in kinds)
-
-
 # What makes an object of a dataclass from the command line.
 _OPTION_PARSERS = frozenset(
     ("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse")
@@ -953,6 +957,7 @@ _BINDINGS: dict[type[Binding], Reader] = {
     Stored: Evaluator.stored,
     Joined: Evaluator.joined_paths,
     Defined: Evaluator.defined,
+    Before: Evaluator.before,
     Parameter: Evaluator.lambda_parameter,
     Rest: Evaluator.keyword_rest,
 }

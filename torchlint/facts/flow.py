@@ -358,6 +358,26 @@ class Flow:
         return found
 
     @cached_property
+    def stored_in(self) -> dict[str, list[ast.Subscript]]:
+        """Where something is stored in what a name or dotted name holds: `x[i] = v`, `self.x[i] = v`."""
+        found: dict[str, list[ast.Subscript]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                parts = names.chain(node.value)
+                if parts is not None:
+                    found.setdefault(".".join(parts), []).append(node)
+        return found
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of all parameters."""
+        function = self.function
+        if isinstance(function.node, ast.Module):
+            return frozenset()
+        rest = (function.node.args.vararg, function.node.args.kwarg)
+        return frozenset(p.arg for p in (*function.parameters, *rest) if p is not None)
+
+    @cached_property
     def loads(self) -> dict[str, list[ast.Name]]:
         """Where each name is read in this function (nested functions not counted)."""
         found: dict[str, list[ast.Name]] = {}

@@ -77,9 +77,20 @@ _LASTS = frozenset(
 
 def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
     """What one guard on the way to a place says; "" for an ordinary condition."""
+    if _is_requirement(guard):
+        return ""
     if versions.outdated(guard.test, guard.true, flow):
         return "cold"
     return _Reading(flow, value_of).test(guard.test, guard.true)
+
+
+def _is_requirement(guard: Guard) -> bool:
+    """`if width % heads != 0: raise ValueError`: it always holds where the program goes on, so it thins out nothing."""
+    node = guard.node
+    if not isinstance(node, ast.If):
+        return False
+    otherwise = node.orelse if guard.true else node.body
+    return bool(otherwise) and isinstance(otherwise[-1], ast.Raise)
 
 
 class _Reading:
@@ -141,9 +152,21 @@ class _Reading:
 
 def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
     """`step % n` by itself: false once in n steps."""
-    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and not true:
+    if (
+        isinstance(test, ast.BinOp)
+        and isinstance(test.op, ast.Mod)
+        and not true
+        and not _is_extent(test.left, value_of)
+    ):
         return "" if _small(test.right, value_of) else "throttled"
     return ""
+
+
+def _is_extent(node: ast.expr, value_of: ValueOf) -> bool:
+    """Whether something is the length of a tensor's dimension: that it is a multiple of another says nothing of how often."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        return True
+    return value_of(node).cls == "size"
 
 
 def _small(node: ast.expr, value_of: ValueOf) -> bool:
@@ -161,6 +184,8 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
     equal = isinstance(op, ast.Eq) if true else isinstance(op, ast.NotEq)
     for a in (left, right):
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mod) and value_of(a.left).kind != "str":
+            if _is_extent(a.left, value_of):
+                return ""
             if equal and not _small(a.right, value_of):
                 return "throttled"
             # `step % n < k`, `step % n > n - k`: some of n.

@@ -9,6 +9,18 @@ from . import names
 from .module import Class, Function, Module
 from .values import BOOL, DEVICE, INTEGER, NDARRAY, NONE, NUMBER, STR, UNKNOWN, Value, join, sequence, tensor
 
+_PARAMETERS = frozenset(("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"))
+_BUILTIN = {
+    "int": INTEGER,
+    "float": NUMBER,
+    "bool": BOOL,
+    "complex": NUMBER,
+    "str": STR,
+    "list": Value("list", 2),
+    "tuple": Value("tuple", 2),
+    "dict": Value("dict", 2),
+}
+
 
 class Names(Protocol):
     """What is asked of the function that an annotation stands in."""
@@ -47,8 +59,10 @@ def promised(where: Names, annotation: ast.expr) -> Value:
         return UNKNOWN
     if name in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor"):
         return tensor()
-    if name in ("int", "float", "bool", "str"):
-        return {"int": INTEGER, "float": NUMBER, "bool": BOOL, "str": STR}[name]
+    if name in _PARAMETERS:
+        return Value("tensor", 2, parameter=True)
+    if name in _BUILTIN:
+        return _BUILTIN[name]
     if name in ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList"):
         return Value("module", 2, cls=name)
     if name == "torch.utils.data.DataLoader":

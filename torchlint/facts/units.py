@@ -31,6 +31,26 @@ def unit_of(function: Function) -> str:
     return function.qualname
 
 
+def top_of(function: Function) -> str:
+    """The name of the class or function at the top of the module that a function is or is part of; "<module>" for its body."""
+    return function.qualname.partition(".")[0]
+
+
+def related(module: Module, one: str, other: str) -> bool:
+    """Whether two things at the top of a module are one, or one of them names the other; its body goes with all."""
+    if one == other or BODY in (one, other):
+        return True
+    return any(re.search(rf"\b{b}\b".encode(), _top_text(module, a)) for a, b in ((one, other), (other, one)))
+
+
+def _top_text(module: Module, name: str) -> bytes:
+    top = module.top_functions.get(name) or module.top_classes.get(name)
+    node = top.node if top is not None else None
+    if node is None or isinstance(node, ast.Module):
+        return b""
+    return _lines(module, first_line(node), node.end_lineno or node.lineno)
+
+
 def unit(module: Module, name: str) -> str:
     """What stands for a function at the top of a module or of its classes, or for the module's body; "" where there is none."""
     known: dict[str, str] = module.__dict__.setdefault("units", {})

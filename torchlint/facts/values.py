@@ -108,6 +108,8 @@ class Value:
 UNKNOWN = Value()
 NUMBER = Value("number", 2)
 INTEGER = Value("number", 2, integer=True)
+EXTENT = Value("number", 2, integer=True, cls="size")
+"""How long one dimension is."""
 BOOL = Value("number", 2, integer=True, cls="bool")
 STR = Value("str", 2)
 NONE = Value("none", 2)
@@ -118,7 +120,7 @@ DEVICE = Value("device", 2)
 CPU = Value("device", 2, device="cpu")
 CUDA = Value("device", 2, device="accelerator")
 DTYPE = Value("dtype", 2)
-SIZE = Value("size", 2, elem=INTEGER)
+SIZE = Value("size", 2, elem=EXTENT)
 CONTEXT = Value("context", 2)
 
 

@@ -1,0 +1,186 @@
+"""Conditions that hold the first time only: what is behind them fills what they found missing, and keeps it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from . import names
+from .flow import Flow, Guard, Loop, contains
+from .syntax import same
+
+_LOOKS_UP = frozenset(("get", "getattr"))
+_PUTS = ("setdefault", "add", "update")
+_DROPS = frozenset(("clear", "pop", "popitem", "remove", "discard"))
+
+
+def once(guard: Guard, flow: Flow) -> bool:
+    """`if first: ...; first = False`, `if self.ready: return` and then `self.ready = True`: what takes its own condition back."""
+    test, true = guard.test, guard.true
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, true = test.operand, not true
+    name = names.chain(test)
+    if name is None:
+        return False
+    statements: Iterable[ast.AST] = guard.block or ()
+    if guard.block is None and isinstance(guard.node, ast.If):
+        stores = flow.targets.get(".".join(name), ())
+        statements = [flow.parents[store] for store in stores if store.lineno > guard.node.lineno]
+    return any(
+        isinstance(statement, ast.Assign)
+        and names.chain(statement.targets[0]) == name
+        and isinstance(statement.value, ast.Constant)
+        and statement.value.value is not None
+        and bool(statement.value.value) is not true
+        for statement in statements
+    )
+
+
+def fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    """Whether a condition finds something that is filled behind it: once in a loop, or in the life of what holds it.
+
+    `if mask is None: mask = ...`, `if self.n != n or self.mask is None: self.mask = ...`, what follows
+    `if self.n == n and self.mask is not None: return self.mask`; `if key not in cache: cache[key] = ...`,
+    `if len(state) == 0: state["average"] = ...`, `if not hasattr(self, "table"): self.table = ...`.
+    """
+    test = guard.test
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return any(_is_filled(found, guard, flow, loop) for part in parts for found in _missing(part, guard.true))
+
+
+class _Missing(NamedTuple):
+    """What a test finds missing: a thing itself, or something in a container."""
+
+    thing: ast.expr
+    inside: bool
+
+
+def _missing(test: ast.expr, true: bool) -> Iterator[_Missing]:
+    """What is missing where a test is true (or false)."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        if isinstance(test.operand, ast.Name | ast.Attribute):
+            if true:
+                yield _Missing(test.operand, inside=True)
+        else:
+            yield from _missing(test.operand, not true)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        op, left, right = test.ops[0], test.left, test.comparators[0]
+        if isinstance(op, ast.NotIn if true else ast.In):
+            yield _Missing(right, inside=True)
+        elif isinstance(op, ast.Is if true else ast.IsNot) and isinstance(right, ast.Constant) and right.value is None:
+            yield _Missing(left.target if isinstance(left, ast.NamedExpr) else left, inside=False)
+        elif true and isinstance(op, ast.Eq) and isinstance(right, ast.Constant) and right.value == 0 and _len(left):
+            yield _Missing(_len(left)[0], inside=True)
+    elif not true and isinstance(test, ast.Call) and names.last(test.func) == "hasattr" and len(test.args) == 2:
+        attribute = test.args[1]
+        if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
+            yield _Missing(ast.Attribute(test.args[0], attribute.value, ast.Load()), inside=False)
+
+
+def _len(node: ast.expr) -> list[ast.expr]:
+    """What `len(...)` counts."""
+    return node.args if isinstance(node, ast.Call) and names.last(node.func) == "len" else []
+
+
+def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    if missing.inside:
+        return _keeps(missing.thing, guard, flow, loop)
+    name = names.chain(missing.thing)
+    if name is None:
+        return False
+    if len(name) == 1:
+        held = _looked_up(missing.thing, flow)
+        if held is not None and _keeps(held, guard, flow, loop):
+            return True
+    if loop is None and (len(name) < 2 or name[0] != "self") and not name[0] in flow.globals:
+        return False
+    stores = [
+        node
+        for node in flow.targets.get(".".join(name), ())
+        if (loop is None or contains(loop, node)) and not _of_itself(flow.parents.get(node), name)
+    ]
+    if guard.block is None:
+        return bool(stores) and name[0] == "self"
+    return bool(stores) and all(any(contains(statement, node) for statement in guard.block) for node in stores)
+
+
+def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
+    """`x += 1`, `x = x.view(-1)`: where there was something, there is something afterwards."""
+    if isinstance(statement, ast.Assign):
+        return any(isinstance(n, ast.Attribute) and names.chain(n.value) == name for n in ast.walk(statement.value))
+    return isinstance(statement, ast.AugAssign)
+
+
+# Containers: what was put into one is found there the next time
+
+
+def _keeps(container: ast.expr, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    """Whether something is put into a container behind the condition, and stays there longer than the loop or the call."""
+    name = names.chain(container)
+    if name is None or not _outlives(container, flow, loop) or _drops(container, flow):
+        return False
+    written = [*flow.stored_in.get(".".join(name), ()), *_put(name, flow)]
+    if guard.block is None:
+        return bool(written)
+    return any(contains(statement, node) for statement in guard.block for node in written)
+
+
+def _put(name: list[str], flow: Flow) -> Iterator[ast.expr]:
+    """The calls that put something into a container of that name."""
+    for word in _PUTS:
+        for call in flow.calls_named(word):
+            if isinstance(call.func, ast.Attribute) and names.chain(call.func.value) == name:
+                yield call
+
+
+def _outlives(container: ast.expr, flow: Flow, loop: Loop | None) -> bool:
+    """Whether a container is not made anew for each iteration, or each call."""
+    root = container
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    stores = [store for store in flow.stores.get(root.id, ()) if loop is None or contains(loop, store)]
+    if not stores:
+        # What a caller gives may be made for this call; the object itself and the module's names are not.
+        return loop is not None or root.id == "self" or root.id not in flow.parameters
+    if root is not container or len(stores) > 1:
+        return False
+    source = _looked_up(root, flow) or _element_of(root, flow)
+    return source is not None and not same(source, root) and _outlives(source, flow, loop)
+
+
+def _looked_up(name: ast.expr, flow: Flow) -> ast.expr | None:
+    """The container that `x = cache.get(key)` and `x = getattr(self, "cache", None)` look into."""
+    value = _assigned(name, flow)
+    if not isinstance(value, ast.Call) or names.last(value.func) not in _LOOKS_UP or not value.args:
+        return None
+    if isinstance(value.func, ast.Attribute):
+        return value.func.value
+    key = value.args[1] if len(value.args) > 1 else None
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        return ast.Attribute(value.args[0], key.value, ast.Load())
+    return value.args[0]
+
+
+def _element_of(name: ast.expr, flow: Flow) -> ast.expr | None:
+    """What `x = self.state[p]` takes an element of."""
+    value = _assigned(name, flow)
+    return value.value if isinstance(value, ast.Subscript | ast.Attribute) else None
+
+
+def _assigned(name: ast.expr, flow: Flow) -> ast.expr | None:
+    """The expression that a name is assigned from first."""
+    stores = flow.stores.get(name.id, ()) if isinstance(name, ast.Name) else ()
+    parent = flow.parents.get(stores[0]) if stores else None
+    return parent.value if isinstance(parent, ast.Assign | ast.NamedExpr) else None
+
+
+def _drops(container: ast.expr, flow: Flow) -> bool:
+    """Whether the function takes something out of a container again."""
+    for word in _DROPS:
+        for call in flow.calls_named(word):
+            if isinstance(call.func, ast.Attribute) and same(call.func.value, container):
+                return True
+    return False

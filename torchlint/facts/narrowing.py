@@ -1,0 +1,26 @@
+"""What a test of a value's type leaves of what it may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .values import UNKNOWN, Value
+
+
+def kept(value: Value, asked: Value) -> Value:
+    """A value where it is what was asked for."""
+    if value.kind != asked.kind or (asked.klass is not None and value.klass is not asked.klass):
+        return asked or value
+    return replace(value, sure=2, others=frozenset(), parameter=value.parameter or asked.parameter)
+
+
+def left(value: Value, asked: Value) -> Value:
+    """A value where it is not what was asked for."""
+    if not asked or asked.kind == "instance" or asked.parameter:
+        return value
+    if asked.kind == "tensor" and value.kind in ("tensor", "unknown"):
+        # Sure to be something else, whatever the rest of the function does with it.
+        return Value("unknown", 2)
+    if value.kind == asked.kind:
+        return value if asked.integer != value.integer else UNKNOWN
+    return replace(value, others=value.others - {asked.kind})

@@ -1,0 +1,88 @@
+"""Loops over whole runs of a program (settings, seeds, folds), not over its steps."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from . import names
+from .flow import Flow, Loop
+from .module import Function
+from .values import Value
+
+_RUN = re.compile(
+    r"(?:^|_)(?:fold|seed|trial|run|config|cfg|conf|experiment|hparams?|setting|repeat)s?(?:_?(?:id|idx|no|num|name))?$"
+)
+_OPTIMIZER = re.compile(r"optim|sgd|adam|lbfgs|rmsprop|adagrad", re.IGNORECASE)
+
+
+def over_runs(function: Function, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:
+    """Whether a loop goes through settings, by what it is over or because each iteration makes its optimizer."""
+    return over_settings(function, loop) or _makes_optimizer(function.flow, loop, value_of)
+
+
+def over_settings(function: Function, loop: Loop) -> bool:
+    """`for rate in (0.1, 0.01):`, `for seed in range(3):`, `for a, b in itertools.product(...):`"""
+    if not isinstance(loop, ast.For):
+        return False
+    if any(isinstance(part, ast.Name) and _RUN.search(part.id) for part in _elements(loop.target)):
+        return True
+    node = loop.iter
+    if isinstance(node, ast.Call) and names.last(node.func) in ("product", "ParameterGrid"):
+        return True
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value  # {...}.items()
+    if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+        return True
+    return _is_named_settings(_definition(function, node))
+
+
+def _elements(target: ast.expr) -> list[ast.expr]:
+    """The names that a loop binds first: `seed` of `for seed in`, `run` of `for run, seed in enumerate(...)`."""
+    return list(target.elts) if isinstance(target, ast.Tuple) else [target]
+
+
+def _definition(function: Function, node: ast.expr) -> ast.expr | None:
+    """What a name is assigned from, once, in the function or at the top of its module."""
+    if not isinstance(node, ast.Name):
+        return None
+    stores = function.flow.stores.get(node.id, ())
+    if not stores:
+        return None if function.binds(node.id) else function.module.assigned.get(node.id)
+    parent = function.flow.parents.get(stores[0])
+    return parent.value if len(stores) == 1 and isinstance(parent, ast.Assign) else None
+
+
+def _is_named_settings(node: ast.expr | None) -> bool:
+    """`DATASETS = ["a", "b"]`, `CONFIGS = {"a": {...}}`: names and options; a list of numbers or of pairs may be data."""
+    if isinstance(node, ast.Dict):
+        return True
+    return (
+        isinstance(node, ast.Tuple | ast.List | ast.Set)
+        and bool(node.elts)
+        and all(
+            isinstance(e, ast.Dict) or (isinstance(e, ast.Constant) and isinstance(e.value, str | bool))
+            for e in node.elts
+        )
+    )
+
+
+def _makes_optimizer(flow: Flow, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:
+    """Whether each iteration makes an optimizer, and with it begins to train anew."""
+    for call in flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno):
+        parent = flow.parents[call]
+        if not isinstance(parent, ast.Assign) or not _OPTIMIZER.search(names.last(call.func)):
+            continue
+        always = flow.loops(parent)[:1] == [loop] and next(flow.guards(parent, loop), None) is None
+        if always and value_of(call).kind == "optimizer":
+            return True
+    return False
+
+
+def is_made_in(loop: Loop, flow: Flow, call: ast.Call) -> bool:
+    """`for rate in rates: trainer = Trainer(rate); trainer.fit()`: what is made anew each time runs once, as a whole."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    stores = flow.stores.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
+    made = flow.parents[stores[0]] if len(stores) == 1 else None
+    return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) and loop in flow.loops(made)
