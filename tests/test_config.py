@@ -19,6 +19,7 @@ class Rule:
     name: str
     set: str = "default"
     options: Mapping[str, str] = field(default_factory=dict)
+    category: str = "sync"
 
 
 RULES = (
@@ -26,7 +27,7 @@ RULES = (
     Rule("TL101", "item-in-loop"),
     Rule("TL102", "print-in-loop"),
     Rule("TL110", "any-all", "preview"),
-    Rule("TL201", "unpinned-loader"),
+    Rule("TL201", "unpinned-loader", category="data"),
     Rule("TL901", "no-compile", "opt-in", {"suggest-fused": "", "suggest-foreach": ""}),
 )
 DEFAULT = {"TL002", "TL101", "TL102", "TL201"}
@@ -65,6 +66,9 @@ class TestSelection:
             ({"select": ["TL9"], "preview": True}, set()),
             ({"select": ["TL901"]}, {"TL901"}),
             ({"select": ["no-compile"]}, {"TL901"}),
+            ({"select": ["data"]}, {"TL201"}),
+            ({"select": ["sync"]}, DEFAULT - {"TL201"}),
+            ({"ignore": ["data"]}, DEFAULT - {"TL201"}),
             ({"select": []}, set()),
             ({"ignore": ["TL101"]}, DEFAULT - {"TL101"}),
             ({"ignore": ["ALL"]}, set()),
@@ -83,6 +87,9 @@ class TestSelection:
             (["ALL"], ["TL1"], {"TL002", "TL201"}),
             (["TL10"], ["TL10"], set()),
             (["item-in-loop"], ["TL10"], {"TL101"}),
+            (["sync"], ["TL1"], {"TL002"}),
+            (["TL1"], ["sync"], {"TL101", "TL102"}),
+            (["ALL"], ["sync"], {"TL201"}),
         ],
     )
     def test_the_longer_selector_wins(

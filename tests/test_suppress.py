@@ -99,6 +99,40 @@ def test_a_comment_counts_on_every_line_of_the_finding_and_at_the_ends_of_its_st
     assert not suppressions(code).silences(finding(2, 3, statement=(1, 6)))
 
 
+class TestBlocks:
+    """`# torchlint: disable[...]` to `# torchlint: enable[...]`."""
+
+    CODE = "x\n# torchlint: disable[TL101, TL2] measured\nx\n    # torchlint: enable[tl2 TL101]\nx\n"
+
+    def test_it_silences_what_is_between(self) -> None:
+        found = suppressions(self.CODE)
+        assert [False, True, False] == [found.silences(finding(line)) for line in (1, 3, 5)]
+        assert not found.silences(finding(3, code="TL102"))
+        assert [] == list(found.unused(KNOWN, {"TL101"}))
+
+    def test_without_an_end_it_goes_to_the_end_of_the_file(self) -> None:
+        assert suppressions("# torchlint: disable\n\n\nx\n").silences(finding(4))
+
+    def test_blocks_nest_by_their_codes(self) -> None:
+        begin, end = "# torchlint: disable", "# torchlint: enable"
+        found = suppressions(f"{begin}\n{begin}[TL101]\nx\n{end}[TL101]\nx\n{end}\nx\n")
+        assert [True, True, False] == [found.silences(finding(line)) for line in (3, 5, 7)]
+
+    @pytest.mark.parametrize("code", ["x  # torchlint: disable[TL101]\nx\n", "'''\n# torchlint: disable\n'''\nx\n"])
+    def test_it_stands_alone_on_its_line_and_in_no_string(self, code: str) -> None:
+        assert not any(suppressions(code).silences(finding(line)) for line in range(1, 5))
+
+    def test_one_that_silences_nothing_goes_with_its_end(self) -> None:
+        source = Source.of("a.py", self.CODE.encode())
+        (unused,) = Suppressions.of(source).unused(KNOWN, KNOWN)
+        assert (2, "TL101, TL2") == (unused.line, unused.text)
+        assert b"x\nx\nx\n" == apply(source, [unused.fix])[0]
+
+    def test_an_end_without_a_beginning_is_told(self) -> None:
+        (unknown,) = suppressions("x\n# torchlint: enable[TL101]\n").unknown(KNOWN)
+        assert (2, "# torchlint: enable[TL101]") == (unknown.line, unknown.text)
+
+
 def test_comments_count_in_a_file_that_does_not_parse() -> None:
     assert suppressions("def f(:\n    'unclosed\n    x.item()  # noqa\n").silences(finding(3))
 

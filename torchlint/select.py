@@ -1,4 +1,4 @@
-"""Which rules are on: codes, prefixes, names and `ALL`, the way ruff decides.
+"""Which rules are on: codes, prefixes, names, categories (`sync`) and `ALL`, the way ruff decides.
 
 Within one layer (a configuration file, the command line) a longer selector wins over a shorter one, whether it selects
 or ignores. A layer with `select` starts afresh; one without changes what the layers before it said.
@@ -22,6 +22,8 @@ class Selectable(Protocol):
     def name(self) -> str: ...
     @property
     def set(self) -> str: ...
+    @property
+    def category(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Selector:
         self.rules = tuple(rules)
         self.preview = preview
         self.gated = gated
+        self.categories = frozenset(rule.category for rule in self.rules)
         self.exact = {key: rule.code for rule in self.rules for key in (rule.code, rule.name)}
 
     def codes(self, selector: str) -> frozenset[str]:
@@ -60,9 +63,12 @@ class Selector:
             return frozenset(rule.code for rule in self.rules)
         if selector in self.exact:
             return frozenset((self.exact[selector],))
+        if selector in self.categories:
+            return frozenset(rule.code for rule in self.rules if rule.category == selector)
         found = frozenset(rule.code for rule in self.rules if selector and rule.code.startswith(selector))
         if not found:
-            raise Failure(f"Unknown rule selector `{selector}`{suggestion(selector, ['ALL', *self.exact])}")
+            known = ["ALL", *sorted(self.categories), *self.exact]
+            raise Failure(f"Unknown rule selector `{selector}`{suggestion(selector, known)}")
         return found
 
     def selected(self, selector: str) -> frozenset[str]:
@@ -100,6 +106,8 @@ class Selector:
     def _length(self, selector: str) -> int:
         if selector == "ALL":
             return 0
+        if selector in self.categories:  # before the shortest code, `TL1`
+            return 1
         return 1_000 if selector in self.exact else len(selector)
 
     def _why(self, selector: str) -> str:

@@ -1,13 +1,15 @@
 """Comments that silence findings: `# noqa: TL101`, `# torchlint: ignore[TL101] reason`, `# torchlint: ignore-file`.
 
-`skip-file` is another word for `ignore-file`.
+`skip-file` is another word for `ignore-file`. `# torchlint: disable[TL101]` on a line of its own silences what begins
+below it, up to `# torchlint: enable[TL101]` with the same codes or to the end of the file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .finding import Edit, Finding, Fix
@@ -52,11 +54,18 @@ class Code:
 class Directive:
     """One suppression; `codes` is None when it silences everything. `start` and `end` are its bytes, from its `#`."""
 
-    kind: Literal["noqa", "ignore", "ignore-file"]
+    kind: Literal["noqa", "ignore", "ignore-file", "disable", "enable"]
     line: int
     start: int
     end: int
     codes: tuple[Code, ...] | None
+    closing: Directive | None = None
+    """The `enable` that ends what a `disable` began."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The codes as they are compared."""
+        return frozenset(code.text.upper() for code in self.codes or ())
 
     def covers(self, code: str, name: str) -> bool:
         return self.codes is None or any(one.covers(code, name) for one in self.codes)
@@ -93,6 +102,8 @@ class Suppressions:
     directives: tuple[Directive, ...] = ()
     malformed: tuple[tuple[int, int], ...] = ()
     _by_line: dict[int, list[Directive]] = field(default_factory=dict)
+    _blocks: list[tuple[int, tuple[Directive, ...]]] = field(default_factory=list)
+    """The lines at which another set of `disable` comments begins to count, and that set."""
     _used: set[Directive | Code] = field(default_factory=set)
     _whole_file: dict[tuple[str, str], list[Directive]] = field(default_factory=dict)
     """What silences a rule in all of the file, by its code and name."""
@@ -113,10 +124,12 @@ class Suppressions:
                 stop = following.start() if following else end
                 _read(source, start, start + len(source.data[start:stop].rstrip()), found, malformed)
                 start = stop
-        result = cls(source, tuple(found), tuple(malformed))
-        for directive in found:
-            if directive.kind != "ignore-file":
+        directives, stray = _paired(found)
+        result = cls(source, directives, (*malformed, *((one.start, one.end) for one in stray)))
+        for directive in directives:
+            if directive.kind in ("noqa", "ignore"):
                 result._by_line.setdefault(directive.line, []).append(directive)
+        result._blocks = _blocks(directives)
         return result
 
     def silences(self, finding: Finding) -> bool:
@@ -128,7 +141,13 @@ class Suppressions:
             return False  # what it must not report, `unused` leaves out
         lines = {*range(finding.line, finding.end_line + 1), *finding.statement}
         near = [directive for line in self._by_line.keys() & lines for directive in self._by_line[line]]
+        near += self._around(finding.line)
         return bool(self._use(near, finding)) | bool(self._for_all(finding))
+
+    def _around(self, line: int) -> tuple[Directive, ...]:
+        """The `disable` comments that count on a line."""
+        at = bisect_right(self._blocks, line, key=lambda block: block[0])
+        return self._blocks[at - 1][1] if at else ()
 
     def _for_all(self, finding: Finding) -> list[Directive]:
         """What silences the finding's rule in all of the file; used from its first finding on."""
@@ -186,7 +205,7 @@ class Suppressions:
             dead = {code for code in directive.codes if self._dead(code, known, enabled)}
             if len(dead) == len(directive.codes):
                 yield self._whole(directive, ", ".join(code.text for code in directive.codes))
-            else:
+            elif directive.closing is None:
                 yield from self._parts(directive.codes, dead)
 
     def _dead(self, code: Code, known: Mapping[str, str], enabled: Container[str]) -> bool:
@@ -208,7 +227,8 @@ class Suppressions:
         return line, column, end_column
 
     def _whole(self, directive: Directive, text: str) -> Unused:
-        fix = Fix("Remove the unused suppression", (_without(self.source, directive),), "safe")
+        ends = (directive, directive.closing) if directive.closing is not None else (directive,)
+        fix = Fix("Remove the unused suppression", tuple(_without(self.source, one) for one in ends), "safe")
         return Unused(*self._place(directive.start, directive.end), text, True, fix)
 
     def _parts(self, codes: tuple[Code, ...], dead: set[Code]) -> Iterator[Unused]:
@@ -241,8 +261,46 @@ def _read(source: Source, start: int, end: int, found: list[Directive], malforme
         found.append(Directive("ignore", line, start, end, _codes(match)))
     elif verb in (b"ignore-file", b"skip-file") and own_line:
         found.append(Directive("ignore-file", line, start, end, _codes(match)))
+    elif verb in (b"disable", b"enable") and own_line:
+        found.append(Directive("disable" if verb == b"disable" else "enable", line, start, end, _codes(match)))
     else:
         malformed.append((start, end))
+
+
+def _paired(found: list[Directive]) -> tuple[tuple[Directive, ...], list[Directive]]:
+    """The suppressions, each `disable` with the `enable` that ends it, and the `enable` comments that end nothing."""
+    opened: dict[frozenset[str], list[int]] = {}
+    paired, stray = list(found), []
+    for at, one in enumerate(found):
+        if one.kind == "disable":
+            opened.setdefault(one.words, []).append(at)
+        elif one.kind == "enable":
+            if waiting := opened.get(one.words):
+                begin = waiting.pop()
+                paired[begin] = replace(found[begin], closing=one)
+            else:
+                stray.append(one)
+    return tuple(one for one in paired if one.kind != "enable"), stray
+
+
+def _blocks(directives: Iterable[Directive]) -> list[tuple[int, tuple[Directive, ...]]]:
+    """The sets of `disable` comments that count from each line on, in order."""
+    turns: dict[int, list[tuple[Directive, bool]]] = {}
+    for one in directives:
+        if one.kind == "disable":
+            turns.setdefault(one.line, []).append((one, True))
+            if one.closing is not None:
+                turns.setdefault(one.closing.line, []).append((one, False))
+    active: dict[Directive, None] = {}
+    blocks = []
+    for line, changes in sorted(turns.items()):
+        for one, begins in changes:
+            if begins:
+                active[one] = None
+            else:
+                active.pop(one, None)
+        blocks.append((line, tuple(active)))
+    return blocks
 
 
 def _codes(match: re.Match[bytes]) -> tuple[Code, ...] | None:

@@ -122,7 +122,9 @@ def _new_only(parser: argparse.ArgumentParser) -> None:
 def selection(parser: argparse.ArgumentParser) -> None:
     """The options that say which rules look at which files."""
     switch = _SWITCH
-    rules = parser.add_argument_group("rules", "SELECTOR is a code, the start of one, a rule's name, or ALL.")
+    rules = parser.add_argument_group(
+        "rules", "SELECTOR is a code, the start of one, a rule's name, a category (sync, memory, ...), or ALL."
+    )
     selectors: dict[str, Any] = {"action": "extend", "type": _words, "metavar": "SELECTOR,..."}
     rules.add_argument("--select", **selectors, help="the rules to use, instead of the default ones")
     rules.add_argument("--ignore", **selectors, help="rules to leave out")
