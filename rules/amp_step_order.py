@@ -74,9 +74,12 @@ def amp_step_order(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Writes the missing `unscale_` or `update`, or the scaler's `step`.
-    The fix is unsafe because the program then trains differently, which is its purpose.
-    Nothing is written for a backward under autocast.
+    Writes the missing `unscale_` or `update`, or the scaler's `step` and `update`.
+    The fix is unsafe because the program then trains differently, which is its purpose: gradients are clipped at their own
+    size, steps are as long as the gradients say, those with infinite gradients are left out, and the scale changes.
+    Each of these may be called once a step, so nothing is written where the calls might come in another number or order:
+    a clip on each micro-step of one update, several optimizers, a step on a line with its `if`, an optimizer that is not
+    known to be one of torch, a scaler that another function updates. Nothing is written for a backward under autocast.
 
     ## References
 
@@ -163,6 +166,8 @@ def _has_call(site: Site, method: str, scaler: ast.expr | None = None) -> bool:
     for function in site.module.functions:
         for _, receiver in syntax.method_calls(function.flow, method):
             if syntax.same(receiver, scaler) or "scaler" in (chain(receiver) or [""])[-1].lower():
+                return True
+            if scaler is None and site.project.value(function, receiver).kind == "scaler":
                 return True
     return False
 

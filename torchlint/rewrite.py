@@ -141,9 +141,15 @@ def line_before(site: Site, code: str | ast.stmt, statement: ast.stmt | None = N
 
 
 def line_after(site: Site, code: str, statement: ast.stmt | None = None) -> Edit | None:
-    """A line of code behind the place's statement (or another one) and its comment; None where more follows on the line."""
+    """A line of code behind the place's statement (or another one) and its comment; None where it shares its lines.
+
+    What stands behind `if x:` on one line would get a line outside of the `if`.
+    """
     statement = statement or site.statement
     source = site.source
+    start = source.offset(statement.lineno, statement.col_offset)
+    if source.data[source.offset(statement.lineno, 0) : start].strip():
+        return None
     end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
     stop = source.data.find(b"\n", end)
     stop = stop if stop >= 0 else len(source.data)
