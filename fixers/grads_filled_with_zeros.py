@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchlint.facts import syntax
+from torchlint.facts.module import Function
 from torchlint.rewrite import Place, operand
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Edit, Finding, Fix, Site
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -14,31 +18,114 @@ else:
     cst = lazy("libcst")
 
 _NOTE = "code that reads `p.grad` before the backward pass meets None, and optimizers skip unused parameters"
+_DROPS = (2, 0)
+"""Since this version `zero_grad()` drops the gradients."""
+_OWN = rb"def zero_grad\("
+_SCALER = re.compile(rb"[sS]caler")
+_READ = re.compile(rb"(?<!autograd)\.grad\b(?!\s*(?:is\b|=[^=]))")
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    if site.name == ".zero_grad()":
-        return _called(site)
-    if site.name == ".grad":
-        statement = site.statement
-        assert isinstance(statement, ast.Assign)
-        edit = site.tree.replace(site.cst(statement.value), "None")
-    else:
-        assert isinstance(site.call.func, ast.Attribute)
-        grad = site.call.func.value
-        while isinstance(grad, ast.Attribute) and grad.attr != "grad":
-            grad = grad.value
-        edit = site.tree.replace(site.node, f"{operand(site, grad, Place.ELEMENT)} = None")
-    return Fix("Drop the gradient", (edit,), "unsafe", _NOTE)
+    if _is_read(site):
+        return None
+    edit = _dropped(site) if site.name == ".zero_grad()" else _set_to_none(site)
+    plural = "s" if site.name == ".zero_grad()" else ""
+    return Fix(f"Drop the gradient{plural}", (edit,), "unsafe", _NOTE) if edit is not None else None
 
 
-def _called(site: Site) -> Fix | None:
-    call = site.node
+# zero_grad(set_to_none=False)
+
+
+def _dropped(site: Site) -> Edit | None:
+    known = site.receiver
+    if not _is_torchs(site) or _are_stepped_by_turns(site):
+        return None
+    call, given = site.node, site.argument("set_to_none", 0)
     assert isinstance(call, cst.Call)
-    if not call.args:
-        edit = site.tree.add_argument(call, "set_to_none=True")
-    elif isinstance(site.argument("set_to_none", 0), ast.Constant):
-        edit = site.tree.remove_argument(call, call.args[0])
-    else:
+    if given is None:
+        return site.tree.add_argument(call, "set_to_none=True")
+    if not isinstance(given, ast.Constant):
         return None  # the option is the program's to change
-    return Fix("Drop the gradients", (edit,), "unsafe", _NOTE) if edit is not None else None
+    if known.sure >= 2 and site.torch is not None and site.torch.low >= _DROPS:
+        return site.tree.remove_argument(call, call.args[0])
+    return site.tree.replace(site.cst(given), "True")
+
+
+def _is_torchs(site: Site) -> bool:
+    """Whether `zero_grad` is the method that optimizers and modules have of torch, as far as the project tells."""
+    known = site.receiver
+    if known.kind not in ("optimizer", "module", "unknown"):
+        return False
+    if known.klass is not None:
+        return site.project.method(known.klass, "zero_grad") is None
+    return bool(known.cls) or not site.analysis.context.switched_on(_OWN)
+
+
+def _are_stepped_by_turns(site: Site) -> bool:
+    """Whether a scaler steps one of several optimizers: it raises where none of the parameters has a gradient."""
+    receivers = {ast.dump(receiver) for _, receiver in syntax.method_calls(site.flow, "zero_grad")}
+    return len(receivers) > 1 and site.source.holds(_SCALER)
+
+
+# p.grad.zero_(), p.grad = torch.zeros_like(p)
+
+
+def _set_to_none(site: Site) -> Edit | None:
+    statement = site.statement
+    if isinstance(statement, ast.Assign):
+        return site.tree.replace(site.cst(statement.value), "None") if len(statement.targets) == 1 else None
+    grad = _gradient(site.call)
+    whole = (statement.col_offset, statement.end_col_offset) == (site.call.col_offset, site.call.end_col_offset)
+    return site.tree.replace(site.node, f"{operand(site, grad, Place.ELEMENT)} = None") if whole else None
+
+
+def _gradient(call: ast.Call) -> ast.expr:
+    assert isinstance(call.func, ast.Attribute)
+    grad = call.func.value
+    while isinstance(grad, ast.Attribute) and grad.attr != "grad":
+        grad = grad.value
+    return grad
+
+
+# What would miss the zeros
+
+
+def _is_read(site: Site) -> bool:
+    """Whether the program reads a gradient, here or in a file that is linked to this one, without asking if there is one."""
+    own = set(ast.walk(site.statement)) if site.name != ".zero_grad()" else set()
+    for function in site.module.functions:
+        if any(read not in own and not _is_asked(function, read) for read in _reads(function)):
+            return True
+    linked = {*site.project.importers(site.module), *(module.path for module in site.project.imports_of(site.module))}
+    return any(site.project.holds(path, _READ) for path in linked - {site.module.path})
+
+
+def _reads(function: Function) -> Iterator[ast.Attribute]:
+    for node in function.flow.nodes:
+        if isinstance(node, ast.Attribute) and node.attr in ("grad", "_grad") and isinstance(node.ctx, ast.Load):
+            if not (isinstance(node.value, ast.Attribute) and node.value.attr == "autograd"):
+                yield node
+
+
+def _is_asked(function: Function, read: ast.Attribute) -> bool:
+    """`p.grad is None`, and what stands behind such a condition."""
+    if _compares(function.flow.parents.get(read), read) is not None:
+        return True
+    return any(_holds(guard.test, read, guard.true) for guard in function.flow.guards(read))
+
+
+def _holds(test: ast.expr, read: ast.Attribute, true: bool) -> bool:
+    """Whether there is a gradient where the test is true (or false)."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
+        return any(_holds(part, read, true) for part in test.values)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _holds(test.operand, read, not true)
+    return _compares(test, read) is (ast.IsNot if true else ast.Is)
+
+
+def _compares(test: ast.AST | None, read: ast.Attribute) -> type[ast.cmpop] | None:
+    """How a test compares the gradient with None."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not syntax.same(test.left, read):
+        return None
+    other = test.comparators[0]
+    return type(test.ops[0]) if isinstance(other, ast.Constant) and other.value is None else None

@@ -63,9 +63,11 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Drops the argument, or assigns None. Unsafe: code that reads `p.grad` before the backward pass meets None, and
-    optimizers skip parameters without a gradient, so that weight decay and momentum no longer touch parameters that a
-    step did not use.
+    Drops the argument (for torch before 2.0 and where the object is not known to be torch's it says True), or assigns None.
+    Unsafe: code that reads `p.grad` before the backward pass meets None, and optimizers skip parameters without a
+    gradient, so that weight decay and momentum no longer touch parameters that a step did not use.
+    Nothing is offered where the file, or one that it imports or is imported by, reads a gradient without asking whether
+    there is one, where `zero_grad` is the project's own method, and where a `GradScaler` deals with several optimizers.
 
     ## References
 
