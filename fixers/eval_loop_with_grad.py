@@ -1,23 +1,217 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 
+from torchlint.facts.calls import MODEL_NAME
+from torchlint.facts.module import Function
 from torchlint.rewrite import spelled
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Finding, Fix, Site, Value, chain
 
-_NOTE = "what the function returns no longer carries a graph for autograd"
+_NOTE = "what the function gives, keeps or hands on no longer carries a graph for autograd"
+_INSIDE = r"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad"
+"""What a forward asks of autograd."""
+_TRAINS = re.compile(rf"{_INSIDE}|backward\(|\.grad\b|requires_grad|\.step\(".encode())
+_TRAINING_NAME = re.compile(
+    r"train|fit\b|fit_|backward|optim|learn|tune|step|search|attack|callback|hook|closure", re.IGNORECASE
+)
+# Names of functions that are given to a function, and do not train what they are not given.
+_MEASURES = re.compile(
+    r"loss|criteri|metric|accura|score|transform|token|process|decode|encode|normali|augment|device|log|print",
+    re.IGNORECASE,
+)
+_PLAIN = frozenset(
+    "tensor ndarray number str none list tuple dict device dtype size loader batch dataset distribution".split()
+)
+_MOST = 60
+"""How many functions of the project are looked into; what calls more of them may do anything."""
+_CALLERS = 3
+"""How many calls away the results are followed."""
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     node = site.function.node
-    if isinstance(node, ast.Module) or site.name != ".eval()":
+    if not isinstance(node, ast.FunctionDef) or site.name != ".eval()" or _is_generator(site) or _is_scripted(site):
         return None
-    if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in site.flow.nodes):
-        return None
-    if any(isinstance(call.func, ast.Attribute) and call.func.attr == "step" for call in site.flow.calls):
+    if _may_train(site) or _may_be_trained_on(site):
         return None
     spelling = spelled(site.at(site.function.parent, node), "torch.no_grad") if site.function.parent else None
     if spelling is None:
         return None
     edit = site.tree.add_decorator(node, f"@{spelling[0]}()")
     return Fix("Run the function without autograd", (edit, *spelling[1]), "unsafe", _NOTE)
+
+
+def _is_generator(site: Site) -> bool:
+    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in site.flow.nodes)
+
+
+def _is_scripted(site: Site) -> bool:
+    """Whether TorchScript may compile the function: it knows no such decorator."""
+    return site.analysis.context.switched_on(rb"\bjit\.script\b|\bimport script\b|\bScriptModule\b")
+
+
+# What the function runs
+
+
+def _may_train(site: Site) -> bool:
+    """Whether the function, or what it calls, may need autograd."""
+    seen = {site.function}
+    todo = [site.function]
+    while todo:
+        function = todo.pop()
+        if _TRAINS.search(_text(function)) or len(seen) > _MOST:
+            return True
+        for inner in _inside(function):
+            for call in inner.flow.calls:
+                if _is_unknown(site, inner, call):
+                    return True
+                run = [target for target in _run(site, inner, call) if target not in seen]
+                seen.update(run)
+                todo += run
+    return False
+
+
+def _inside(function: Function) -> Iterator[Function]:
+    yield function
+    for inner in function.nested.values():
+        yield from _inside(inner)
+
+
+def _text(function: Function) -> bytes:
+    source = function.module.source
+    end = source.lines[function.last_line] if function.last_line < len(source.lines) else len(source.data)
+    return source.data[source.lines[function.first_line - 1] : end]
+
+
+def _run(site: Site, function: Function, call: ast.Call) -> list[Function]:
+    """The functions of the project that a call runs, and those that it is given."""
+    given = (site.project.value(function, argument) for argument in _arguments(call))
+    return [*site.project.targets(function, call), *(value.function for value in given if value.function is not None)]
+
+
+def _arguments(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    yield from (keyword.value for keyword in call.keywords)
+
+
+def _is_unknown(site: Site, function: Function, call: ast.Call) -> bool:
+    """Whether a call may train for all that is known of it."""
+    if site.project.targets(function, call):
+        return False
+    func = call.func
+    value = site.project.value(function, func)
+    if value.kind == "module":
+        return value.cls.partition(".")[0] != "torch" and site.analysis.context.switched_on(_INSIDE.encode())
+    name = site.project.resolve(function, func)
+    if name is not None:
+        outside = name.partition(".")[0] in ("torch", "numpy") or "." not in name
+        return not outside and (_TRAINING_NAME.search(name) is not None or _hands_on(site, function, call))
+    if not isinstance(func, ast.Attribute):
+        last = func.id if isinstance(func, ast.Name) and func.id not in function.flow.stores else ""
+        return not (_MEASURES.search(last) or MODEL_NAME.search(last)) or _hands_on(site, function, call)
+    owner = site.project.value(function, func.value)
+    if owner.kind in _PLAIN or (owner.kind == "module" and func.attr in ("train", "eval")):
+        return False
+    return _TRAINING_NAME.search(func.attr) is not None or _hands_on(site, function, call)
+
+
+def _hands_on(site: Site, function: Function, call: ast.Call) -> bool:
+    """Whether a call is given a model, an optimizer or a function."""
+    return any(
+        site.project.value(function, argument).kind in ("module", "optimizer", "function")
+        for argument in _arguments(call)
+    )
+
+
+# What becomes of its results
+
+
+def _may_be_trained_on(site: Site) -> bool:
+    """Whether a caller runs a backward pass on what the function gives, or the file on what it keeps."""
+    kept = any(_keeps_graph(site, node) for node in site.flow.nodes)
+    if kept and site.source.holds(_TRAINS):
+        return True
+    return not _is_plain(site.project.returns(site.function)) and _reaches_backward(site, site.function, _CALLERS)
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether a value holds no tensor."""
+    if value.kind in ("tuple", "list", "dict"):
+        parts = [*(value.items or ()), *(value.keys or {}).values(), *([value.elem] if value.elem is not None else ())]
+        return bool(parts) and all(map(_is_plain, parts))
+    return value.kind in ("number", "str", "none", "ndarray", "device", "dtype", "size")
+
+
+def _keeps_graph(site: Site, node: ast.AST) -> bool:
+    """`self.outputs = model(x)`, `outputs.append(model(x))`: a tensor that outlives the function."""
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return any(_is_outside(site, target) for target in targets) and _carries_graph(site, node.value)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("append", "extend", "add")
+    ):
+        return _is_outside(site, node.func) and any(_carries_graph(site, argument) for argument in node.args)
+    return False
+
+
+def _carries_graph(site: Site, node: ast.expr) -> bool:
+    value = site.value(node)
+    return value.kind in ("tensor", "list", "tuple", "dict") and not (
+        value.boolean or value.integer or _is_plain(value)
+    )
+
+
+def _is_outside(site: Site, target: ast.expr) -> bool:
+    """Whether a target is part of something that the function did not make itself."""
+    root = target
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return True
+    if root is target:
+        return root.id in site.flow.globals
+    return root.id not in site.flow.stores or root.id in site.flow.globals
+
+
+def _reaches_backward(site: Site, function: Function, depth: int) -> bool:
+    """Whether a backward pass starts at what the calls of a function give."""
+    return any(_is_trained(site, one.function, one.call, depth) for one in site.project.call_sites(function) or ())
+
+
+def _is_trained(site: Site, caller: Function, call: ast.Call, depth: int) -> bool:
+    nodes: set[ast.AST] = {call}
+    names: set[str] = set()
+
+    def comes_from(node: ast.AST) -> bool:
+        return any(
+            part in nodes or (isinstance(part, ast.Name | ast.Attribute) and ".".join(chain(part) or ()) in names)
+            for part in ast.walk(node)
+        )
+
+    known = -1
+    while known < len(names):
+        known = len(names)
+        for node in caller.flow.nodes:
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr | ast.AnnAssign) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            elif isinstance(node, ast.For):
+                targets = [node.target]
+            else:
+                continue
+            if comes_from(node.iter if isinstance(node, ast.For) else node.value):  # type: ignore[arg-type]
+                parts = (part for target in targets for part in ast.walk(target))
+                names.update(".".join(chain(p) or ["?"]) for p in parts if isinstance(p, ast.Name | ast.Attribute))
+    for one in caller.flow.calls:
+        if one is not call and comes_from(one) and any(_TRAINS.search(_text(f)) for f in _run(site, caller, one)):
+            return True
+        if isinstance(one.func, ast.Attribute) and one.func.attr in ("backward", "manual_backward", "scale", "grad"):
+            if comes_from(one):
+                return True
+    given_back = any(
+        isinstance(n, ast.Return) and n.value is not None and comes_from(n.value) for n in caller.flow.nodes
+    )
+    return given_back and depth > 0 and _reaches_backward(site, caller, depth - 1)
