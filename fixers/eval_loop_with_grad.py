@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts.calls import MODEL_NAME
+from torchlint.facts.derived import Derived
 from torchlint.facts.module import Function
 from torchlint.rewrite import spelled
-from torchlint.rule import Finding, Fix, Site, Value, chain
+from torchlint.rule import Finding, Fix, Site, Value
 
 _NOTE = "what the function gives, keeps or hands on no longer carries a graph for autograd"
 _INSIDE = r"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad"
@@ -24,6 +25,7 @@ _MEASURES = re.compile(
 _PLAIN = frozenset(
     "tensor ndarray number str none list tuple dict device dtype size loader batch dataset distribution".split()
 )
+_BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 _MOST = 60
 """How many functions of the project are looked into; what calls more of them may do anything."""
 _CALLERS = 3
@@ -32,7 +34,7 @@ _CALLERS = 3
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     node = site.function.node
-    if not isinstance(node, ast.FunctionDef) or site.name != ".eval()" or _is_generator(site) or _is_scripted(site):
+    if not isinstance(node, ast.FunctionDef) or site.name != ".eval()" or _is_generator(site):
         return None
     if _may_train(site) or _may_be_trained_on(site):
         return None
@@ -45,11 +47,6 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 def _is_generator(site: Site) -> bool:
     return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in site.flow.nodes)
-
-
-def _is_scripted(site: Site) -> bool:
-    """Whether TorchScript may compile the function: it knows no such decorator."""
-    return site.analysis.context.switched_on(rb"\bjit\.script\b|\bimport script\b|\bScriptModule\b")
 
 
 # What the function runs
@@ -167,14 +164,14 @@ def _carries_graph(site: Site, node: ast.expr) -> bool:
 
 def _is_outside(site: Site, target: ast.expr) -> bool:
     """Whether a target is part of something that the function did not make itself."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return any(_is_outside(site, element) for element in target.elts)
     root = target
-    while isinstance(root, ast.Attribute | ast.Subscript):
+    while isinstance(root, ast.Attribute | ast.Subscript | ast.Starred):
         root = root.value
-    if not isinstance(root, ast.Name):
+    if not isinstance(root, ast.Name) or root.id in site.flow.globals:
         return True
-    if root is target:
-        return root.id in site.flow.globals
-    return root.id not in site.flow.stores or root.id in site.flow.globals
+    return root is not target and root.id not in site.flow.stores
 
 
 def _reaches_backward(site: Site, function: Function, depth: int) -> bool:
@@ -183,35 +180,11 @@ def _reaches_backward(site: Site, function: Function, depth: int) -> bool:
 
 
 def _is_trained(site: Site, caller: Function, call: ast.Call, depth: int) -> bool:
-    nodes: set[ast.AST] = {call}
-    names: set[str] = set()
-
-    def comes_from(node: ast.AST) -> bool:
-        return any(
-            part in nodes or (isinstance(part, ast.Name | ast.Attribute) and ".".join(chain(part) or ()) in names)
-            for part in ast.walk(node)
-        )
-
-    known = -1
-    while known < len(names):
-        known = len(names)
-        for node in caller.flow.nodes:
-            if isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr | ast.AnnAssign) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            elif isinstance(node, ast.For):
-                targets = [node.target]
-            else:
-                continue
-            if comes_from(node.iter if isinstance(node, ast.For) else node.value):  # type: ignore[arg-type]
-                parts = (part for target in targets for part in ast.walk(target))
-                names.update(".".join(chain(p) or ["?"]) for p in parts if isinstance(p, ast.Name | ast.Attribute))
+    made = Derived(caller.flow, call)
     for one in caller.flow.calls:
-        if one is not call and comes_from(one) and any(_TRAINS.search(_text(f)) for f in _run(site, caller, one)):
+        starts = isinstance(one.func, ast.Attribute) and one.func.attr in _BACKWARDS
+        runs = one is not call and any(_TRAINS.search(_text(target)) for target in _run(site, caller, one))
+        if (starts or runs) and made.holds(one):
             return True
-        if isinstance(one.func, ast.Attribute) and one.func.attr in ("backward", "manual_backward", "scale", "grad"):
-            if comes_from(one):
-                return True
-    given_back = any(
-        isinstance(n, ast.Return) and n.value is not None and comes_from(n.value) for n in caller.flow.nodes
-    )
-    return given_back and depth > 0 and _reaches_backward(site, caller, depth - 1)
+    returned = [node.value for node in caller.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
+    return depth > 0 and any(map(made.holds, returned)) and _reaches_backward(site, caller, depth - 1)

@@ -102,9 +102,10 @@ def _is_read(site: Site) -> bool:
 
 def _reads(function: Function) -> Iterator[ast.Attribute]:
     for node in function.flow.nodes:
-        if isinstance(node, ast.Attribute) and node.attr in ("grad", "_grad") and isinstance(node.ctx, ast.Load):
-            if not (isinstance(node.value, ast.Attribute) and node.value.attr == "autograd"):
-                yield node
+        if not isinstance(node, ast.Attribute) or node.attr not in ("grad", "_grad") or isinstance(node.ctx, ast.Store):
+            continue
+        if not (isinstance(node.value, ast.Attribute) and node.value.attr == "autograd"):
+            yield node
 
 
 def _is_asked(function: Function, read: ast.Attribute) -> bool:

@@ -105,8 +105,10 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Decorates the function with `@torch.no_grad()`. Unsafe: what the function returns no longer carries a graph, and a
-    backward pass that a caller runs on it raises. Nothing is offered where the function also trains.
+    Decorates the function with `@torch.no_grad()`. Unsafe: what the function gives, keeps or hands on no longer carries a
+    graph for autograd, and a backward pass on it raises. Nothing is offered for `async def` and generators, where the
+    function or anything that it calls may train or ask for gradients (what is not known to this project may, if it is given
+    the model or is named like it), nor where a caller runs a backward pass on the result.
 
     ## References
 

@@ -1,0 +1,48 @@
+"""What is made of a value in one function, through the names that it is bound to."""
+
+from __future__ import annotations
+
+import ast
+
+from . import names
+from .flow import Flow
+
+
+class Derived:
+    """The expressions of a function that hold a value, or something made of it; whatever is called with it counts as made of it."""
+
+    def __init__(self, flow: Flow, value: ast.expr) -> None:
+        self._value = value
+        self._names: set[str] = set()
+        known = -1
+        while known < len(self._names):
+            known = len(self._names)
+            for node in flow.nodes:
+                made, targets = _binding(node)
+                if made is not None and self.holds(made):
+                    self._names.update(name for target in targets for name in _dotted(target))
+
+    def holds(self, node: ast.AST) -> bool:
+        """Whether a part of the node is the value, or a name for something made of it."""
+        return any(part is self._value or not self._names.isdisjoint(_own(part)) for part in ast.walk(node))
+
+
+def _binding(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
+    """What a node binds, and to what."""
+    if isinstance(node, ast.Assign):
+        return node.value, node.targets
+    if isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+        return node.value, [node.target]
+    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        return node.iter, [node.target]
+    return None, []
+
+
+def _dotted(target: ast.expr) -> set[str]:
+    """The names and dotted names in a target; of `kept[i]` the name of what keeps it."""
+    return {name for part in ast.walk(target) for name in _own(part)}
+
+
+def _own(node: ast.AST) -> set[str]:
+    parts = names.chain(node) if isinstance(node, ast.Name | ast.Attribute) else None
+    return {".".join(parts)} if parts is not None else set()
