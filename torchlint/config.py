@@ -21,7 +21,7 @@ from .version import Range
 
 FORMATS = (
     "full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "rdjson", "rdjsonl", "junit", "azure",
-    "pylint",
+    "pylint", "html",
 )  # fmt: skip
 BUDGETS = ("syncs", "h2d", "d2h", "bytes", "memory", "breaks", "recompiles", "kernels")
 ACCELERATORS = ("cuda", "rocm", "xpu", "mps", "hpu", "npu", "xla", "cpu")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TEXT = ("full", "concise", "grouped")
 """The formats for people: a summary follows them."""
 
+_BY_ITSELF = ("full", "html")
+"""Formats that show code, and name its cell themselves."""
 _BY_CELL = ("concise", "grouped", "json", "json-lines")
 """Formats that name a line of a notebook by its cell; those for code hosts name that of the JSON file."""
 
@@ -79,7 +81,7 @@ def render(name: str, result: Result, look: Look) -> str:
     if any(finding.cell is not None for finding in result.findings):
         from torchlint.cells import in_cells, in_files
 
-        result = result if name == "full" else in_cells(result) if name in _BY_CELL else in_files(result)
+        result = result if name in _BY_ITSELF else in_cells(result) if name in _BY_CELL else in_files(result)
     text: str = module.render(result, look)
     return text
 
