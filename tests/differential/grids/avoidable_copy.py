@@ -1,0 +1,47 @@
+"""Copies made twice."""
+
+from __future__ import annotations
+
+from ..programs import Grid
+
+_CASTS = ("float", "double", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool")
+
+GRIDS = (
+    Grid(
+        fixed={
+            "move, cast": "{x}.to(y.device).to(torch.float16)",
+            "cast, move": "{x}.to(torch.float64).to(y.device)",
+            "move, cast by keyword": "{x}.to(device=y.device).to(dtype=torch.int32)",
+            "twice contiguous": "{x}.contiguous().contiguous()",
+            **{f"clone, {cast}": f"{{x}}.clone().{cast}()" for cast in _CASTS},
+            **{f"{cast}, clone": f"{{x}}.{cast}().clone()" for cast in _CASTS},
+            "clone, cpu": "{x}.clone().cpu()",
+            "cpu, clone": "{x}.cpu().clone()",
+            "clone, to dtype": "{x}.clone().to(torch.float64)",
+            "to dtype, clone": "{x}.to(torch.int64).clone()",
+            "clone, to device": "{x}.clone().to(y.device)",
+            "clone, to other": "{x}.clone().to(y)",
+            "to other, clone": "{x}.to(other=y).clone()",
+            "clone, to both": "{x}.clone().to(y.device, torch.float32, non_blocking=True)",
+            "clone of a sum": "({raw} + y).clone()",
+            "clone of a product": "({x} * y).clone()",
+            "clone of a quotient": "({x} / 2).clone()",
+            "clone of a power": "({x} ** 2).clone()",
+            "clone of a matrix product": "({x} @ y).clone()",
+            "clone of exp": "{x}.exp().clone()",
+            "clone of softmax": "torch.softmax({raw}, -1).clone()",
+            "clone of cat": "torch.cat([{raw}, y]).clone()",
+            "clone of stack": "torch.stack([{raw}, {raw}]).clone()",
+            "clone of where": "torch.where({x} > 0, {raw}, y).clone()",
+            "clone of repeat": "{x}.repeat(2).clone()",
+            "clone of cumsum": "{x}.cumsum(0).clone()",
+            "clone of matmul": "torch.matmul({raw}, y).clone()",
+        },
+        refused={
+            "clone of a remainder": "({x} % 2).clone()",
+            "clone of an operation into another": "torch.exp({raw}, out=y).clone()",
+            "clone with a format": "({x} + y).clone(memory_format=torch.contiguous_format)",
+            "clone of what a method of ours gives": "box.exp({raw}).clone()",
+        },
+    ),
+)

@@ -1,0 +1,111 @@
+"""Names and arguments that another took over from."""
+
+from __future__ import annotations
+
+from ..programs import OPERANDS, PRELUDE, Grid
+
+_SQUARE = """
+
+def square(t: torch.Tensor) -> torch.Tensor:
+    return t.mT @ t + 0.1
+
+
+def bare(t: torch.Tensor) -> torch.Tensor:
+    return t.detach().clone()
+"""
+
+_DECORATED = "@{E}\ndef inner(t):\n    return t.sin().sum()\nreturn inner(x)"
+
+GRIDS = (
+    Grid(
+        fixed={
+            "uniform": "torch.nn.init.uniform({raw})",
+            "uniform of bounds": "torch.nn.init.uniform({raw}, 1.0, b=2.0)",
+            "normal": "torch.nn.init.normal({raw}, std=0.02)",
+            "constant": "torch.nn.init.constant({raw}, 2)",
+            "constant by name": "torch.nn.init.constant(tensor={raw}, val=3)",
+            "eye": "torch.nn.init.eye({raw})",
+            "dirac": "torch.nn.init.dirac({raw}, 1)",
+            "xavier uniform": "torch.nn.init.xavier_uniform({raw}, gain=2.0)",
+            "xavier normal": "torch.nn.init.xavier_normal({raw})",
+            "kaiming uniform": "torch.nn.init.kaiming_uniform({raw}, 0, 'fan_out')",
+            "kaiming normal": "torch.nn.init.kaiming_normal({raw}, nonlinearity='relu')",
+            "orthogonal": "torch.nn.init.orthogonal({raw})",
+            "sparse": "torch.nn.init.sparse({raw}, 0.5)",
+        },
+        refused={"uniform in place": "torch.nn.init.uniform_({raw})"},
+        operands={**OPERANDS, "bare": "bare(x)", "parameter": "torch.nn.Parameter(bare(x))"},
+        prelude=PRELUDE + _SQUARE,
+        modules=("torch.nn.init", "torch.nn", "torch"),
+    ),
+    Grid(
+        fixed={
+            "vmap": "functorch.vmap(torch.sin)({raw})",
+            "vmap of a dimension": "functorch.vmap(torch.sin, -1, out_dims=1)({raw})",
+            "grad": "functorch.grad(lambda t: t.sin().sum())({raw})",
+            "grad and value": "functorch.grad_and_value(lambda t: t.sin().sum(), argnums=0)({raw})",
+            "vjp": "functorch.vjp(torch.sin, {raw})[0]",
+            "jvp": "functorch.jvp(torch.sin, ({raw},), (torch.ones_like({raw}),))",
+            "jacrev": "functorch.jacrev(torch.sin)({raw})",
+            "jacfwd": "functorch.jacfwd(torch.sin)({raw})",
+            "hessian": "functorch.hessian(lambda t: t.sin().sum())({raw})",
+            "functionalize": "functorch.functionalize(lambda t: t.add(1))({raw})",
+            "qr": "torch.qr({raw})",
+            "r of qr": "torch.qr({raw})[1]",
+            "cholesky": "torch.cholesky(square({raw}))",
+            "clip": "torch.nn.utils.clip_grad_norm([x], 1.0)",
+            "clip by name": "torch.nn.utils.clip_grad_norm([x, y], max_norm=1.0, norm_type=1.0)",
+            "stateless": "torch.nn.utils.stateless.functional_call(torch.nn.ReLU(), {}, ({raw},))",
+            "loss in two dimensions": "torch.nn.NLLLoss2d(reduction='sum')",
+            "upsample": "torch.nn.functional.upsample({raw}, scale_factor=2)",
+            "upsample by place": "torch.nn.functional.upsample({raw}, None, 2, 'nearest')",
+            "upsample to corners": "torch.nn.functional.upsample({raw}, 4, mode='bilinear', align_corners=True)",
+            "upsample nearest": "torch.nn.functional.upsample_nearest({raw}, scale_factor=2)",
+            "upsample nearest by place": "torch.nn.functional.upsample_nearest({raw}, 4)",
+            "upsample bilinear": "torch.nn.functional.upsample_bilinear({raw}, None, 2)",
+            "upsample bilinear by name": "torch.nn.functional.upsample_bilinear(input={raw}, size=(4, 4))",
+            "memory": "torch.cuda.memory_cached()",
+            "most memory": "torch.cuda.max_memory_cached()",
+            "memory forgotten": "torch.cuda.reset_max_memory_allocated()",
+            "cached memory forgotten": "torch.cuda.reset_max_memory_cached()",
+            "dtype of cuda": "torch.get_autocast_gpu_dtype()",
+            "dtype for cuda": "torch.set_autocast_gpu_dtype(torch.bfloat16)",
+            "dtype of cpu": "torch.get_autocast_cpu_dtype()",
+            "dtype for cpu": "torch.set_autocast_cpu_dtype(torch.float16)",
+            "is on": "torch.is_autocast_cpu_enabled()",
+            "on": "torch.set_autocast_cpu_enabled(True)",
+            "reduction": "torch.distributed.reduce_op.SUM",
+            "bounds by name": "torch.nn.Hardtanh(min_value=-0.5, max_value=0.5)({raw})",
+            "one bound by name": "torch.nn.Hardtanh(-0.5, max_value=0.5)({raw})",
+            "without effect": "torch.nn.functional.gumbel_softmax({raw}, 1.0, False, eps=1e-10)",
+            "without effect, in front": "torch.nn.functional.gumbel_softmax({raw}, eps=1e-10, hard=True)",
+            "device of pinned memory": "list(torch.utils.data.DataLoader([1, 2], pin_memory_device='', batch_size=2))",
+            "grid": "torch.meshgrid({raw}.flatten(), {raw}.flatten())",
+            "grid of a list": "torch.meshgrid([{raw}.flatten()])",
+        },
+        refused={
+            "qr of some": "torch.qr({raw}, False)",
+            "qr by name": "torch.qr(input={raw})",
+            "upper cholesky": "torch.cholesky(square({raw}), True)",
+            "spread grid": "torch.meshgrid(*[{raw}])",
+            "renamed in effect": "torch.nn.functional.mse_loss({raw}, y, size_average=False)",
+            "left out": "torch.nn.functional.softmax({raw})",
+        },
+        prelude=PRELUDE + _SQUARE,
+        modules=(
+            "torch.func",
+            "torch.linalg",
+            "torch.nn.functional",
+            "torch.nn.utils",
+            "torch.nn",
+            "torch.cuda",
+            "torch",
+        ),
+    ),
+    Grid(
+        fixed={"vmap": "functorch.vmap", "grad": "functorch.grad"},
+        operands={"none": "x"},
+        places={"decorator": _DECORATED, "partial": "import functools\nreturn functools.partial({E}, torch.sin)()(x)"},
+        modules=("torch.func", "torch"),
+    ),
+)

@@ -1,0 +1,135 @@
+"""Fixes programs, has the originals and the fixed ones run by a child process, and tells which show something else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torchlint.config import Settings
+from torchlint.fixing import fix_files
+
+from .programs import Program
+from .situations import Situation
+
+CHILD = Path(__file__).with_name("child.py")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A program that shows something else after its fix."""
+
+    program: Program
+    fixed: str
+    situation: Situation
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.program.name}\n  {json.dumps(self.situation)}\n{self.what}"
+
+
+@dataclass
+class Verdict:
+    """What became of the programs of one rule."""
+
+    applied: dict[str, int] = field(default_factory=dict)
+    """Programs that were fixed, by shape."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Programs that were left alone, by shape."""
+    situations: int = 0
+    """How often a fixed program was run beside its original."""
+    differences: list[Difference] = field(default_factory=list)
+    unsteady: list[str] = field(default_factory=list)
+    """Programs that show something else each time: they judge nothing."""
+
+
+def fixed(programs: Sequence[Program], rule: str) -> dict[str, str]:
+    """The texts of the programs that the rule's safe fixes change, by name, after it."""
+    settings = Settings(codes=frozenset((rule,)), fixable=frozenset((rule,)))
+    files = {f"program_{number}.py": program.text.encode() for number, program in enumerate(programs)}
+    result = fix_files(files, settings, unsafe=False, write=False)
+    broken = [finding for finding in result.result.findings if finding.code == "TL004"]
+    assert not broken and not result.failed and not result.result.errors, (broken, result.result.errors)
+    numbers = {f"program_{number}.py": program.name for number, program in enumerate(programs)}
+    return {numbers[path]: data.decode() for path, data in result.contents.items()}
+
+
+class Child:
+    """The process that runs the programs; torch is imported once."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps(requests), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        assert line, f"the child died: {self._process.wait()}"
+        answers: list[dict[str, Any]] = json.loads(line)
+        return answers
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+
+def judged(programs: Sequence[Program], rule: str, situations: Iterator[Situation], child: Child) -> Verdict:
+    """Fix the programs, and run each that was fixed in the next situation."""
+    verdict = Verdict()
+    after = fixed(programs, rule)
+    chosen = []
+    for program in programs:
+        counted = verdict.applied if program.name in after else verdict.refused
+        counted[program.shape] = counted.get(program.shape, 0) + 1
+        if program.name in after:
+            chosen.append((program, after[program.name], _under(next(situations), program.ambient)))
+    requests = [{"before": one.text, "after": other, "situation": situation} for one, other, situation in chosen]
+    for (program, text, situation), answer in zip(chosen, child.ask(requests), strict=True):
+        what = "\n".join(differences(answer["before"], answer["after"]))
+        if not answer["steady"]:
+            verdict.unsteady.append(program.name)
+        elif what:
+            verdict.differences.append(Difference(program, text, situation, what))
+    verdict.situations = len(chosen)
+    return verdict
+
+
+def _under(situation: Situation, ambient: str) -> Situation:
+    return {**situation, "ambient": ambient} if ambient else situation
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+    """What was seen of one and not of the other; warnings may go, none may come."""
+    for key, value in before.items():
+        if key != "warnings":
+            yield from _unlike(value, after[key], key)
+        elif more := sorted(set(after[key]) - set(value)):
+            yield f"  warns: {more}"
+
+
+def _unlike(before: Any, after: Any, where: str) -> Iterator[str]:
+    """The innermost places at which two pieces of plain data differ."""
+    if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
+        for key in before:
+            yield from _unlike(before[key], after[key], f"{where}, {key}")
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for number, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from _unlike(one, other, f"{where}, {number}")
+    elif before != after and not (where.endswith("raises") and _kind(before) == _kind(after)):
+        yield f"  {where}: {before} -> {after}"
+
+
+def _kind(raised: object) -> str:
+    """The class of an exception; its words name operators and sizes, which may be others."""
+    return str(raised).partition(":")[0]
