@@ -39,7 +39,7 @@ def spelled(site: Site, dotted: str) -> tuple[str, tuple[Edit, ...]] | None:
     if local:
         return f"{local}{dotted[len(origin) :]}", ()
     root = dotted.partition(".")[0]
-    added = _import_of(site, root) if scopes.free(root, root) else None
+    added = _import_of(site, root) if scopes.free(site.target, root, root) else None
     return (dotted, added) if added is not None else None
 
 

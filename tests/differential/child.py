@@ -25,6 +25,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 Seen = dict[str, Any]
+_OF_THE_MACHINE = re.compile("never awaited|Dynamo does not know how")
+"""Warnings that come when memory is freed, and the compiler's about its own limits."""
 
 
 def main() -> None:
@@ -81,7 +83,7 @@ def observed(code: Any, situation: dict[str, Any]) -> Seen:
     seen["calls"] = list(namespace.get("CALLS", ()))
     seen["state"] = _state()
     kinds = {f"{one.category.__name__}: {_class_of(str(one.message))}" for one in told}
-    seen["warnings"] = sorted(kind for kind in kinds if "never awaited" not in kind)  # it comes when memory is freed
+    seen["warnings"] = sorted(kind for kind in kinds if not _OF_THE_MACHINE.search(kind))
     return seen
 
 

@@ -44,12 +44,12 @@ class Verdict:
     """How often a fixed program was run beside its original."""
     differences: list[Difference] = field(default_factory=list)
     unsteady: list[str] = field(default_factory=list)
-    """Programs that show something else each time: they judge nothing."""
+    """Programs that show something else each time, and so can't be judged."""
 
 
 def fixed(programs: Sequence[Program], rule: str) -> dict[str, str]:
     """The texts of the programs that the rule's safe fixes change, by name, after it."""
-    settings = Settings(codes=frozenset((rule,)), fixable=frozenset((rule,)))
+    settings = Settings(codes=frozenset((rule, "TL004")), fixable=frozenset((rule,)))
     files = {f"program_{number}.py": program.text.encode() for number, program in enumerate(programs)}
     result = fix_files(files, settings, unsafe=False, write=False)
     broken = [finding for finding in result.result.findings if finding.code == "TL004"]
@@ -99,10 +99,17 @@ def judged(programs: Sequence[Program], rule: str, situations: Iterator[Situatio
         what = "\n".join(differences(answer["before"], answer["after"]))
         if not answer["steady"]:
             verdict.unsteady.append(program.name)
-        elif what:
+        elif what and not _cured(program, situation, answer):
             verdict.differences.append(Difference(program, text, situation, what))
     verdict.situations = len(chosen)
     return verdict
+
+
+def _cured(program: Program, situation: Situation, answer: dict[str, Any]) -> bool:
+    """Whether the original could not be run at all there, in a way that its fix may cure, or that is the compiler's own."""
+    raised, now = answer["before"]["call raises"], answer["after"]["call raises"]
+    compiled = str(situation["ambient"]).startswith("compiled")
+    return bool(raised) and not now and (compiled or any(map(raised.startswith, program.cures)))
 
 
 def _under(situation: Situation, ambient: str) -> Situation:

@@ -326,6 +326,8 @@ class Program:
     text: str
     ambient: str = ""
     """What is switched on around each of its calls, in place of one thing after the other."""
+    cures: Sequence[str] = ()
+    """How the exceptions begin that the fix may spare."""
 
 
 @dataclass(frozen=True)
@@ -347,6 +349,7 @@ class Grid:
     """Modules that a fix may write the name of: decoys import them where that helps nobody."""
     prelude: str = PRELUDE
     ambient: str = ""
+    cures: Sequence[str] = ()
     """See `Program`."""
 
     def programs(self, most: int) -> Iterator[Program]:
@@ -363,7 +366,7 @@ class Grid:
             if _is_python(text) and text not in seen:
                 seen.add(text)
                 name = f"{shape} / {operand} / {place} / {host} / {style} / {decoy}"
-                yield Program(name, shape, imported(text, style), self.ambient)
+                yield Program(name, shape, imported(text, style), self.ambient, self.cures)
 
     def _assembled(self, body: str, host: str, decoy: tuple[str, str, str]) -> str:
         top, inside, below = (self._decoyed(part) for part in decoy)

@@ -15,11 +15,15 @@ def module_of(code: str) -> Module:
     return Module(Source.of("a.py", code.encode()), "a", False)
 
 
+def here(module: Module) -> ast.AST:
+    """Where `here` is read, or else the module."""
+    return next((n for n in ast.walk(module.tree) if isinstance(n, ast.Name) and n.id == "here"), module.tree)
+
+
 def imported(code: str, name: str = "nn") -> str | None:
     """What the name means where `here` is read."""
     module = module_of(code)
-    here = next(n for n in ast.walk(module.tree) if isinstance(n, ast.Name) and n.id == "here")
-    return lookup(module).imported(here, name)
+    return lookup(module).imported(here(module), name)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,14 @@ def test_an_import_binds_the_first_part_of_a_dotted_name() -> None:
         ("from other import *", False),
         ("def f():\n    global torch", False),
         ("[torch for torch in x]", False),
+        ("def f():\n    here\n    import torch", False),
+        ("def f():\n    def g():\n        here\n    import torch.nn", False),
+        ("def f():\n    if x:\n        import torch\n    [here for _ in x]", False),
+        ("class A:\n    here\n    import torch", False),
+        ("class A:\n    import torch\n    def f(self):\n        here", True),
+        ("def f():\n    import torch\nhere", True),
     ],
 )
-def test_a_name_is_free_where_nothing_else_binds_it(code: str, free: bool) -> None:
-    assert free is lookup(module_of(code)).free("torch", "torch")
+def test_a_name_is_free_where_an_import_at_the_top_gives_it_and_nobody_another(code: str, free: bool) -> None:
+    module = module_of(code)
+    assert free is lookup(module).free(here(module), "torch", "torch")

@@ -41,7 +41,8 @@ class Lookup:
         """Names that any function declares `global` or `nonlocal`."""
         self._binders: dict[str, list[ast.AST]] = {}
         """What binds each name, anywhere."""
-        self._walk(module.tree)
+        self._outermost = _Scope(module.tree, None)
+        self._walk(self._outermost)
 
     def imported(self, place: ast.AST, name: str) -> str | None:
         """The dotted name that an import has bound to `name` whenever the place is reached; None where that isn't sure."""
@@ -53,11 +54,15 @@ class Lookup:
             return origins.pop()
         return None
 
-    def free(self, name: str, origin: str) -> bool:
-        """Whether nothing in the module binds the name, but for imports of that origin."""
+    def free(self, place: ast.AST, name: str, origin: str) -> bool:
+        """Whether an import at the top of the file would give the place the name, and nobody another one.
+
+        Nothing in the module binds it but imports of that origin, and none of these makes it a local of the place.
+        """
         if self._stars or name in self._declared:
             return False
-        return all(_origin(binder, name) == origin for binder in self._binders.get(name, ()))
+        seen = self._seen(place, name)
+        return seen == self._outermost.binders.get(name, []) and all(_origin(binder, name) == origin for binder in self._binders.get(name, ()))
 
     def _seen(self, place: ast.AST, name: str) -> list[ast.AST]:
         """What binds the name in the scope that it is looked up in."""
@@ -81,8 +86,8 @@ class Lookup:
             node = self._parents.get(node)
         return False
 
-    def _walk(self, tree: ast.Module) -> None:
-        todo: list[tuple[ast.AST, _Scope]] = [(tree, _Scope(tree, None))]
+    def _walk(self, outermost: _Scope) -> None:
+        todo: list[tuple[ast.AST, _Scope]] = [(outermost.node, outermost)]
         while todo:
             node, scope = todo.pop()
             self._homes[node] = scope

@@ -30,10 +30,13 @@ _FACTORIES = {
     "over lines": "torch.zeros(\n    2,  # rows\n    3,\n)",
     "like": "torch.zeros_like(torch.ones(2, 3))",
 }
-_EXACT = ("zeros", "ones of a dtype", "eye")
-
 _DRAWN = ("rand(2)", "randn(2, 3)", "randint(0, 5, (2,))", "randperm(4)", "linspace(0, 1, 5)", "arange(0.0, 1.0, 0.1)")
 
+_CURED = (
+    "NotImplementedError: Cannot copy out of meta tensor",
+    "RuntimeError: to() doesn't support converting to a different layout",
+)
+"""What only a move can fail with: from where nothing is stored, and to a sparse tensor."""
 _NAMED = '\nDEVICE = "cuda" if torch.cuda.is_available() else "cpu"'
 
 GRIDS = (
@@ -59,6 +62,7 @@ GRIDS = (
         },
         operands=_FACTORIES,
         prelude=PRELUDE + _NAMED,
+        cures=_CURED,
     ),
     Grid(
         fixed={},

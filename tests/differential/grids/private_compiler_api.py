@@ -39,6 +39,7 @@ GRIDS = (
             "without a wrapper": "torch._dynamo.disable(wrapping=False)",
             "optimize": "torch._dynamo.optimize('eager')(same)",
             "other": "torch._dynamo.graph_break()",
+            "limit, whose new name came late": "torch._dynamo.config.cache_size_limit",
         },
         operands={"none": "x"},
         places={
