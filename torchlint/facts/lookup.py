@@ -62,7 +62,9 @@ class Lookup:
         if self._stars or name in self._declared:
             return False
         seen = self._seen(place, name)
-        return seen == self._outermost.binders.get(name, []) and all(_origin(binder, name) == origin for binder in self._binders.get(name, ()))
+        return seen == self._outermost.binders.get(name, []) and all(
+            _origin(binder, name) == origin for binder in self._binders.get(name, ())
+        )
 
     def _seen(self, place: ast.AST, name: str) -> list[ast.AST]:
         """What binds the name in the scope that it is looked up in."""

@@ -54,7 +54,7 @@ def render(result: Result, look: Look) -> str:
     rows = "\n".join(_row(result, finding, look) for finding in result.findings)
     search = '<input type=search placeholder="Search: a file, a code, a word" aria-label="Search">'
     table = f"<div class=wide><table><thead><tr>{heads}</tr></thead><tbody>\n{rows}\n</tbody></table></div>"
-    return document(f"torchlint: {count}", "\n".join((head, search, table)), style=_STYLE, script=_SCRIPT)
+    return document(f"torchlint: {count}", f"{head}\n{search}\n{table}", style=_STYLE, script=_SCRIPT)
 
 
 def _row(result: Result, finding: Finding, look: Look) -> str:

@@ -6,7 +6,6 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from typing import Any
 
 from torchlint.advice import advise
 from torchlint.budget import UNITS, Verdict
