@@ -20,7 +20,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         "Leave the bias out",
         (edit,),
         "unsafe",
-        "the state_dict loses a key, and later layers draw other random numbers",
+        "the state_dict loses a key, running means start without the bias, and later layers draw other random numbers",
     )
 
 

@@ -16,6 +16,7 @@ _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.
     on={*_CLIPS, ".backward()", ".step()"},
     severity="error",
     fix="unsafe",
+    numbers="changed",
     torch=">=1.6",
     impact="high",
     category="precision",

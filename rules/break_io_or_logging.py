@@ -12,6 +12,7 @@ from torchlint.rule import Finding, Site, rule
     on={"call"},
     scope="compiled",
     fix="unsafe",
+    numbers="exact",
     impact="high",
     category="compile",
     principle=("fusion",),

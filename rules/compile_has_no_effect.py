@@ -18,6 +18,7 @@ _NEUTRAL = frozenset(
     "TL210",
     on={"torch.compile()", ".compile()"},
     fix="unsafe",
+    numbers="rounding",
     impact="high",
     category="compile",
     principle=("fusion",),

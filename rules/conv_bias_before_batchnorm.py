@@ -16,6 +16,7 @@ _SEQUENTIAL = "torch.nn.Sequential"
     set="preview",
     severity="info",
     fix="unsafe",
+    numbers="init",
     impact="low",
     category="kernel",
     principle=("locality",),
@@ -68,7 +69,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
     Adds `bias=False`, or changes the literal that is there.
     The fix is unsafe because the `state_dict` loses a key, so that existing checkpoints load with `strict=False` only,
-    and because the weights that are initialised later draw other random numbers.
+    because the weights that are initialised later draw other random numbers, and because the running
+    means start without the bias: an evaluation after few steps gives something else.
     Nothing is offered where the class itself reads the bias.
 
     ## References

@@ -57,6 +57,7 @@ _SWITCHED_OFF = rb"set_default_validate_args\(\s*(?:value\s*=\s*)?False"
     on=_ON,
     severity="info",
     fix="unsafe",
+    numbers="exact",
     impact="medium",
     category="sync",
     principle=("async",),

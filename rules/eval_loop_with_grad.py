@@ -61,6 +61,7 @@ _DEPTH = 4
     "TL503",
     on={".eval()", ".detach()", ".data", ".numpy()", ".item()", ".argmax()", "torch.argmax()"},
     fix="unsafe",
+    numbers="rounding",
     impact="high",
     category="memory",
 )

@@ -14,6 +14,7 @@ _WAITS = frozenset(("synchronize", "item", "cpu", "tolist", "numpy", "wait", "qu
     "TLM03",
     on={*(f"{name}()" for name in _EVENTS), ".elapsed_time()"},
     fix="unsafe",
+    numbers="exact",
     category="measurement",
 )
 def event_misuse(site: Site) -> Iterator[Finding]:

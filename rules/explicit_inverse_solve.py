@@ -13,6 +13,7 @@ _PRODUCTS = frozenset(("torch.matmul", "torch.mm", "torch.bmm"))
     on={"torch.inverse()", "torch.linalg.inv()", ".inverse()"},
     severity="info",
     fix="unsafe",
+    numbers="rounding",
     torch=">=1.8",
     impact="low",
     category="precision",

@@ -20,6 +20,7 @@ _ADDED_TO = re.compile(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_
     "TL501",
     on={".zero_grad()", ".zero_()", ".grad"},
     fix="unsafe",
+    numbers="exact",
     impact="medium",
     category="memory",
     torch=">=1.7",

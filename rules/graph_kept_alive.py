@@ -17,6 +17,7 @@ _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
     on={"augassign", "assign", ".append()"},
     scope="hot",
     fix="unsafe",
+    numbers="exact",
     impact="high",
     category="memory",
 )

@@ -13,6 +13,7 @@ from torchlint.rule import Finding, Site, rule
     on={"triton.jit"},
     severity="error",
     fix="unsafe",
+    numbers="changed",
     impact="high",
     category="triton",
 )

@@ -17,6 +17,7 @@ _RSQRT = {"torch.rsqrt()", ".rsqrt()"}
     set="preview",
     severity="info",
     fix="unsafe",
+    numbers="rounding",
     category="kernel",
     principle=("fusion",),
     silenced_by=("REGION",),

@@ -18,6 +18,7 @@ _MODAL = re.compile(rb"Dropout|BatchNorm|dropout|batch_norm|DropPath|InstanceNor
     set="preview",
     severity="info",
     fix="unsafe",
+    numbers="changed",
     torch=">=1.9",
     category="deployment",
 )

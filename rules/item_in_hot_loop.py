@@ -16,6 +16,7 @@ _STACK = 3
     on={".item()", "float()", "int()", "bool()", "complex()", *(f"math.{name}()" for name in _MATH.split())},
     scope="hot",
     fix="unsafe",
+    numbers="rounding",
     impact="high",
     category="sync",
     principle=("async",),

@@ -23,6 +23,7 @@ _CHECKED = {
     set="preview",
     severity="info",
     fix="unsafe",
+    numbers="exact",
     torch=">=1.13",
     impact="low",
     category="sync",

@@ -16,6 +16,7 @@ _NEED_WEIGHTS = 4
     "TL702",
     on={"torch.nn.MultiheadAttention()"},
     fix="unsafe",
+    numbers="rounding",
     torch=">=2.0",
     impact="high",
     category="kernel",

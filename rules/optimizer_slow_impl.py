@@ -30,6 +30,7 @@ _FUSED = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3)}
     on={*(f"torch.optim.{name}()" for name in _OPTIMIZERS), ".grad"},
     severity="info",
     fix="unsafe",
+    numbers="rounding",
     torch=">=1.12",
     impact="low",
     category="kernel",

@@ -12,6 +12,7 @@ from torchlint.rule import Finding, Severity, Site, rule
     on={".item()", "float()", "int()", "bool()"},
     scope="hot",
     fix="unsafe",
+    numbers="exact",
     impact="high",
     category="sync",
     principle=("vectorisation", "batching", "async"),

@@ -13,6 +13,7 @@ from torchlint.rule import Finding, Site, rule
     on={*NAMES, *(f"{name}()" for name in KEYWORDS)},
     severity="error",
     fix="unsafe",
+    numbers="exact",
     category="migration",
 )
 def removed_api(site: Site) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from torchlint.rule import Finding, Site, rule
     on={".require_grad", ".required_grad", ".requires_grads", ".requires_grad_"},
     severity="error",
     fix="unsafe",
+    numbers="changed",
     impact="medium",
     category="memory",
 )

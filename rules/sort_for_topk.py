@@ -15,6 +15,7 @@ _FEW = 1000
     set="preview",
     severity="info",
     fix="unsafe",
+    numbers="exact",
     impact="low",
     category="kernel",
 )

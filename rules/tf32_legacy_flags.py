@@ -17,6 +17,7 @@ _NEW = {
     set="preview",
     severity="info",
     fix="unsafe",
+    numbers="exact",
     torch=">=2.9",
     category="migration",
     depends_on=("TL602",),

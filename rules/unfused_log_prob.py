@@ -15,6 +15,7 @@ _SIGMOID = frozenset(("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.spe
     on={"torch.log()", ".log()", "torch.exp()", "torch.nn.functional.binary_cross_entropy()"},
     severity="info",
     fix="unsafe",
+    numbers="rounding",
     category="precision",
     principle=("fusion",),
 )

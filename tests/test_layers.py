@@ -17,6 +17,8 @@ ROWS = re.findall(r"^\| \d+ \w+ \| (.*) \|$", PAGE, re.MULTILINE)
 ORDER = [name.rstrip("/") for row in ROWS for name in re.findall(r"`([^`]+)`", row)]
 FOLDERS = {"torchlint": ROOT / "torchlint", "rules": ROOT / "rules", "fixers": ROOT / "fixers"}
 FILES = [path for folder in FOLDERS.values() for path in sorted(folder.rglob("*.py"))]
+RUN = {"trace", "runner"}
+"""What runs in processes of its own, with torch."""
 HEAVY = {"libcst", "rich", "pygments", "pathspec", "tomllib", "tomli", "torch", "numpy"}
 
 
@@ -84,11 +86,16 @@ def test_tracing_knows_events_and_jobs_only() -> None:
     assert {"event", "job"} == {one for one in known if place(one) != "trace"}
 
 
+def test_running_knows_orders_and_the_tracing_only() -> None:
+    known = {one for path in FILES if place(name_of(path)) == "runner" for one in imported(path)}
+    assert {"event", "order", "trace"} == {place(one) for one in known if place(one) != "runner"}
+
+
 def test_only_commands_know_the_tracing() -> None:
     assert {"commands"} == {
         place(name_of(path))
         for path in FILES
-        if place(name_of(path)) != "trace" and any(place(one) == "trace" for one in imported(path))
+        if place(name_of(path)) not in RUN and any(place(one) in RUN for one in imported(path))
     }
 
 
@@ -101,7 +108,7 @@ def test_nobody_knows_a_rule_or_a_fixer_by_name() -> None:
     assert [] == [one for path in FILES for one in imported(path) if place(one) in ("rules", "fixers")]
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if place(name_of(path)) != "trace"], ids=name_of)
+@pytest.mark.parametrize("path", [path for path in FILES if place(name_of(path)) not in RUN], ids=name_of)
 def test_heavy_modules_are_imported_where_they_are_needed(path: Path) -> None:
     tops = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {alias.name for node in tops if isinstance(node, ast.Import) for alias in node.names}

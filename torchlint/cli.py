@@ -21,6 +21,7 @@ COMMANDS = (
     "check",
     "baseline",
     "clean",
+    "compare",
     "completion",
     "doctor",
     "review",

@@ -29,6 +29,14 @@ FIXES = {
     "unsafe": "A fix is sometimes available; it may change what the program does.",
     "safe": "A fix is sometimes available; it keeps what the program does.",
 }
+NUMBERS = {
+    "": "",
+    "exact": "Results stay the same to the bit.",
+    "rounding": "Results may differ by rounding.",
+    "init": "Random numbers are drawn in another order.",
+    "changed": "Results change: that is what it is for.",
+}
+"""What a fix may do to what a program computes; `torchlint compare` tells them apart."""
 RISKS = {"none": "medium", "suggestion": "medium", "unsafe": "medium", "safe": "low"}
 """What following a rule may change, by the class of its fix: `low` is nothing, with `medium` a person has to look."""
 SETS = {
@@ -50,6 +58,8 @@ Made by `python -m torchlint.docs docs` from the docstrings in `rules/`; change 
 def page(rule: Rule) -> str:
     """The page of a rule in Markdown."""
     facts = [f"{rule.severity.capitalize()}, {rule.impact} impact.", SETS[rule.set], FIXES[rule.fix]]
+    if rule.numbers:
+        facts.append(NUMBERS[rule.numbers])
     if str(rule.torch):
         facts.append(f"For torch {rule.torch}.")
     events = " or ".join(f"`{event}`" for event in rule.confirmed_by)

@@ -106,6 +106,16 @@ class Repository:
         """Files that were never added, and are not ignored."""
         return frozenset(_paths(self._git("ls-files", "-z", "--others", "--exclude-standard", "--full-name", ":/")))
 
+    def present(self) -> list[str]:
+        """The files of the work tree that were added, or could be: what is neither ignored nor deleted."""
+        listed = _paths(self._git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--full-name", ":/"))
+        return [path for path in dict.fromkeys(listed) if os.path.lexists(self.top / path)]
+
+    def ignored(self) -> list[str]:
+        """What git ignores; a folder of which everything is ignored stands for all that is in it."""
+        flags = ("--others", "--ignored", "--exclude-standard", "--directory", "--full-name")
+        return [path.rstrip("/") for path in _paths(self._git("ls-files", "-z", *flags, ":/"))]
+
     def files(self, commit: str) -> dict[str, str]:
         """The regular files of a commit: their paths, and the objects with their contents."""
         found = {}

@@ -25,6 +25,9 @@ from .version import Range as Range
 Set = Literal["default", "preview", "opt-in"]
 Scope = Literal["any", "hot", "compiled", "file"]
 FixClass = Literal["none", "suggestion", "unsafe", "safe"]
+Numbers = Literal["", "exact", "rounding", "init", "changed"]
+"""What a fix may do to the results of a program at most: nothing, what another order of the same sums does, the same
+function begun from other random numbers, or what it is for."""
 Check = Callable[[Any], Iterator[Finding]]
 """A function of a Site (of a FileSite where the scope is `file`) that yields findings."""
 Fixer = Callable[[Site, Finding], Fix | None]
@@ -42,6 +45,7 @@ class Rule:
     set: Set
     severity: Severity
     fix: FixClass
+    numbers: Numbers
     torch: Range
     impact: Literal["high", "medium", "low"]
     category: str
@@ -67,6 +71,7 @@ def rule(
     set: Set = "default",
     severity: Severity = "warning",
     fix: FixClass = "none",
+    numbers: Numbers = "",
     torch: str = "",
     impact: Literal["high", "medium", "low"] = "medium",
     category: str,
@@ -88,6 +93,7 @@ def rule(
       `comprehension`, `function`, `call`. The sieve can't look for these, so they need the scope `hot` or `compiled`.
     `scope` says where: `hot` (step loops and what they call; method and function calls also in evaluation loops),
     `compiled` (compiled regions), `any`; `file` is for the tool's own rules, which are shown a FileSite.
+    `numbers` says what an unsafe fix may do to the results of a program; a safe one does nothing to them.
     `torch` is a version range such as `>=2.4` or `>=2.4,<2.9`.
     `options` are switches that the configuration can turn on, `[tool.torchlint.NAME]`, each with what it adds in one sentence;
     the check asks for them by `site.option`.
@@ -104,6 +110,7 @@ def rule(
             set,
             severity,
             fix,
+            numbers or ("exact" if fix == "safe" else ""),
             Range.parse(torch),
             impact,
             category,

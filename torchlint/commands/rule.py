@@ -69,6 +69,7 @@ def _item(rule: Rule) -> dict[str, Any]:
         "severity": rule.severity,
         "impact": rule.impact,
         "risk": docs.RISKS[rule.fix],
+        "numbers": rule.numbers,
         "principle": list(rule.principle),
         "depends_on": list(rule.depends_on),
         "silenced_by": list(rule.silenced_by),

@@ -45,8 +45,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("torchlint trace", add_help=False)
     option = parser.add_argument
-    option("--steps", type=_positive_int, default=8, help="stop after this many optimizer steps (default: 8)")
-    option("--seconds", type=_positive_float, default=60.0, help="stop each pass after that time (default: 60)")
+    option("--steps", type=positive_int, default=8, help="stop after this many optimizer steps (default: 8)")
+    option("--seconds", type=positive_float, default=60.0, help="stop each pass after that time (default: 60)")
     option("--target", type=_target, default="sm_90", help=f"the GPU to generate code for: {_TARGETS} (default: sm_90)")
     option("--device", choices=("auto", "virtual", "cuda", "cpu"), default="auto", help="where the program runs "
            "(default: auto, a virtual GPU where there is none)")  # fmt: skip
@@ -67,13 +67,13 @@ def _options() -> argparse.ArgumentParser:
     return parser
 
 
-def _positive_int(text: str) -> int:
+def positive_int(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
-def _positive_float(text: str) -> float:
+def positive_float(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) < float("inf"):
             return float(text)

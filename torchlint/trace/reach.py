@@ -7,18 +7,27 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from torchlint.event import Event
-from torchlint.trace.recorder import Recorder, real_path
+from torchlint.trace.recorder import real_path
 
 _NONE: frozenset[int] = frozenset()
+
+
+class Sink(Protocol):
+    """What is told of a line."""
+
+    @property
+    def step(self) -> int: ...
+
+    def emit(self, event: Event) -> None: ...
 
 
 class _Watch:
     """The watched lines of each code object, and the event of each of them at most once a step."""
 
-    def __init__(self, recorder: Recorder, watch: Mapping[str, Sequence[int]]) -> None:
+    def __init__(self, recorder: Sink, watch: Mapping[str, Sequence[int]]) -> None:
         self._recorder = recorder
         self._watch = {file: frozenset(lines) for file, lines in watch.items()}
         self._files: dict[str, frozenset[int]] = {}
@@ -100,7 +109,7 @@ def _by_monitoring(watch: _Watch) -> Iterator[None]:
         monitoring.free_tool_id(tool)
 
 
-def reached(recorder: Recorder, watch: Mapping[str, Sequence[int]]) -> contextlib.AbstractContextManager[None]:
+def reached(recorder: Sink, watch: Mapping[str, Sequence[int]]) -> contextlib.AbstractContextManager[None]:
     """Record a `line` event when a watched line (by real path) runs, once a step.
 
     Only functions that hold a watched line are traced: by sys.settrace before Python 3.12, by sys.monitoring since.

@@ -1,0 +1,47 @@
+"""What the commands that run programs in copies have in common: their options, and how a command line is split."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .trace import positive_float, positive_int
+
+if TYPE_CHECKING:
+    from torchlint.prove.lab import Conditions
+
+
+def with_conditions(parser: argparse.ArgumentParser, steps: int = 30, seconds: float = 120.0) -> None:
+    """Add the options that say under which conditions a program is run."""
+    option = parser.add_argument_group("runs").add_argument
+    option("--steps", type=positive_int, default=steps, help=f"stop each run after this many steps (default: {steps})")
+    option("--run-seconds", type=positive_float, default=seconds, metavar="SECONDS",
+           help=f"give a run up after that time (default: {seconds:g})")  # fmt: skip
+    option("--threads", type=positive_int, default=1, help="threads that torch computes with (default: 1)")
+    option(
+        "--allow-writes", action="append", default=[], metavar="DIR", help="let programs write below this folder, too"
+    )
+
+
+def conditions(options: argparse.Namespace, program: Sequence[str], compiled: bool = False) -> Conditions:
+    from torchlint.prove.lab import Conditions
+
+    writable = tuple(os.path.realpath(folder) for folder in options.allow_writes)
+    return Conditions(
+        tuple(program),
+        options.steps,
+        options.run_seconds,
+        options.threads,
+        writable,
+        compiled,
+        min(os.cpu_count() or 1, 2),
+    )
+
+
+def split(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The options and arguments of a command, wherever they stand, and behind `--` those of the program."""
+    own = list(arguments[1:])
+    end = own.index("--") if "--" in own else len(own)
+    return parser.parse_intermixed_args(own[:end]), own[end + 1 :]

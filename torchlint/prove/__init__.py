@@ -1,0 +1,1 @@
+"""Proves that a change pays and leaves the numbers alone: `compare`, `optimize` and `bench` from the parent's side."""
