@@ -188,6 +188,11 @@ class TestCheck:
         engine.errors = [FileError("b.py", "Permission denied")]
         assert 2 == torchlint("check", "--exit-zero").code
 
+    def test_what_is_milder_than_the_fail_level_fails_no_run(self, engine: Engine, torchlint: Torchlint) -> None:
+        engine.findings = [FINDING]
+        told = {level: torchlint("check", "-q", "--fail-level", level).code for level in ("info", "warning", "error")}
+        assert {"info": 1, "warning": 1, "error": 0} == told
+
     def test_errors_are_told_after_the_findings(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.findings = [FINDING]
         engine.errors = [FileError("b.py", "Permission denied")]

@@ -302,6 +302,43 @@ class TestOptionsOfRules:
         assert {"TL901.suggest-fused"} == settings(project, config=given).options
 
 
+class TestSeverities:
+    def test_rules_have_their_own_unless_told(self, project: Path) -> None:
+        assert () == settings(project).severities
+
+    def test_the_longest_selector_wins_and_off_is_ignored(self, project: Path) -> None:
+        (project / "torchlint.toml").write_text('severity = { sync = "info", TL101 = "error", TL10 = "off" }\n')
+        found = settings(project)
+        assert {"TL002": "info", "TL101": "error", "TL110": "info", "TL901": "info"} == dict(found.severities)
+        assert DEFAULT - {"TL102"} == found.codes
+
+    def test_the_file_that_extends_another_has_the_last_word(self, project: Path) -> None:
+        (project / "base.toml").write_text('severity = { TL101 = "off", TL102 = "off" }\n')
+        (project / "torchlint.toml").write_text('extend = "base.toml"\nseverity = { TL1 = "error" }\n')
+        assert DEFAULT == settings(project).codes
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                'severity = { TL101 = "loud" }',
+                "1: `severity` must be a table of rules and one of off, info, warning, error for each, not a table",
+            ),
+            ('severity = { TL999 = "off" }', "1: Unknown rule selector `TL999` in `severity`; did you mean `TL901`?"),
+            ('fail-level = "warn"', "1: `fail-level` can't be `warn`; did you mean `warning`?"),
+            (
+                'rule-url = "https://x.example/rules"',
+                "1: `rule-url` can't be `https://x.example/rules`: `{name}` or `{code}` must stand where a rule's name or code goes",
+            ),
+        ],
+    )
+    def test_mistakes_are_told(self, project: Path, text: str, message: str) -> None:
+        (project / "torchlint.toml").write_text(text)
+        with pytest.raises(ConfigError) as told:
+            settings(project)
+        assert f"{project / 'torchlint.toml'}:{message}" == str(told.value)
+
+
 class TestMistakes:
     @pytest.mark.parametrize(
         ("text", "expected"),

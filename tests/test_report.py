@@ -30,12 +30,19 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
 
 def test_pages_lie_in_the_repository(install: Install) -> None:
     install("Issues, https://example.org/issues", "Homepage, https://example.org/torchlint")
-    assert "https://example.org/torchlint/blob/main/docs/rules/item-in-loop.md" == report.page_url("item-in-loop")
+    assert "https://example.org/torchlint/blob/main/docs/rules/item-in-loop.md" == report.page_url("item-in-loop", "TL101")
+
+
+def test_the_settings_come_first(install: Install) -> None:
+    install("Homepage, https://example.org/torchlint")
+    assert "https://lint.example/TL101/item-in-loop" == report.page_url(
+        "item-in-loop", "TL101", "https://lint.example/{code}/{name}"
+    )
 
 
 def test_there_are_none_without_a_home_page(install: Install) -> None:
     install("Issues, https://example.org/issues")
-    assert report.page_url("item-in-loop") is None
+    assert report.page_url("item-in-loop", "TL101") is None
 
 
 def test_there_are_none_when_nothing_is_installed(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .finding import Finding
-from .report import one_line, page_url, plural
+from .report import one_line, plural
 from .review import Lines, Remark, Review, Suggestion
 
 _MARK = re.compile(r"<!-- torchlint(-gone)?:([0-9a-f]{16}(?:-\d+)?) -->")
@@ -87,9 +86,9 @@ def comment(thread: Thread, *, fence: str = "suggestion") -> str:
     finding = thread.first.finding
     messages = [one.finding.message for one in thread.remarks]
     if len(messages) == 1:
-        paragraphs = [f"{_title(finding)}: {messages[0]}"]
+        paragraphs = [f"{_title(thread.first)}: {messages[0]}"]
     else:
-        paragraphs = [_title(finding), "\n".join(f"- {message}" for message in messages)]
+        paragraphs = [_title(thread.first), "\n".join(f"- {message}" for message in messages)]
     if thread.first.caused:
         paragraphs.append("This line is as it was: it is found because of what this change does elsewhere.")
     if finding.related:
@@ -114,7 +113,7 @@ def summary(review: Review) -> str:
     inline = len(rest) < len(review.remarks)
     text = f"{head}\n\n{'Besides those on the lines below' if inline else 'On lines that the diff does not show'}:\n"
     for at, one in enumerate(rest):
-        item = f"\n- `{one.path}:{one.finding.line}` {_title(one.finding)}: {one_line(one.finding.message)} <!-- torchlint:{one.mark} -->"
+        item = f"\n- `{one.path}:{one.finding.line}` {_title(one)}: {one_line(one.finding.message)} <!-- torchlint:{one.mark} -->"
         if len(text) + len(item) > _LONGEST:
             return f"{text}\n\nand {len(rest) - at} more: `torchlint check` lists them."
         text += item
@@ -126,9 +125,11 @@ def farewell(marks: Iterable[str], head: str) -> str:
     return f"Gone as of {head[:12]}." + "".join(f"<!-- torchlint-gone:{mark} -->" for mark in sorted(marks))
 
 
-def _title(finding: Finding) -> str:
-    url = page_url(finding.name)
-    return f"**{finding.code}** [{finding.name}]({url})" if url else f"**{finding.code}** {finding.name}"
+def _title(remark: Remark) -> str:
+    finding = remark.finding
+    return (
+        f"**{finding.code}** [{finding.name}]({remark.page})" if remark.page else f"**{finding.code}** {finding.name}"
+    )
 
 
 # Payloads

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from .failure import Failure
+from .finding import Severity
 from .select import Layer, Selectable, Selector, suggestion
 from .version import Range
 
@@ -32,7 +33,7 @@ EXCLUDE = (
 )  # fmt: skip
 FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 
-Kind = Literal["list", "bool", "text", "table", "numbers"]
+Kind = Literal["list", "bool", "text", "table", "numbers", "levels"]
 KEYS: dict[str, Kind] = {
     "select": "list",
     "ignore": "list",
@@ -40,6 +41,8 @@ KEYS: dict[str, Kind] = {
     "fixable": "list",
     "unfixable": "list",
     "per-file-ignores": "table",
+    "severity": "levels",
+    "fail-level": "text",
     "preview": "bool",
     "exclude": "list",
     "extend-exclude": "list",
@@ -56,7 +59,10 @@ KEYS: dict[str, Kind] = {
     "extend": "text",
     "budget": "numbers",
     "cache-dir": "text",
+    "rule-url": "text",
 }
+LEVELS = ("info", "warning", "error")
+"""Severities, the mildest first."""
 SELECTORS = ("select", "ignore", "extend-select", "fixable", "unfixable")
 
 
@@ -82,6 +88,8 @@ class Settings:
     `exclude` are gitignore patterns below `root`; `compiled` names code that is compiled elsewhere, as
     `package.module:Class.method`; `accelerators` replaces the devices found in the code when it isn't empty;
     `budget` limits what a traced run may do; `options` are the switches of rules that are on, as `TL706.suggest-fused`;
+    `severities` are those that rules have in place of their own, findings below `fail_level` do not make a run fail;
+    `rule_url` is where the page of a rule is, with `{name}` or `{code}` in it;
     `cache_dir` is where the cache is to be instead of the project's directory;
     `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run.
     """
@@ -96,6 +104,8 @@ class Settings:
     target_torch: Range | None = None
     compiled: tuple[str, ...] = ()
     accelerators: tuple[str, ...] = ()
+    severities: tuple[tuple[str, Severity], ...] = ()
+    fail_level: Severity = "info"
     output_format: str = "full"
     fix: bool = False
     unsafe_fixes: bool = False
@@ -106,6 +116,7 @@ class Settings:
     ignore_noqa: bool = False
     sieve: bool = True
     cache_dir: Path | None = None
+    rule_url: str = ""
     root: Path = field(default_factory=Path.cwd)
     source: Path | None = None
     warnings: tuple[str, ...] = ()
@@ -268,6 +279,7 @@ def _checked(table: Options, place: _Place, rules: Sequence[Configurable]) -> Op
     selector = Selector(rules, preview=True)
     for key in SELECTORS:
         _check_selectors(selector, table.get(key, ()), key, place, key)
+    _check_selectors(selector, table.get("severity", ()), "severity", place, "severity")
     for pattern, selectors in table.get("per-file-ignores", {}).items():
         _check_selectors(selector, selectors, "per-file-ignores", place, pattern)
     return table
@@ -319,6 +331,10 @@ def _table(value: object) -> bool:
     return isinstance(value, Mapping) and all(map(_strings, value.values()))
 
 
+def _levels(value: object) -> bool:
+    return isinstance(value, Mapping) and all(level in ("off", *LEVELS) for level in value.values())
+
+
 def _numbers(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(v, int | float | str) for v in value.values())
 
@@ -329,12 +345,19 @@ _TYPES: dict[Kind, tuple[str, Callable[[object], bool]]] = {
     "text": ("a string", lambda value: isinstance(value, str)),
     "table": ("a table of lists of strings", _table),
     "numbers": ("a table of numbers", _numbers),
+    "levels": (f"a table of rules and one of off, {', '.join(LEVELS)} for each", _levels),
 }
 
 
 def _one_of(option: str, values: Iterable[str], known: Sequence[str]) -> list[str]:
     unknown = (value for value in values if value not in known)
     return [f"`{option}` can't be `{v}`{suggestion(v, known) or '; it can be ' + ', '.join(known)}" for v in unknown]
+
+
+def _bad_rule_url(value: str) -> list[str]:
+    if "{name}" in value or "{code}" in value:
+        return []
+    return [f"`rule-url` can't be `{value}`: `{{name}}` or `{{code}}` must stand where a rule's name or code goes"]
 
 
 def _bad_target(value: str) -> list[str]:
@@ -352,6 +375,8 @@ def _bad_compiled(value: Iterable[str]) -> list[str]:
 
 _VALUES: dict[str, Callable[[Any], Sequence[str]]] = {
     "output-format": lambda value: _one_of("output-format", [value], FORMATS),
+    "fail-level": lambda value: _one_of("fail-level", [value], LEVELS),
+    "rule-url": _bad_rule_url,
     "budget": lambda value: _one_of("budget", value, BUDGETS),
     "accelerators": lambda value: _one_of("accelerators", value, ACCELERATORS),
     "target-torch": _bad_target,
@@ -368,9 +393,13 @@ def _resolve(rules: Sequence[Configurable], layers: Sequence[Options], root: Pat
     selection = [Layer(_maybe(o, "select"), o.get("ignore", ()), o.get("extend-select", ())) for o in layers]
     fixes = [Layer(_maybe(o, "fixable"), o.get("unfixable", ())) for o in layers]
     everything = frozenset(rule.code for rule in rules)
-    plain = ("respect-gitignore", "force-exclude", "output-format", "fix", "unsafe-fixes", "fix-only", "show-fixes")
+    severities = _severities(selector, layers)
+    plain = ("respect-gitignore", "force-exclude", "output-format", "fix", "unsafe-fixes", "fix-only", "show-fixes",
+             "fail-level", "rule-url")  # fmt: skip
+    off = frozenset(code for code, level in severities.items() if level == "off")
     return Settings(
-        codes=selector.resolve(selection, selector.defaults()) | _always(selector, selection),
+        codes=(selector.resolve(selection, selector.defaults()) | _always(selector, selection)) - off,
+        severities=tuple((code, level) for code, level in severities.items() if level != "off"),
         fixable=Selector(rules, preview=preview, gated=False).resolve(fixes, everything),
         per_file_ignores=tuple(
             (pattern, frozenset[str]().union(*map(selector.codes, words)))
@@ -389,6 +418,15 @@ def _resolve(rules: Sequence[Configurable], layers: Sequence[Options], root: Pat
         warnings=selector.warnings(selection),
         **{key.replace("-", "_"): merged[key] for key in plain if key in merged},
     )
+
+
+def _severities(selector: Selector, layers: Sequence[Options]) -> dict[str, Any]:
+    """What rules have in place of their own severity: of one table, what the longest selector says."""
+    found: dict[str, Any] = {}
+    for options in layers:
+        for word, level in sorted(options.get("severity", {}).items(), key=lambda item: selector.length(item[0])):
+            found.update(dict.fromkeys(sorted(selector.codes(word)), level))
+    return found
 
 
 def _options(rules: Sequence[Configurable], layers: Sequence[Options]) -> frozenset[str]:

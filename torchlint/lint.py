@@ -173,6 +173,7 @@ class _Run:
         self.project = project
         self.analysis = analysis
         self.rules = [rule for code, rule in load().items() if code in settings.codes]
+        self.severities = dict(settings.severities)
         self.known = {code: rule.name for code, rule in load().items()}
         self.errors: dict[str, dict[FileError, None]] = {}
         self.suppressed = 0
@@ -357,6 +358,8 @@ class _Run:
     def _unless_silenced(self, finding: Finding, suppressions: Suppressions | None) -> Iterator[Finding]:
         if suppressions is not None and suppressions.silences(finding):
             self.suppressed += 1
+        elif (severity := self.severities.get(finding.code, finding.severity)) != finding.severity:
+            yield replace(finding, severity=severity)
         else:
             yield finding
 

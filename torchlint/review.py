@@ -17,7 +17,7 @@ from .config import Settings
 from .finding import Finding, Fix
 from .git import Change, Hunk, Repository
 from .lint import Result, lint
-from .report import fixed_lines, merged, worst_first
+from .report import fixed_lines, merged, page_url, worst_first
 from .source import Source
 
 _APART = 20
@@ -42,6 +42,8 @@ class Remark:
     finding: Finding
     path: str
     mark: str
+    page: str | None
+    """Where the rule's page can be read."""
     caused: bool
     """Not on a changed line: it is there because of what changed elsewhere."""
     change: Change | None = None
@@ -106,7 +108,8 @@ def review(
         seen[one.digest] += 1
         mark = one.digest if seen[one.digest] == 1 else f"{one.digest}-{seen[one.digest]}"
         if on_change or place in new:
-            remark = Remark(finding, one.path, mark, caused=not on_change, change=change)
+            page = page_url(finding.name, finding.code, settings.rule_url)
+            remark = Remark(finding, one.path, mark, page, caused=not on_change, change=change)
             remarks.append(_placed(remark, located.source(finding.path), settings))
             chosen.append(after.findings[place])
     order = {id(finding): at for at, finding in enumerate(worst_first(one.finding for one in remarks))}

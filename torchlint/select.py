@@ -88,8 +88,8 @@ class Selector:
         """The codes that are on after all layers, the first one on top of `start`."""
         on = start
         for layer in layers:
-            steps = [(self._length(s), 0, s) for s in (*(layer.select or ()), *layer.extend)]
-            steps += [(self._length(s), 1, s) for s in layer.ignore]
+            steps = [(self.length(s), 0, s) for s in (*(layer.select or ()), *layer.extend)]
+            steps += [(self.length(s), 1, s) for s in layer.ignore]
             changes: dict[str, bool] = {}
             for _, ignores, selector in sorted(steps):
                 codes = self.codes(selector) if ignores else self.selected(selector)
@@ -103,7 +103,8 @@ class Selector:
         selectors = [s for layer in layers for s in (*(layer.select or ()), *layer.extend) if not self.selected(s)]
         return tuple(f"Selection `{s}` has no effect because {self._why(s)}." for s in selectors)
 
-    def _length(self, selector: str) -> int:
+    def length(self, selector: str) -> int:
+        """How narrow a selector is: of two, the longer one wins."""
         if selector == "ALL":
             return 0
         if selector in self.categories:  # before the shortest code, `TL1`

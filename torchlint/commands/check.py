@@ -225,6 +225,8 @@ def _other(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where the cache is (default: .torchlint_cache in the project's directory) [env: TORCHLINT_CACHE_DIR]",
     )
+    other.add_argument("--fail-level", choices=config.LEVELS, help="the mildest severity that makes the exit code 1 "
+                       "(default: info)")  # fmt: skip
     other.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
     other.add_argument(
         "--exit-non-zero-on-fix", action="store_true", default=False, help="exit with 1 if anything was fixed"
@@ -462,7 +464,7 @@ def _check(args: argparse.Namespace, settings: Settings, work: Work) -> int:
         result = replace(result, findings=tuple(_judged(result, args.evidence)))
     _report(args, settings, result, _look(args, settings))
     _tell_baseline(args, work)
-    return _exit(result, found=bool(result.findings) and not args.exit_zero)
+    return _exit(result, found=fails(result, settings) and not args.exit_zero)
 
 
 def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options: Any) -> Result:
@@ -568,7 +570,7 @@ def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     else:
         _report(args, settings, fixed.result, look, fixed, stderr=stdin)
     _tell_baseline(args, work)
-    left = bool(fixed.result.findings) and not settings.fix_only and not args.exit_zero
+    left = fails(fixed.result, settings) and not settings.fix_only and not args.exit_zero
     return _exit(fixed.result, fixed, found=left or (bool(count) and args.exit_non_zero_on_fix))
 
 
@@ -597,6 +599,12 @@ def _exit(result: Result, fixed: FixResult | None = None, *, found: bool) -> int
     return 2 if result.errors or (fixed and fixed.failed) else int(found)
 
 
+def fails(result: Result, settings: Settings) -> bool:
+    """Whether a finding is as severe as what makes a run fail."""
+    least = config.LEVELS.index(settings.fail_level)
+    return any(config.LEVELS.index(finding.severity) >= least for finding in result.findings)
+
+
 def _look(args: argparse.Namespace, settings: Settings) -> Look:
     from torchlint.report import Look
 
@@ -609,6 +617,7 @@ def _look(args: argparse.Namespace, settings: Settings) -> Look:
         only_new="baseline" in args,
         color=color,
         links=color and terminal.linked(sys.stdout),
+        rule_url=settings.rule_url,
     )
 
 

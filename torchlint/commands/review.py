@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchlint.failure import Failure
 
 from . import terminal
-from .check import linter, selection, settings_of, speed
+from .check import fails, linter, selection, settings_of, speed
 
 if TYPE_CHECKING:
     from torchlint.config import Settings
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"{plural(len(found.remarks), 'finding')}, {posted.new} of them posted now.{gone}", file=sys.stderr)
     if found.result.errors:
         return 2
-    return int(bool(found.remarks) and not args.exit_zero)
+    return int(fails(found.result, settings) and not args.exit_zero)
 
 
 def _annotate(found: Review) -> None:
@@ -119,7 +119,11 @@ def _show(args: argparse.Namespace, settings: Settings, found: Review) -> None:
 
     color = terminal.colored(args.color, sys.stdout)
     look = report.Look(
-        unsafe=settings.unsafe_fixes, fixable=settings.fixable, color=color, links=color and terminal.linked(sys.stdout)
+        unsafe=settings.unsafe_fixes,
+        fixable=settings.fixable,
+        color=color,
+        links=color and terminal.linked(sys.stdout),
+        rule_url=settings.rule_url,
     )
     text = report.render(settings.output_format, found.result, look)
     if settings.output_format in report.TEXT:

@@ -265,7 +265,14 @@ class Engine:
     ) -> None:
         findings = result.findings if result is not None else ()
         self._results[uri] = looked(
-            uri, text.version, session.source(path), findings, self.client, session.source, text.cells
+            uri,
+            text.version,
+            session.source(path),
+            findings,
+            self.client,
+            session.source,
+            text.cells,
+            session.settings.rule_url,
         )
         for error in result.errors if result is not None else ():
             self._log(f"this is a bug in torchlint, please report it: {error}" if error.is_bug else str(error))

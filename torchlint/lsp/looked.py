@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from torchlint import report
 from torchlint.finding import Edit, Finding, Fix, Related
-from torchlint.rule import Rule, load
+from torchlint.rule import load
 from torchlint.source import Source
 from torchlint.suppress import JUDGE, Code, Suppressions
 
@@ -178,12 +178,18 @@ def looked(
     client: Client,
     other: Callable[[str], Source | None],
     cells: Cells,
+    rule_url: str = "",
 ) -> Looked:
-    """The findings of one version of a document; `other` gives the files that related places are in."""
+    """The findings of one version of a document; `other` gives the files that related places are in.
+
+    `rule_url` is where the settings say that the page of a rule is.
+    """
     kept = tuple(findings)
     position = _place(source, client.encoding)
-    rules = load()
-    diagnostics = tuple(_diagnostic(finding, rules[finding.code], position, client, other) for finding in kept)
+    diagnostics = tuple(
+        _diagnostic(finding, report.page_url(finding.name, finding.code, rule_url), position, client, other)
+        for finding in kept
+    )
     found = Looked(uri, version, source, kept, diagnostics, client, cells)
     for finding, diagnostic in zip(kept, diagnostics, strict=True):
         for related, shown in zip(finding.related, diagnostic.related_information or (), strict=False):
@@ -193,14 +199,13 @@ def looked(
 
 
 def _diagnostic(
-    finding: Finding, rule: Rule, position: Place, client: Client, other: Callable[[str], Source | None]
+    finding: Finding, page: str | None, position: Place, client: Client, other: Callable[[str], Source | None]
 ) -> types.Diagnostic:
     tags = []
     if finding.code == JUDGE:
         tags.append(types.DiagnosticTag.Unnecessary)
     if finding.name in _DEPRECATED:
         tags.append(types.DiagnosticTag.Deprecated)
-    page = report.page_url(rule.name)
     return types.Diagnostic(
         types.Range(position(finding.line, finding.column), position(finding.end_line, finding.end_column)),
         finding.message,

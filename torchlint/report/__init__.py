@@ -34,7 +34,7 @@ class Look:
 
     People read paths relative to `cwd`, machines relative to `root`, the top of the repository. `fixable` are the codes
     whose fixes may be applied (None: all), `unsafe` whether unsafe ones count, `fixed` how many findings were fixed just now,
-    `only_new` whether a baseline hides all others.
+    `only_new` whether a baseline hides all others, `rule_url` where the pages of rules are (see `Settings`).
     """
 
     cwd: Path = field(default_factory=Path.cwd)
@@ -45,6 +45,7 @@ class Look:
     only_new: bool = False
     color: bool = False
     links: bool = False
+    rule_url: str = ""
 
     def absolute(self, path: str) -> str:
         return os.path.normpath(os.path.join(self.cwd, path))
@@ -70,6 +71,10 @@ class Look:
         if self.fixable is not None and finding.code not in self.fixable:
             return "none"
         return "applicable" if fix.applicability == "safe" or self.unsafe else "unsafe"
+
+    def page(self, finding: Finding) -> str | None:
+        """Where the page of the finding's rule can be read."""
+        return page_url(finding.name, finding.code, self.rule_url)
 
     def mark(self, finding: Finding) -> str:
         return "[*] " if self.level(finding) == "applicable" else ""
@@ -98,8 +103,10 @@ def home() -> str | None:
     return next((url.partition(",")[2].strip() for url in urls if url.lower().startswith("homepage,")), None)
 
 
-def page_url(name: str) -> str | None:
-    """Where a rule's page can be read."""
+def page_url(name: str, code: str, rule_url: str = "") -> str | None:
+    """Where a rule's page can be read: where the settings say so, else in the project's repository."""
+    if rule_url:
+        return rule_url.replace("{name}", name).replace("{code}", code)
     base = home()
     return f"{base}/blob/main/docs/rules/{name}.md" if base else None
 

@@ -10,7 +10,7 @@ from torchlint.cells import in_cell
 from torchlint.finding import Finding
 from torchlint.source import Source
 
-from . import Look, fixed_lines, impact, impact_rank, merged, page_url, plural
+from . import Look, fixed_lines, impact, impact_rank, merged, plural
 from .document import document
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def render(result: Result, look: Look) -> str:
 
 
 def _row(result: Result, finding: Finding, look: Look) -> str:
-    url = page_url(finding.name)
+    url = look.page(finding)
     rule = f"{finding.code}<br><span class=dim>{escape(finding.name)}</span>"
     fix = finding.fix.applicability if finding.fix is not None else ""
     cells = (

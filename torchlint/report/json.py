@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint.finding import Finding
 from torchlint.source import Source
 
-from . import Look, impact, page_url
+from . import Look, impact
 
 if TYPE_CHECKING:
     from torchlint.lint import Result
@@ -45,7 +45,7 @@ def item(result: Result, finding: Finding, look: Look) -> dict[str, Any]:
         ],
         "severity": finding.severity,
         "statement_rows": [first or finding.line, last or finding.end_line],
-        "url": page_url(finding.name),
+        "url": look.page(finding),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from torchlint.finding import Finding
 
-from . import Look, page_url
+from . import Look
 
 Style = Literal["bold", "red", "green", "yellow", "blue", "cyan", "dim"]
 _CODES: dict[Style, str] = {
@@ -26,6 +26,7 @@ class Paint:
     """Paints as the look says."""
 
     def __init__(self, look: Look) -> None:
+        self._look = look
         self.color = look.color
         self.links = look.links
 
@@ -35,7 +36,7 @@ class Paint:
     def code(self, finding: Finding) -> str:
         """The rule's code, coloured by severity and linked to its page."""
         text = self(finding.code, SEVERITY[finding.severity])
-        url = page_url(finding.name) if self.links else None
+        url = self._look.page(finding) if self.links else None
         return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if url else text
 
     def python(self, line: str) -> str:

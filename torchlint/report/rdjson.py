@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint.finding import Finding
 from torchlint.source import Source
 
-from . import Look, fixed_lines, home, merged, page_url
+from . import Look, fixed_lines, home, merged
 
 if TYPE_CHECKING:
     from torchlint.lint import Result
@@ -30,7 +30,7 @@ def render(result: Result, look: Look) -> str:
 
 def diagnostic(result: Result, finding: Finding, look: Look) -> dict[str, Any]:
     """One finding; with a suggestion where `--fix` would repair it as things are."""
-    url = page_url(finding.name)
+    url = look.page(finding)
     lines, suggestions = _suggestions(result.source(finding.path), finding, look)
     widened = lines != (finding.line, finding.end_line)
     item: dict[str, Any] = {

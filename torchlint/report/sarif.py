@@ -10,7 +10,7 @@ from torchlint.finding import Edit, Finding
 from torchlint.rule import load
 from torchlint.source import Source
 
-from . import Look, home, page_url
+from . import Look, home
 
 if TYPE_CHECKING:
     from torchlint.lint import Result
@@ -28,7 +28,7 @@ def render(result: Result, look: Look) -> str:
     codes = sorted(by_code)
     hashes: dict[str, list[str]] = {}
     run: dict[str, Any] = {
-        "tool": {"driver": _driver([by_code[code] for code in codes])},
+        "tool": {"driver": _driver([by_code[code] for code in codes], look)},
         "automationDetails": {"id": "torchlint/"},
         "originalUriBaseIds": {_BASE: {"description": {"text": "The root of the repository."}}},
         "columnKind": "unicodeCodePoints",
@@ -37,7 +37,7 @@ def render(result: Result, look: Look) -> str:
     return dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _driver(examples: list[Finding]) -> dict[str, Any]:
+def _driver(examples: list[Finding], look: Look) -> dict[str, Any]:
     from importlib.metadata import version
 
     url = home()
@@ -46,15 +46,15 @@ def _driver(examples: list[Finding]) -> dict[str, Any]:
         "version": version("torchlint"),
         "semanticVersion": version("torchlint"),
         **({"informationUri": url} if url else {}),
-        "rules": [_rule(finding) for finding in examples],
+        "rules": [_rule(finding, look) for finding in examples],
     }
 
 
-def _rule(finding: Finding) -> dict[str, Any]:
+def _rule(finding: Finding, look: Look) -> dict[str, Any]:
     """A rule's descriptor; without its page for a code that has none (an event no finding foresaw)."""
     page = load().get(finding.code)
     summary = page.summary if page else finding.name.replace("-", " ")
-    url = page_url(finding.name)
+    url = look.page(finding)
     return {
         "id": finding.code,
         "name": finding.name,
