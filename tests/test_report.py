@@ -30,7 +30,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
 
 def test_pages_lie_in_the_repository(install: Install) -> None:
     install("Issues, https://example.org/issues", "Homepage, https://example.org/torchlint")
-    assert "https://example.org/torchlint/blob/main/docs/rules/item-in-loop.md" == report.page_url("item-in-loop", "TL101")
+    assert "https://example.org/torchlint/blob/main/docs/rules/item-in-loop.md" == report.page_url(
+        "item-in-loop", "TL101"
+    )
 
 
 def test_the_settings_come_first(install: Install) -> None:
