@@ -56,13 +56,13 @@ def test_a_rule_is_whole(rule: Rule) -> None:
     assert (ROOT / "docs" / "rules" / f"{rule.name}.md").is_file()
     assert rule.scope == "file" or (ROOT / "tests" / "rules" / f"{module}.md").is_file()
     assert rule.summary.endswith(".")
-    assert set(rule.principle) <= PRINCIPLES
-    assert rule.category in CATEGORIES
+    assert set(rule.principle) <= PRINCIPLES, f"`principle` is one of {sorted(PRINCIPLES)}"
+    assert rule.category in CATEGORIES, f"`category` is one of {sorted(CATEGORIES)}"
     assert set(rule.depends_on) <= load().keys()
     assert {name for name in rule.silenced_by if name.startswith("TL")} <= load().keys()
     assert rule.torch == Range.parse(str(rule.torch))
     assert {event.partition(":")[0] for event in rule.confirmed_by} <= set(get_args(Kind))
-    assert rule.code in entries()
+    assert rule.code in entries(), f"CHANGELOG.md has a line that names {rule.code}"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.code))
@@ -70,12 +70,14 @@ def test_a_page_shows_what_the_rule_finds_and_what_not(rule: Rule) -> None:
     bad, _, good = rule.doc.partition("## Bad\n")[2].partition("## Good\n")
     marks = [len(re.findall(rf"# {rule.code}\b", text)) for text in (bad, good)]
 
-    assert rule.scope == "file" or (marks[0] > 0 and marks[1] == 0 and "```python" in good)
+    told = f"the page marks a line with `# {rule.code}` under Bad, and none under Good, which has an example too"
+    assert rule.scope == "file" or (marks[0] > 0 and marks[1] == 0 and "```python" in good), told
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.code))
 def test_a_rule_that_promises_a_fix_has_a_fixer(rule: Rule) -> None:
-    assert rule.scope == "file" or (rule.fix != "none") is (fixer(rule.name) is not None)
+    told = f"`fix=` promises a fix where there is a fixers/{rule.name.replace('-', '_')}.py, and only there"
+    assert rule.scope == "file" or (rule.fix != "none") is (fixer(rule.name) is not None), told
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.code))
