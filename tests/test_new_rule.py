@@ -27,9 +27,10 @@ for name in ("rules", "fixers"):
 
 def test_it_writes_a_rule_that_passes_its_tests(tmp_path: Path) -> None:
     for name in COPIED:
-        source = ROOT / name
-        copy = shutil.copytree if source.is_dir() else shutil.copy
-        copy(source, tmp_path / name, **({"ignore": WITHOUT} if source.is_dir() else {}))
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=WITHOUT)
+        else:
+            shutil.copy(ROOT / name, tmp_path)
     run = f"{IMPORTS}\nimport runpy\nsys.argv = ['new_rule.py', *sys.argv[1:]]\n" + (
         "runpy.run_path('scripts/new_rule.py', run_name='__main__')"
     )
