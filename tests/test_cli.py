@@ -689,7 +689,7 @@ class TestProcess:
         (project / "a.py").write_text("import torch\n\nprint(torch.ones(1))\n")
         script = (
             "import sys, torchlint.cli; code = torchlint.cli.main(['check']);"
-            "heavy = {'libcst', 'rich', 'pygments', 'pathspec', 'torch', 'numpy', 'importlib.metadata', 'subprocess'};"
+            "heavy = {'libcst', 'rich', 'pygments', 'torch', 'numpy', 'importlib.metadata', 'subprocess'};"
             "print(code, sorted(heavy & (sys.modules.keys() - before)))"
         )
         out, err = self.process(project, "-c", f"import sys; before = set(sys.modules); {script}").communicate()

@@ -423,7 +423,7 @@ class TestMistakes:
     def test_files_that_extend_each_other(self, project: Path) -> None:
         (project / "a.toml").write_text('extend = "torchlint.toml"\n')
         (project / "torchlint.toml").write_text('extend = "a.toml"\n')
-        with pytest.raises(ConfigError, match=r"torchlint\.toml: `extend` leads back to this file"):
+        with pytest.raises(ConfigError, match=r"a\.toml:1: `extend` leads back to .*torchlint\.toml$"):
             settings(project)
 
     def test_on_the_command_line(self, project: Path) -> None:

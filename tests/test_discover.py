@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,17 +116,6 @@ class TestWalk:
         result = discover(["."], replace(SETTINGS, root=Path.cwd()))
         assert ["b/y.py"] == [str(path) for path in result.files]
         assert ("a: Permission denied; nothing in it was looked at",) == result.warnings
-
-    def test_needs_no_pathspec(self) -> None:
-        """Importing it takes longer than walking a thousand files."""
-        plant("a.py")
-        loaded = sys.modules.pop("pathspec", None)
-        try:
-            assert ["a.py"] == found()
-            assert "pathspec" not in sys.modules
-        finally:
-            if loaded is not None:
-                sys.modules["pathspec"] = loaded
 
 
 class TestArguments:

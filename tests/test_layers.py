@@ -19,7 +19,7 @@ FOLDERS = {"torchlint": ROOT / "torchlint", "rules": ROOT / "rules", "fixers": R
 FILES = [path for folder in FOLDERS.values() for path in sorted(folder.rglob("*.py"))]
 RUN = {"trace", "runner"}
 """What runs in processes of its own, with torch."""
-HEAVY = {"libcst", "rich", "pygments", "pathspec", "tomllib", "tomli", "torch", "numpy"}
+HEAVY = {"libcst", "rich", "pygments", "tomllib", "tomli", "torch", "numpy"}
 
 
 def name_of(path: Path) -> str:

@@ -34,7 +34,7 @@ def test_a_null_byte_is_refused() -> None:
     assert ("null byte", 2, 7) == raised(b"x = 1\ny = 'a\0'\n")
 
 
-@pytest.mark.parametrize("name", ["klingon", "hex"])
+@pytest.mark.parametrize("name", ["klingon", "hex", "rot13", "undefined", "idna", "punycode", "Punycode"])
 def test_an_unknown_encoding_is_refused(name: str) -> None:
     assert (f"unknown encoding: {name}", 2, 11) == raised(f"#!/bin/sh\n# coding: {name}\n".encode())
 
@@ -51,8 +51,12 @@ def test_bytes_outside_the_declared_encoding_are_told_with_their_place() -> None
     assert expected == raised(b"# coding: ascii\n# caf\xe9\n")
 
 
-def test_an_encoding_with_an_error_of_its_own_is_told() -> None:
-    assert raised(b"# coding: idna\n.xn--a--\n")[0].startswith("not IDNA: ")
+@pytest.mark.parametrize(
+    ("name", "half"), [("utf-7", "+2AA-"), ("unicode_escape", r"\ud800"), ("raw_unicode_escape", r"\ud800")]
+)
+def test_half_a_character_is_refused(name: str, half: str) -> None:
+    expected = (f"not {name.upper()}: half of a surrogate pair", 2, 6)
+    assert expected == raised(f"# coding: {name}\nx = '{half}'\n".encode())
 
 
 def test_a_cookie_after_code_is_a_comment() -> None:

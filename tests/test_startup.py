@@ -11,7 +11,7 @@ import pytest
 CLEAN = "import torch\n\nx = torch.ones(3)\n"
 HEAVY = {
     "asyncio", "concurrent.futures", "difflib", "importlib.metadata", "libcst", "logging", "multiprocessing", "numpy",
-    "pathspec", "pickle", "pygments", "rich", "subprocess", "tempfile", "tomllib", "torch", "unittest", "xml",
+    "pickle", "pygments", "rich", "subprocess", "tempfile", "tomllib", "torch", "unittest", "xml",
 }  # fmt: skip
 SLOW = """\
 import torch

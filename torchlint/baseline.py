@@ -292,6 +292,8 @@ def read(path: Path) -> list[Fingerprint]:
         raise Failure(f"{path}: {error.strerror}") from None
     try:
         data = json.loads(text)
+    except RecursionError:
+        raise Failure(f"{path}: not a baseline: nested too deeply") from None
     except ValueError as error:
         if "\n<<<<<<<" in f"\n{text}":
             line = f"\n{text}".partition("\n<<<<<<<")[0].count("\n") + 1

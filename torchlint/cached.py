@@ -107,8 +107,7 @@ class _Files:
             known = self._known.get(path)
             if known is not None and lasting and known.stamp == lasting:
                 return known
-            with open(path, "rb") as file:
-                data = file.read()
+            data = stamp.contents(path)
         except OSError:
             return None
         if not may_be_torch(data):
@@ -311,7 +310,7 @@ class _Sources(Mapping[str, Source]):
             if path not in self._paths:
                 raise KeyError(path)
             try:
-                data = Path(path).read_bytes()
+                data = stamp.contents(path)
                 if digest(data).hex() != self._files.digest(path):
                     raise KeyError(path)
                 self._read[path] = Source.of(path, data)
@@ -361,7 +360,7 @@ def _torch_named(paths: Iterable[str]) -> list[bytes]:
             parts.append(encoded(f"{_relative(directory, here)}\n{len(files)}"))
         for path in files:
             try:
-                parts += [encoded(os.path.basename(path)), Path(path).read_bytes()]
+                parts += [encoded(os.path.basename(path)), stamp.contents(path)]
             except OSError:
                 parts.append(b"")
     return parts

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import sys
 
-from . import state
+from . import state, streams
 from .failure import Failure
 from .replay import replay
 
@@ -36,12 +35,10 @@ _BARE = ("--add-noqa", "--add-ignore")
 """Options that take a value only behind `=`: the next word is a path."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run torchlint. 0: nothing was found, 1: something was, 2: the work could not be done, 130: interrupted."""
+def main(argv: Sequence[str] | None = None, *, is_program: bool = False) -> int:
+    """Run torchlint. 0: nothing was found, 1: something was, 2: the work could not be done, 128 and more: a signal ended it."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # characters that the terminal's encoding lacks are no reason to stop
-            stream.reconfigure(errors="backslashreplace")
+    streams.prepare()
     try:
         if state.unfinished():
             from . import atomic
@@ -51,19 +48,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = _expanded(arguments)
         if arguments[:1] == ["check"] and (again := replay(arguments)) is not None:
             return again
+        if is_program:
+            from . import signals
+
+            signals.catch()
         args = _parse(arguments)
         code: int = args.run(args)
     except Failure as failure:
-        print(f"torchlint failed\n  Cause: {failure}", file=sys.stderr)
-        return 2
+        return _failed(str(failure))
+    except OSError as error:
+        return _failed(_reason(error))
+    except MemoryError:
+        return _failed("there is not enough memory")
     except KeyboardInterrupt:
-        print("torchlint was interrupted", file=sys.stderr)
+        streams.say("torchlint was interrupted")
         return 130
     except Exception:  # noqa: BLE001 - a crash must not look like findings, which Python's own exit code 1 would
         import traceback
 
-        traceback.print_exc()
-        print("torchlint crashed: this is a bug in torchlint, please report it with the lines above", file=sys.stderr)
+        from .printable import several_lines
+
+        streams.say(several_lines(traceback.format_exc().rstrip()))
+        streams.say("torchlint crashed: this is a bug in torchlint, please report it with the lines above")
         return 2
     return code
 
@@ -84,12 +90,29 @@ def _expanded(arguments: Sequence[str]) -> list[str]:
     return [*found, *arguments[own:]]
 
 
+def _failed(cause: str) -> int:
+    from .printable import several_lines
+
+    streams.say(f"torchlint failed\n  Cause: {several_lines(cause)}")
+    return 2
+
+
+def _reason(error: OSError) -> str:
+    """What the system refused, and of what."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working directory is not there any more"
+    name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    return f"{name}{error.strerror or error}"
+
+
 def entry() -> NoReturn:
     """Run torchlint as a program, and end the process."""
     once = sys.argv[1:2] in (["check"], ["fix"]) and not {"-w", "--watch"}.intersection(sys.argv)
     if once:
         gc.disable()  # what a run builds lives to its end: collecting would only look at it again and again
-    code = main()
+    code = streams.finish(main(is_program=True))
     if once:
         _end(code)
     sys.exit(code)
@@ -102,13 +125,8 @@ def _end(code: int) -> None:
         return
     import atexit
 
-    try:
-        atexit._run_exitfuncs()  # what others, such as coverage, have to do at the end
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-    except OSError:
-        return  # the interpreter knows what to say of that
-    os._exit(code)
+    atexit._run_exitfuncs()  # what others, such as coverage, have to do at the end
+    os._exit(streams.finish(code))
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -135,6 +153,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         raise SystemExit(2)
     if word is None and {"-V", "--version"}.intersection(arguments):
         return parser.parse_args(["version"])
+    for one in arguments[: arguments.index("--") if "--" in arguments else None]:
+        if one.startswith("--") and one.endswith("=--"):  # which argparse takes for nothing at all
+            raise Failure(f"`{one}`: `--` is no value")
     args, rest = parser.parse_known_args([f"{one}=" if one in _BARE else one for one in arguments])
     if args.command is None:
         parser.print_help(sys.stderr)

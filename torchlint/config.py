@@ -11,13 +11,17 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from . import globs
 from .failure import Failure
 from .finding import Severity
 from .select import Layer, Selectable, Selector, suggestion
+from .stamp import contents
 from .version import Range
 
 FORMATS = (
@@ -31,6 +35,8 @@ EXCLUDE = (
     ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchlint_cache", ".tox", ".venv", ".vscode", "__pycache__",
     "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv",
 )  # fmt: skip
+_ALTERNATIVES = 1000
+"""How many patterns the braces of one may stand for."""
 FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 
 Kind = Literal["list", "bool", "text", "table", "numbers", "levels"]
@@ -131,27 +137,47 @@ class Settings:
         absolute = Path(os.path.abspath(path))  # `../x.py` without the dots
         below = absolute.relative_to(self.root) if absolute.is_relative_to(self.root) else absolute
         names = (absolute.name, below.as_posix())
-        hits = (codes for glob, inverted, codes in self._ignores if any(map(glob.fullmatch, names)) is not inverted)
+        hits = (
+            codes
+            for patterns, inverted, codes in self._ignores
+            if any(pattern.fullmatch(name) for pattern in patterns for name in names) is not inverted
+        )
         return self.codes.difference(*hits)
 
     @cached_property
-    def _ignores(self) -> tuple[tuple[re.Pattern[str], bool, frozenset[str]], ...]:
-        return tuple((_glob(p.removeprefix("!")), p.startswith("!"), codes) for p, codes in self.per_file_ignores)
+    def _ignores(self) -> tuple[tuple[list[re.Pattern[str]], bool, frozenset[str]], ...]:
+        return tuple((_globs(p.removeprefix("!")), p.startswith("!"), codes) for p, codes in self.per_file_ignores)
+
+
+def _globs(pattern: str) -> list[re.Pattern[str]]:
+    """A shell pattern as ruff reads it: `*` crosses slashes, `**/` may be nothing, `{a,b}` are alternatives.
+
+    Raises ValueError for a pattern that can't be used.
+    """
+    parts = [
+        part[1:-1].split(",") if part[:1] == "{" and part[-1:] == "}" else [part]
+        for part in re.split(r"(\{[^{}]*\})", pattern.removeprefix("./"))
+    ]
+    if prod(map(len, parts)) > _ALTERNATIVES:
+        raise ValueError(f"it has more than {_ALTERNATIVES} alternatives")
+    return [_glob("".join(choice)) for choice in product(*parts)]
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """A shell pattern as ruff reads it: `*` crosses slashes, `**/` may be nothing, `{a,b}` are alternatives."""
-    plain = {"**/": "(?:.*/)?", "**": ".*", "*": ".*", "?": "[^/]"}
-
-    def translate(token: str) -> str:
-        if token.startswith("[") and len(token) > 1:
-            return token.replace("[!", "[^")
-        if token.startswith("{") and len(token) > 1:
-            return "(?:" + "|".join(_glob(part).pattern for part in token[1:-1].split(",")) + ")"
-        return plain.get(token) or re.escape(token)
-
-    tokens = re.findall(r"\*\*/|\*\*|\[[^\]]+\]|\{[^{}]*\}|.", pattern.removeprefix("./"))
-    return re.compile("".join(map(translate, tokens)))
+    plain: dict[str, str | tuple[globs.Star]] = {
+        "**/": (globs.FOLDERS,), "**": (globs.STAR,), "*": (globs.STAR,), "?": "[^/]",
+    }  # fmt: skip
+    tokens: list[str | tuple[globs.Star]] = []
+    for token in re.findall(r"\*\*/|\*\*|\[[^\]]+\]|.", pattern, re.DOTALL):
+        if len(token) > 1 and token[0] == "[":
+            if match := next((m for m in re.finditer("(.)-(.)", token[1:-1], re.DOTALL) if m[1] > m[2]), None):
+                raise ValueError(f"the range `{match[0]}` ends before it starts")
+            inside = token[1:-1].replace("\\", "\\\\")
+            found = globs.char_class(f"[{inside}]", 0)
+            tokens += [found[0]] if found is not None else map(re.escape, token)
+        else:
+            tokens.append(plain.get(token) or re.escape(token))
+    return globs.compiled(globs.split(tokens))
 
 
 @dataclass(frozen=True)
@@ -181,7 +207,7 @@ def find(start: Path) -> Path | None:
     for directory in (start, *start.parents):
         for name in FILES:
             path = directory / name
-            if path.is_file() and (name != "pyproject.toml" or _has_table(path)):
+            if os.path.isfile(path) and (name != "pyproject.toml" or _has_table(path)):
                 return path
     return None
 
@@ -189,12 +215,20 @@ def find(start: Path) -> Path | None:
 def _has_table(path: Path) -> bool:
     """Whether a pyproject.toml configures torchlint; one that doesn't name it isn't parsed."""
     text = _text(path)
-    return "torchlint" in text and "torchlint" in _parse(text, str(path)).get("tool", {})
+    return "torchlint" in text and "torchlint" in _tool(_parse(text, str(path)), path)
+
+
+def _tool(data: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """The `tool` table of a pyproject.toml."""
+    tool = data.get("tool", {})
+    if not isinstance(tool, Mapping):
+        raise ConfigError(f"{path}: `tool` must be a table, not {_type(tool)}")
+    return tool
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return contents(str(path)).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
@@ -206,6 +240,8 @@ def _parse(text: str, name: str) -> dict[str, Any]:
         import tomli as tomllib
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        raise ConfigError(f"{name}: nested too deeply to be read") from None
     except tomllib.TOMLDecodeError as error:
         why, _, place = str(error).partition(" (at ")
         line = re.match(r"line (\d+)", place)  # otherwise it says: end of document
@@ -232,29 +268,34 @@ def load(
     if isolated and paths:
         raise ConfigError("`--isolated` reads no configuration file, `--config` names one")
     source = None if isolated else (directory / paths[0] if paths else find(directory))
-    layers = _read(source, table, ()) if source else []
+    layers = _read(source, table) if source else []
     layers += [_pair(item, table) for item in config if item not in paths]
     layers += [_checked(options, _Place("the CLI"), table)] if options else []
     root = source.parent if source and not paths else directory
     return _resolve(table, layers, root, source)
 
 
-def _read(path: Path, rules: Sequence[Configurable], above: tuple[Path, ...]) -> list[Options]:
+def _read(path: Path, rules: Sequence[Configurable]) -> list[Options]:
     """The options of a file, after those of the files it extends."""
-    if path in above:
-        raise ConfigError(f"{path}: `extend` leads back to this file")
-    text = _text(path)
-    data = _parse(text, str(path))
-    in_pyproject = path.name == "pyproject.toml"
-    table = data.get("tool", {}).get("torchlint", {}) if in_pyproject else data
-    place = _Place(str(path), text, "tool.torchlint" if in_pyproject else "")
-    options = _checked(table, place, rules)
-    if "extend" not in options:
-        return [options]
-    base = path.parent / Path(options["extend"]).expanduser()
-    if not base.is_file():
-        raise place.error(f"`extend` names {base}, which isn't there", "extend")
-    return [*_read(base, rules, (*above, path)), options]
+    layers: list[Options] = []
+    seen: set[tuple[int, int]] = set()
+    while True:
+        text = _text(path)
+        found = os.stat(path)  # the same file may have many names
+        seen.add((found.st_dev, found.st_ino))
+        in_pyproject = path.name == "pyproject.toml"
+        data = _parse(text, str(path))
+        place = _Place(str(path), text, "tool.torchlint" if in_pyproject else "")
+        options = _checked(_tool(data, path).get("torchlint", {}) if in_pyproject else data, place, rules)
+        layers.insert(0, options)
+        if "extend" not in options:
+            return layers
+        path = path.parent / os.path.expanduser(options["extend"])
+        if not os.path.isfile(path):
+            raise place.error(f"`extend` names {path}, which isn't there", "extend")
+        found = os.stat(path)
+        if (found.st_dev, found.st_ino) in seen:
+            raise place.error(f"`extend` leads back to {path}", "extend")
 
 
 def _pair(text: str, rules: Sequence[Configurable]) -> Options:
@@ -281,6 +322,10 @@ def _checked(table: Options, place: _Place, rules: Sequence[Configurable]) -> Op
         _check_selectors(selector, table.get(key, ()), key, place, key)
     _check_selectors(selector, table.get("severity", ()), "severity", place, "severity")
     for pattern, selectors in table.get("per-file-ignores", {}).items():
+        try:
+            _globs(pattern.removeprefix("!"))
+        except ValueError as error:
+            raise place.error(f"`{pattern}` in `per-file-ignores` can't be used: {error}", pattern) from None
         _check_selectors(selector, selectors, "per-file-ignores", place, pattern)
     return table
 
@@ -373,7 +418,13 @@ def _bad_compiled(value: Iterable[str]) -> list[str]:
     return [f"`compiled` can't be `{item}`; it looks like `package.module:Class.method`" for item in odd]
 
 
+def _bad_path(option: str, value: str) -> list[str]:
+    return [f"`{option}` can't hold a null character"] if "\0" in value else []
+
+
 _VALUES: dict[str, Callable[[Any], Sequence[str]]] = {
+    "cache-dir": partial(_bad_path, "cache-dir"),
+    "extend": partial(_bad_path, "extend"),
     "output-format": lambda value: _one_of("output-format", [value], FORMATS),
     "fail-level": lambda value: _one_of("fail-level", [value], LEVELS),
     "rule-url": _bad_rule_url,
@@ -412,7 +463,7 @@ def _resolve(rules: Sequence[Configurable], layers: Sequence[Options], root: Pat
         accelerators=tuple(merged.get("accelerators", ())),
         budget=tuple(merged.get("budget", {}).items()),
         options=_options(rules, layers),
-        cache_dir=root / Path(merged["cache-dir"]).expanduser() if "cache-dir" in merged else None,
+        cache_dir=root / os.path.expanduser(merged["cache-dir"]) if "cache-dir" in merged else None,
         root=root,
         source=source,
         warnings=selector.warnings(selection),

@@ -26,7 +26,7 @@ from .facts.values import Value
 from .fault import FileError
 from .project import MAX_FILES, STARTS, CallSite, Project, Sought, aliases, called_name, origins
 from .source import Source
-from .stamp import digest, encoded
+from .stamp import as_bytes, digest, encoded
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
@@ -408,13 +408,13 @@ class Recording(Project):
             word = module.name.rpartition(".")[2]
             self._note_stem(word)
             self.note("importers", word, self.files_importing(word))
-            for path in self._importers.get(word.encode(), ()):
+            for path in self._importers.get(as_bytes(word), ()):
                 self.note("text", path)
         return found
 
     def files_importing(self, word: str) -> str:
         """What stands for the files whose imports hold a word."""
-        return _mark(self._importers.get(word.encode(), ()))
+        return _mark(self._importers.get(as_bytes(word), ()))
 
     def import_text(self, path: str) -> bytes:
         if self._here is not None and not self._quiet:

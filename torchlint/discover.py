@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from .config import Settings
 from .failure import Failure
-from .stamp import ROOT_MARKS
+from .gitignore import Ignores, lines_of
+from .stamp import ROOT_MARKS, contents
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
     from .replay import Witness
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
@@ -54,7 +51,7 @@ def excluded(path: str, settings: Settings) -> bool:
 def project_root(start: Path) -> Path | None:
     """The nearest directory at or above `start` that looks like a project's; never the home directory or the root."""
     start = start.absolute()
-    home = Path.home()
+    home = Path(os.path.expanduser("~"))
     for directory in (start, *start.parents):
         if directory in (home, Path(directory.anchor)):
             return None
@@ -131,7 +128,7 @@ class _Walk:
         else:
             raise Failure(f"{path}: No such file or directory")
 
-    def directory(self, path: str, absolute: str, real: str, ignores: list[_Patterns]) -> None:
+    def directory(self, path: str, absolute: str, real: str, ignores: list[Ignores]) -> None:
         if self.witness is not None:
             self.witness.directory(absolute)
         try:
@@ -149,7 +146,7 @@ class _Walk:
         for entry in entries:
             self.entry(path, absolute, real, entry, ignores)
 
-    def entry(self, parent: str, above: str, real: str, entry: os.DirEntry[str], ignores: list[_Patterns]) -> None:
+    def entry(self, parent: str, above: str, real: str, entry: os.DirEntry[str], ignores: list[Ignores]) -> None:
         name = entry.name
         is_directory = entry.is_dir(follow_symlinks=False)
         if not (is_directory or name.endswith(SUFFIXES)) or name in self.names:
@@ -166,7 +163,7 @@ class _Walk:
         elif entry.is_symlink() and os.path.isfile(absolute):
             self.found_links.append(path)
 
-    def ignore_file(self, base: str, name: str) -> list[_Patterns]:
+    def ignore_file(self, base: str, name: str) -> list[Ignores]:
         path = os.path.join(base, name)
         if self.witness is not None and os.path.exists(path):
             self.witness.file(path)
@@ -191,53 +188,19 @@ class _Walk:
         return frozenset(pattern for pattern in self.settings.exclude if not _GLOB.intersection(pattern))
 
     @cached_property
-    def patterns(self) -> _Patterns:
+    def patterns(self) -> Ignores:
         """The other exclude patterns."""
-        return _Patterns(str(self.settings.root), [p for p in self.settings.exclude if _GLOB.intersection(p)])
+        return Ignores(
+            str(self.settings.root), [p for p in self.settings.exclude if p.strip() and _GLOB.intersection(p)]
+        )
 
     def excluded_above(self, path: str) -> bool:
         """Whether a path that was named, or a directory it lies in, is excluded."""
-        below = self.patterns.below(os.path.abspath(path), os.path.isdir(path))
-        if self.names.intersection(below.split("/")):
-            return True
-        return bool(self.patterns.lines and self.patterns.spec.check_file(below).include)
-
-
-@dataclass
-class _Patterns:
-    """The lines of a gitignore file, or what is written like one, and the directory they are relative to."""
-
-    base: str
-    lines: list[str]
-
-    def verdict(self, path: str, name: str, is_directory: bool) -> bool | None:
-        """Whether they match the absolute path; None where no line speaks of it.
-
-        Directories that match are not walked, so a line can only speak of an entry whose name its last part matches.
-        That is asked first, for thousands of entries; pathspec, slow to import and to ask, then decides.
-        """
-        if self.last_parts is None or not self.last_parts.fullmatch(name):
-            return None
-        return self.spec.check_file(self.below(path, is_directory)).include
-
-    @cached_property
-    def last_parts(self) -> re.Pattern[str] | None:
-        parts = {line.rstrip().rstrip("/").rpartition("/")[2] for line in self.lines}
-        if any("\\" in part or part == "**" for part in parts):
-            return re.compile(".*", re.DOTALL)
-        return re.compile("|".join(fnmatch.translate(part.removeprefix("!")) for part in parts)) if parts else None
-
-    @cached_property
-    def spec(self) -> GitIgnoreSpec:
-        from pathspec import GitIgnoreSpec
-
-        return GitIgnoreSpec.from_lines(self.lines)
-
-    def below(self, path: str, is_directory: bool) -> str:
-        """The path relative to the base, as git writes it."""
-        base = os.path.join(self.base, "")
-        inside = path[len(base) :] if path.startswith(base) else path.lstrip(os.sep)
-        return inside.replace(os.sep, "/") + ("/" if is_directory else "")
+        absolute, root = os.path.abspath(path), str(self.settings.root)
+        below = absolute.removeprefix(os.path.join(root, ""))
+        if absolute == root:
+            return False
+        return not self.names.isdisjoint(below.split(os.sep)) or self.patterns.covers(absolute, os.path.isdir(path))
 
 
 def _same_project(link: str, target: str) -> bool:
@@ -246,7 +209,7 @@ def _same_project(link: str, target: str) -> bool:
     return Path(target).is_relative_to(project_root(folder) or folder)
 
 
-def _ignored(path: str, name: str, is_directory: bool, ignores: list[_Patterns]) -> bool:
+def _ignored(path: str, name: str, is_directory: bool, ignores: list[Ignores]) -> bool:
     """Whether git would ignore the path: the deepest file with something to say decides."""
     for patterns in reversed(ignores):
         verdict = patterns.verdict(path, name, is_directory)
@@ -255,13 +218,12 @@ def _ignored(path: str, name: str, is_directory: bool, ignores: list[_Patterns])
     return False
 
 
-def _ignore_file(base: str, name: str) -> list[_Patterns]:
+def _ignore_file(base: str, name: str) -> list[Ignores]:
     try:
-        lines = Path(base, name).read_text("utf-8", errors="replace").splitlines()
+        lines = lines_of(contents(os.path.join(base, name)))
     except OSError:
         return []
-    wanted = [line for line in lines if line.strip() and not line.startswith("#")]
-    return [_Patterns(base, wanted)] if wanted else []
+    return [Ignores(base, lines)] if lines else []
 
 
 def _repository(path: str) -> str | None:
@@ -269,7 +231,7 @@ def _repository(path: str) -> str | None:
     return next((str(d) for d in (Path(path), *Path(path).parents) if (d / ".git").exists()), None)
 
 
-def _inherited(start: str) -> list[_Patterns]:
+def _inherited(start: str) -> list[Ignores]:
     """What the directories above say; nothing if they say to ignore this one, for it was asked for by name."""
     repository = _repository(start)
     if repository is None or repository == start:
@@ -277,8 +239,7 @@ def _inherited(start: str) -> list[_Patterns]:
     ignores = _ignore_file(repository, os.path.join(".git", "info", "exclude"))
     for directory in _between(repository, start):
         ignores += _ignore_file(directory, ".gitignore")
-    inside = any(patterns.spec.check_file(patterns.below(start, True)).include for patterns in ignores)
-    return [] if inside else ignores
+    return [] if any(patterns.covers(start, True) for patterns in ignores) else ignores
 
 
 def _between(top: str, bottom: str) -> Iterator[str]:

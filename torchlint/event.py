@@ -63,9 +63,21 @@ class Event:
     @classmethod
     def from_json(cls, line: str) -> Event:
         """Read one line; raises ValueError or TypeError for a line that isn't an event (a torn last line)."""
-        fields = json.loads(line)
+        try:
+            fields = json.loads(line)
+        except RecursionError as error:
+            raise ValueError(line[:40]) from error
+        if not isinstance(fields, dict):
+            raise TypeError(fields)
         fields["stack"] = tuple(fields.get("stack", ()))
-        return cls(**fields)
+        event = cls(**fields)
+        words = event.kind, event.file, event.function, event.name, event.detail, *event.stack
+        numbers = event.line, event.count, event.size, event.step
+        if not (all(isinstance(word, str) for word in words) and all(isinstance(number, int) for number in numbers)):
+            raise TypeError(event)
+        if not isinstance(event.data, dict | None):
+            raise TypeError(event.data)
+        return event
 
 
 def read_events(path: str | PathLike[str]) -> list[Event]:

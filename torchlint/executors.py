@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, TypeVar
 
+from . import signals
+
 if TYPE_CHECKING:
     import subprocess
     from queue import SimpleQueue
@@ -198,7 +200,7 @@ class _Forks:
 
     def _serve(self, items: int, answer: int, foreign: list[int]) -> NoReturn:
         try:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signals.leave()
             for fork in filter(None, self._forks):
                 foreign += [fork.items, fork.answers]
             for descriptor in foreign:
@@ -330,7 +332,7 @@ def _asked(process: subprocess.Popen[bytes], data: bytes) -> bytes | None:
 
 def serve() -> None:
     """Answer what comes on standard input until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signals.leave()
     answers = os.dup(1)
     os.dup2(2, 1)  # what somebody prints is no answer
     with open(0, "rb", closefd=False) as source:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from .signals import was_interrupted
+
 
 @dataclass(frozen=True, slots=True)
 class FileError:
@@ -22,7 +24,11 @@ class FileError:
 
 
 def fault(part: str, error: Exception, path: str, line: int = 0) -> FileError:
-    """What is told of an exception in a part of torchlint while it looked at a place."""
+    """What is told of an exception in a part of torchlint while it looked at a place. Raises what nobody is to blame for."""
+    if isinstance(error, MemoryError):
+        raise error  # the next part would fail as well: it ends the run
+    if was_interrupted():
+        raise KeyboardInterrupt from error
     text = " ".join(str(error).split())
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return FileError(path, f"{part} failed: {what}{_raised(error)}", line, is_bug=True)

@@ -23,6 +23,7 @@ from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, constant, join
 from .fault import FileError, fault
 from .source import Source, SourceError, Words
 from .stack import with_room
+from .stamp import as_bytes, contents
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
 _IMPORT = re.compile(
@@ -75,12 +76,12 @@ class Sought:
     @property
     def stem(self) -> bytes:
         """The last word of the module's name."""
-        return self.module.rpartition(".")[2].encode()
+        return as_bytes(self.module.rpartition(".")[2])
 
     @property
     def package(self) -> bytes:
         """The word before it, b"" where there is none."""
-        return self.module.rpartition(".")[0].rpartition(".")[2].encode()
+        return as_bytes(self.module.rpartition(".")[0].rpartition(".")[2])
 
     @property
     def folder(self) -> str:
@@ -526,7 +527,7 @@ class Project:
         init = klass.methods.get("__init__")
         if (
             init is None
-            or name.encode() not in klass.module.source.data
+            or as_bytes(name) not in klass.module.source.data
             or b"register_" not in klass.module.source.data
         ):
             return None
@@ -676,7 +677,7 @@ class Project:
 
     def mentioning(self, sought: Sought) -> list[str] | None:
         """The files that may use what is sought, sorted; None where there are too many."""
-        paths = {*self._importers.get(sought.imported.encode(), ()), *self._importing(sought)} - {sought.path}
+        paths = {*self._importers.get(as_bytes(sought.imported), ()), *self._importing(sought)} - {sought.path}
         found = []
         for path in sorted(paths):
             if self.mentions(path, sought.name):
@@ -701,22 +702,22 @@ class Project:
 
     def may_use(self, path: str, sought: Sought) -> bool:
         """Whether one file would be among those that may use what is sought."""
-        imported = sought.imported.encode() in self.import_words(path) or self._imports_module(path, sought)
+        imported = as_bytes(sought.imported) in self.import_words(path) or self._imports_module(path, sought)
         return path != sought.path and imported and self.mentions(path, sought.name)
 
     def may_call(self, path: str, name: str) -> bool:
         """Whether a file may call something of that name, as far as its text tells: under this or another one, or by a process."""
-        word = name.encode()
+        word = as_bytes(name)
         if word + b"(" in self._raw(path):
             return True
-        if b"as" in self.import_words(path) and re.search(word + rb"[\s\\]+as\b", self.import_text(path)):
+        if b"as" in self.import_words(path) and re.search(re.escape(word) + rb"[\s\\]+as\b", self.import_text(path)):
             return True
         source = self.source(path)
         return source is not None and source.holds(STARTS)
 
     def mentions(self, path: str, name: str) -> bool:
         """Whether the name stands anywhere in a file."""
-        return name.encode() in self._raw(path)
+        return as_bytes(name) in self._raw(path)
 
     def _raw(self, path: str) -> bytes:
         source = self.source(path)
@@ -831,7 +832,7 @@ class Project:
 
     def importers(self, module: Module) -> list[str]:
         """The files whose imports name the module."""
-        word = module.name.rpartition(".")[2].encode()
+        word = as_bytes(module.name.rpartition(".")[2])
         own = module.path.rpartition("/")[0]
         # A folder without `__init__.py` may be part of the name too.
         parts = [*own.split("/"), module.name.rpartition(".")[2]]
@@ -839,7 +840,7 @@ class Project:
         found = []
         for path in self._importers.get(word, ()):
             folder = path.rpartition("/")[0]
-            written = [name for name in longer if name.encode() in self._raw(path)]
+            written = [name for name in longer if as_bytes(name) in self._raw(path)]
             named = any(module.path == self._find(name, folder) for name in (module.name, *written))
             if path != module.path and (named or (folder == own and "." in module.name)):
                 found.append(path)
@@ -1005,11 +1006,7 @@ def _above(folder: str, inner: str) -> bool:
 def read(path: str) -> Callable[[], bytes]:
     """A reader of one file's bytes."""
 
-    def reader() -> bytes:
-        with open(path, "rb") as file:
-            return file.read()
-
-    return reader
+    return lambda: contents(path)
 
 
 def normal(path: str) -> str:

@@ -17,6 +17,7 @@ from .facts.values import Value
 from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, whole
 from .project import Project
 from .source import Source
+from .stamp import as_bytes
 
 STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
@@ -121,7 +122,7 @@ class Regions:
     def _words(self) -> frozenset[bytes]:
         """What the imports of the project call `compile`."""
         renamed = (alias for alias, names in self.project.renames.items() if "compile" in names)
-        return frozenset(name.encode() for name in ("compile", *renamed))
+        return frozenset(as_bytes(name) for name in ("compile", *renamed))
 
     @cached_property
     def _trigger(self) -> re.Pattern[bytes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import stamp
+from . import stamp, streams
 from .cache import Cache, identity
 from .stamp import CACHE, ROOT_MARKS, digest, encoded
 
@@ -109,8 +109,9 @@ def replay(arguments: Sequence[str]) -> int | None:
             return None
     except ValueError:
         return None
-    _print(sys.stdout, rest[witnessed : witnessed + out])
-    _print(sys.stderr, rest[witnessed + out :])
+    for stream, text in ((sys.stdout, rest[witnessed : witnessed + out]), (sys.stderr, rest[witnessed + out :])):
+        if text:
+            streams.write(stream, text)
     return code
 
 
@@ -179,16 +180,6 @@ def _key(arguments: Sequence[str]) -> bytes:
     return digest(identity(), *map(encoded, (terminal, os.getcwd(), *values)), b"", *map(encoded, arguments))
 
 
-def _print(stream: TextIO, text: str) -> None:
-    """Write and flush; that nobody reads any more is no error, as in `commands.terminal`."""
-    if text:
-        try:
-            stream.write(text)
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
 class Recorder:
     """Keeps what is printed while it is entered, so that it can be printed again."""
 
@@ -232,7 +223,8 @@ class _Tee:
 
     def write(self, text: str) -> int:
         self._written.append(text)
-        return self._stream.write(text)
+        streams.put(self._stream, text)
+        return len(text)
 
     def flush(self) -> None:
         try:

@@ -19,6 +19,7 @@ from .facts.module import Class, Function, Module
 from .lint import Result, lint, lint_project
 from .project import Project, Sought, normal
 from .source import Source
+from .stamp import as_bytes, contents
 
 
 class Interrupted(BaseException):
@@ -267,7 +268,7 @@ class _Warm(Project):
         assert isinstance(key, tuple)
         kind, owner = key[0], key[1]
         if isinstance(owner, Module):
-            return owner in own or any(str(key[2]).encode() in module.source.data for module in own)
+            return owner in own or any(as_bytes(str(key[2])) in module.source.data for module in own)
         if not isinstance(owner, Function | Class):
             return False
         if owner.module in own:
@@ -277,7 +278,7 @@ class _Warm(Project):
             if isinstance(owner, Function) and owner.name == "__init__" and owner.cls is not None
             else owner.name
         )
-        return kind == "sites" and any(name.encode() in module.source.data for module in own)
+        return kind == "sites" and any(as_bytes(name) in module.source.data for module in own)
 
 
 def _stamp(path: str) -> object:
@@ -290,7 +291,7 @@ def _stamp(path: str) -> object:
 
 def _read(path: str, stamp: object) -> _File:
     try:
-        return _File(stamp, Source.of(path, Path(path).read_bytes()), None)
+        return _File(stamp, Source.of(path, contents(path)), None)
     except Exception as error:  # noqa: BLE001 - it costs this file, and who asks for it is told
         return _File(stamp, None, error)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import re
 import sys
 import warnings
@@ -21,6 +22,10 @@ NOTEBOOK = ".ipynb"
 _COUNTED = re.compile(r" \((?:detected at|on) line \d+\)| on line \d+")
 _COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
+_NO_PROGRAMS = ("idna", "punycode", "undefined")
+"""Encodings that no program is written in; to decode some takes time beyond all measure."""
+_ROOM = 16 * 1024 * 1024
+"""Bytes that are free where memory is not short."""
 _PYTHON_2 = {
     "Missing parentheses in call to 'print'": "Python 2 print statement",
     "Missing parentheses in call to 'exec'": "Python 2 exec statement",
@@ -101,7 +106,7 @@ class Source:
             if not data.isascii():
                 _decode(data, encoding)
         else:
-            data = _decode(body, encoding).encode()
+            data = _encoded(_decode(body, encoding), encoding)
         if (null := data.find(b"\0")) >= 0:
             raise SourceError("null byte", *_position(data, null))
         return cls(path.replace("\\", "/") if sys.platform == "win32" else path, raw, data, encoding, bom)
@@ -213,6 +218,8 @@ class Source:
         except ValueError as error:
             raise SourceError(str(error), 1, 1) from error
         except (RecursionError, MemoryError) as error:
+            if isinstance(error, MemoryError):
+                bytearray(_ROOM)  # raises the same where it is not only the parser's own stack that is full
             raise SourceError("nested too deeply to be parsed", 1, 1) from error
 
     def check(self) -> None:
@@ -306,8 +313,10 @@ def _declared(body: bytes, bom: bool) -> str:
             f"the coding cookie says {name}, the byte order mark UTF-8", *_position(body, cookie.start(1))
         )
     try:
+        if codecs.lookup(name).name in _NO_PROGRAMS:
+            raise LookupError
         "".encode(name)
-    except LookupError as error:
+    except (LookupError, ValueError) as error:
         raise SourceError(f"unknown encoding: {name}", *_position(body, cookie.start(1))) from error
     return name
 
@@ -318,8 +327,19 @@ def _decode(body: bytes, encoding: str) -> str:
     except UnicodeDecodeError as error:
         byte = f"byte 0x{body[error.start]:02x}"
         raise SourceError(f"not {encoding.upper()}: {byte} ({error.reason})", *_position(body, error.start)) from error
-    except UnicodeError as error:  # a few codecs raise the bare class
+    except Exception as error:
         raise SourceError(f"not {encoding.upper()}: {error}", 1, 1) from error
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    """The text as UTF-8, which has no halves of characters as UTF-7 may have."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        before = text[: error.start].encode()
+        raise SourceError(
+            f"not {encoding.upper()}: half of a surrogate pair", *_position(before, len(before))
+        ) from error
 
 
 def _position(body: bytes, offset: int) -> tuple[int, int]:

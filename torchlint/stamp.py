@@ -47,6 +47,11 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass" if os.name == "nt" else "surrogateescape")
 
 
+def as_bytes(text: str) -> bytes:
+    """A name as it would stand in a file; one that no file can hold (half of a character, a path that is no text) is in none."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 def stamp(path: str) -> str:
     """What changes whenever a file changes, or a directory's list of names: size, times and inode. Raises OSError."""
     stat = os.stat(path)

@@ -160,7 +160,7 @@ def _statements(directory: Path) -> Iterator[str]:
     """The version specifiers for torch in the files of one directory."""
     for path, read in manifests(str(directory)):
         try:
-            text = Path(path).read_text("utf-8-sig")
+            text = stamp.contents(path).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):
             continue
         if "torch" in text.lower():

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from . import config, discover
+from . import config, discover, streams
 from .failure import Failure
+from .printable import several_lines
 
 _WAIT = 300
 """Milliseconds: how often the watcher says that nothing happened. The first time starts the first run, so that what
@@ -48,7 +49,7 @@ def _run(once: Callable[[], int], *, clear: bool) -> int:
     try:
         return once()
     except Failure as failure:
-        print(f"torchlint failed\n  Cause: {failure}", file=sys.stderr)
+        streams.say(f"torchlint failed\n  Cause: {several_lines(str(failure))}")
         return 2
 
 

@@ -266,7 +266,8 @@ class TestJunit:
         case = ElementTree.fromstring(render("junit", make("x\n", odd), look))[0][0]
         failure = case.find("failure")
         assert failure is not None
-        assert ('<b> & "c" ???', 'line 1, col 1, <b> & "c" ???') == (failure.get("message"), failure.text)
+        shown = '<b> & "c" \\x00\\x1b\\ud800'
+        assert (shown, f"line 1, col 1, {shown}") == (failure.get("message"), failure.text)
 
     def test_nothing_is_one_passed_test(self, nothing: Any, look: Look) -> None:
         root = ElementTree.fromstring(render("junit", nothing, look))

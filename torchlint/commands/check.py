@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint import config, discover
 from torchlint.config import Settings
 from torchlint.failure import Failure
+from torchlint.printable import printable, shown_path
 from torchlint.stamp import CACHE
 
 from . import terminal
@@ -341,7 +342,7 @@ def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
         terminal.warn(warning)
     work = work_of(args, settings, witness)
     if "show_files" in args:
-        terminal.out("".join(f"{os.path.abspath(path)}\n" for path in work.files))
+        terminal.out("".join(f"{printable(os.path.abspath(path))}\n" for path in work.files))
         return 0
     if not work.files:
         terminal.warn("No Python files found under the given path(s)")
@@ -353,7 +354,7 @@ def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
     if args.verbose:
         took = time.perf_counter() - started
         origin = settings.source or "no configuration file"
-        print(f"{len(work.files)} files, {len(settings.codes)} rules, {origin}, {took:.2f} s", file=sys.stderr)
+        terminal.tell(f"{len(work.files)} files, {len(settings.codes)} rules, {origin}, {took:.2f} s")
     return code
 
 
@@ -374,7 +375,7 @@ def _shown(settings: Settings) -> str:
             return ", ".join(
                 text(item) if not isinstance(item, tuple) else ": ".join(map(text, item)) for item in value
             )
-        return str(value)
+        return printable(str(value))
 
     return "".join(f"{field.name} = {text(getattr(settings, field.name))}\n" for field in fields(settings))
 
@@ -395,6 +396,8 @@ def work_of(args: argparse.Namespace, settings: Settings, witness: Witness | Non
     if args.paths != ["-"]:
         raise Failure("`-` (standard input) can't be linted together with files")
     name = getattr(args, "stdin_filename", "-")
+    if sys.stdin is None:
+        raise Failure("standard input is closed")
     data = sys.stdin.buffer.read()
     if settings.force_exclude and discover.excluded(name, settings):
         return Work({}, ())
@@ -445,7 +448,7 @@ def _silence(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     if not args.quiet:
         from torchlint.report import plural
 
-        print(f"Added {plural(count, 'suppression comment')}.", file=sys.stderr)
+        terminal.tell(f"Added {plural(count, 'suppression comment')}.")
     return _check(args, settings, work)
 
 
@@ -480,7 +483,7 @@ def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options:
         return lint(work.files, settings, context=work.context, **options)
     if (reason := cache.unsigned()) is not None:
         if args.verbose:
-            print(f"Nothing is kept for the next run: {reason}.", file=sys.stderr)
+            terminal.tell(f"Nothing is kept for the next run: {reason}.")
         return lint(work.files, settings, context=work.context, **options)
     return cached.lint(
         work.files, settings, cache, lint, context=work.context, witness=work.witness, warn=terminal.warn, **options
@@ -557,7 +560,7 @@ def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     terminal.errors(fixed.failed)
     if diff:
         for path in sorted(fixed.diffs):
-            terminal.out(fixed.diffs[path])
+            terminal.patch(fixed.diffs[path])
         if not args.quiet:
             sys.stderr.write(summary.fixes_only(fixed.result, look, written=False))
         return _exit(fixed.result, fixed, found=bool(fixed.diffs))
@@ -583,15 +586,12 @@ def _tell_baseline(args: argparse.Namespace, work: Work) -> None:
         return
     name = os.path.relpath(known.path)
     if known.hidden:
-        print(f"{plural(known.hidden, 'finding')} of {name} hidden.", file=sys.stderr)
+        terminal.tell(f"{plural(known.hidden, 'finding')} of {name} hidden.")
     if known.gone:
-        print(
-            f"{plural(len(known.gone), 'finding')} of {name} gone; `torchlint baseline` takes them out:",
-            file=sys.stderr,
-        )
+        terminal.tell(f"{plural(len(known.gone), 'finding')} of {name} gone; `torchlint baseline` takes them out:")
         for one in known.gone:
             scope = f" in {one.scope}" if one.scope else ""
-            print(f"  {one.path}: {one.code}{scope}: {one.shown}", file=sys.stderr)
+            terminal.tell(f"  {shown_path(one.path)}: {one.code}{scope}: {one.shown}")
 
 
 def _exit(result: Result, fixed: FixResult | None = None, *, found: bool) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from torchlint.failure import Failure
+
+from . import terminal
 
 _DESCRIPTION = """\
 Delete the cache of the project around the working directory; the next run works everything out anew.
@@ -35,10 +36,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
     if left == []:
-        print(f"Removing cache at: {cache.directory}", file=sys.stderr)
+        terminal.tell(f"Removing cache at: {cache.directory}")
     elif left is not None:
-        print(
-            f"Emptied the cache at {cache.directory}, less what torchlint did not write: {', '.join(left)}",
-            file=sys.stderr,
-        )
+        terminal.tell(f"Emptied the cache at {cache.directory}, less what torchlint did not write: {', '.join(left)}")
     return 0

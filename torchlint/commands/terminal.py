@@ -7,6 +7,9 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from torchlint import streams
+from torchlint.printable import printable
+
 if TYPE_CHECKING:
     from torchlint.fault import FileError
 
@@ -37,24 +40,30 @@ def linked(stream: TextIO) -> bool:
 
 
 def out(text: str | bytes) -> None:
-    """Write to stdout. Nobody reading any more isn't an error: the exit code still says what was found."""
-    try:
-        if isinstance(text, bytes):
-            sys.stdout.flush()
-            sys.stdout.buffer.write(text)
-        else:
-            sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Write to stdout, as `streams.write` does."""
+    streams.write(sys.stdout, text)
+
+
+def patch(data: bytes) -> None:
+    """Write a diff to stdout: to be applied as it is or, on a terminal, to be read."""
+    if not sys.stdout.isatty():
+        out(data)
+    else:
+        text = data.decode(sys.stdout.encoding, "surrogateescape")
+        out("".join(f"{printable(line.replace(chr(9), ' ' * 4))}\n" for line in text.removesuffix("\n").split("\n")))
+
+
+def tell(text: object) -> None:
+    """Say something on stderr, on one line whatever it is made of."""
+    print(printable(str(text)), file=sys.stderr)
 
 
 def warn(text: str) -> None:
-    print(f"warning: {text}", file=sys.stderr)
+    tell(f"warning: {text}")
 
 
 def error(text: object) -> None:
-    print(f"error: {text}", file=sys.stderr)
+    tell(f"error: {text}")
 
 
 def errors(found: Iterable[FileError]) -> None:

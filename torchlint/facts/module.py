@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
+from ..stamp import as_bytes
+
 if TYPE_CHECKING:
     from ..source import Source
     from .bindings import Bindings
@@ -342,12 +344,12 @@ class Module:
         """The lines on which something of that name may be called."""
         self._asked += 1
         if self._asked > _FEW:
-            return self._lines_calling.get(name.encode(), [])
+            return self._lines_calling.get(as_bytes(name), [])
         return self.lines_holding(f"{name}(")
 
     def lines_holding(self, text: str) -> list[int]:
         """The lines on which a text begins."""
-        data, starts, mark = self.source.data, self.source.lines, text.encode()
+        data, starts, mark = self.source.data, self.source.lines, as_bytes(text)
         found: list[int] = []
         position = data.find(mark)
         while position >= 0:

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from ..stamp import as_bytes
 from .flow import CHILDREN
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def may_bind(function: Function, name: str) -> bool:
     if not isinstance(node, ast.Module):
         start = source.offset(node.lineno, node.col_offset)
         end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-    word = name.encode()
+    word = as_bytes(name)
     place = data.find(word, start, end)
     while place >= 0:
         after = place + len(word)

@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from ..stamp import digest
+from ..stamp import as_bytes, digest
 from .module import Class, Function, Module, first_line
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
@@ -98,7 +98,7 @@ def _mark(module: Module, text: bytes) -> str:
         for word in words
         if word in own or word in module.imports or word in module.top_functions or word in module.top_classes
     )
-    return digest(text, *(meaning.encode() for meaning in meanings), ",".join(module.stars).encode()).hex()
+    return digest(text, *(as_bytes(meaning) for meaning in meanings), as_bytes(",".join(module.stars))).hex()
 
 
 def _texts(module: Module, name: str) -> list[bytes]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from torchlint.finding import Finding, Fix
+from torchlint.printable import printable, shown_path
 from torchlint.source import Source
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Look:
 
     def path(self, path: str) -> str:
         """The path for people."""
-        return self.absolute(path).removeprefix(os.path.join(self.cwd, ""))
+        return shown_path(self.absolute(path).removeprefix(os.path.join(self.cwd, "")))
 
     def uri(self, path: str) -> str:
         """The path for machines, with forward slashes."""
@@ -145,7 +146,7 @@ def plural(count: int, word: str, ending: str = "s") -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
 
 
 def impact(code: str) -> str:

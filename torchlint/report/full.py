@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from torchlint.cells import in_cell
 from torchlint.finding import Finding, Fix
+from torchlint.printable import printable
 from torchlint.source import Source
 
-from . import Look, fixed_lines, merged
+from . import Look, fixed_lines, merged, one_line
 from .paint import SEVERITY, Paint, Style
 
 if TYPE_CHECKING:
@@ -32,19 +33,19 @@ def _finding(result: Result, finding: Finding, look: Look) -> Iterator[str]:
     source = result.source(finding.path)
     frame = _Frame(source, finding, paint) if source is not None else None
     margin = " " * frame.gutter if frame else ""
-    yield f"{paint.code(finding)} {paint(look.mark(finding), 'cyan')}{paint(finding.message, 'bold')}"
+    yield f"{paint.code(finding)} {paint(look.mark(finding), 'cyan')}{paint(one_line(finding.message), 'bold')}"
     yield f"{margin}{paint('-->', 'blue')} {look.place(in_cell(result, finding))}"
     if frame:
         yield from frame.lines()
     for related in in_cell(result, finding).related:
         place = f"{look.path(related.path)}:{related.line}:{related.column}"
-        yield f"{margin}{paint(':::', 'blue')} {place} {related.message}"
+        yield f"{margin}{paint(':::', 'blue')} {place} {one_line(related.message)}"
     yield f"{margin} {paint('=', 'blue')} {paint(finding.severity, SEVERITY[finding.severity])}: {finding.name}"
     if (evidence := finding.evidence) is not None:
         style: Style = "red" if evidence.verdict == "confirmed" else "green" if evidence.verdict == "refuted" else "dim"
-        yield f"{margin} {paint('=', 'blue')} {paint(evidence.verdict, style)}: {evidence.detail}"
+        yield f"{margin} {paint('=', 'blue')} {paint(evidence.verdict, style)}: {one_line(evidence.detail)}"
     if finding.fix is not None:
-        yield f"{paint('help', 'cyan')}{paint(f': {finding.fix.title}', 'bold')}"
+        yield f"{paint('help', 'cyan')}{paint(f': {one_line(finding.fix.title)}', 'bold')}"
         if source is not None and finding.fix.edits:
             yield from _diff(source, finding.fix, paint)
         yield from _note(finding.fix, paint)
@@ -58,7 +59,7 @@ def _note(fix: Fix, paint: Paint) -> Iterator[str]:
     }
     note = notes[fix.applicability]
     if note:
-        yield f"{paint('note', 'yellow')}{paint(f': {note}', 'bold')}{f': {fix.note}' if fix.note else ''}"
+        yield f"{paint('note', 'yellow')}{paint(f': {note}', 'bold')}{f': {one_line(fix.note)}' if fix.note else ''}"
 
 
 class _Frame:
@@ -147,7 +148,7 @@ class _Frame:
 
 
 def _expanded(text: str) -> str:
-    return text.replace("\t", "    ")
+    return printable(text.replace("\t", "    "))
 
 
 def _width(text: str) -> int:
@@ -190,11 +191,11 @@ def _diff(source: Source, fix: Fix, paint: Paint) -> Iterator[str]:
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
                 for j in range(j1, j2):
-                    yield f"{paint(f'{row + j:<{gutter}} |', 'blue')} {paint.python(new[j])}".rstrip()
+                    yield f"{paint(f'{row + j:<{gutter}} |', 'blue')} {paint.python(printable(new[j]))}".rstrip()
                 continue
             for line in old[i1:i2]:
-                yield f"{'':<{gutter}} {paint('-', 'red')} {paint(line, 'red')}".rstrip()
+                yield f"{'':<{gutter}} {paint('-', 'red')} {paint(printable(line), 'red')}".rstrip()
             for j in range(j1, j2):
                 number = paint(f"{row + j:<{gutter}}", "blue")
-                yield f"{number} {paint('+', 'green')} {paint(new[j], 'green')}".rstrip()
+                yield f"{number} {paint('+', 'green')} {paint(printable(new[j]), 'green')}".rstrip()
     yield bar

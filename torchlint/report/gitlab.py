@@ -7,6 +7,8 @@ from hashlib import sha256
 from json import dumps
 from typing import TYPE_CHECKING
 
+from torchlint.printable import in_json
+
 from . import Look
 
 if TYPE_CHECKING:
@@ -37,4 +39,4 @@ def render(result: Result, look: Look) -> str:
                 },
             }
         )
-    return dumps(items, indent=2, ensure_ascii=False) + "\n"
+    return in_json(dumps(items, indent=2, ensure_ascii=False)) + "\n"

@@ -6,6 +6,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 
 from torchlint.finding import Finding
+from torchlint.printable import in_json
 from torchlint.source import Source
 
 from . import Look, impact
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def render(result: Result, look: Look) -> str:
     items = [item(result, finding, look) for finding in result.findings]
-    return dumps(items, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return in_json(dumps(items, indent=2, sort_keys=True, ensure_ascii=False)) + "\n"
 
 
 def item(result: Result, finding: Finding, look: Look) -> dict[str, Any]:

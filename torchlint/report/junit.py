@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from torchlint.finding import Finding
+from torchlint.printable import printable
 
 from . import Look
 
 if TYPE_CHECKING:
     from torchlint.lint import Result
 
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ILLEGAL = re.compile("[\ufffe\uffff]")
 
 
 def render(result: Result, look: Look) -> str:
@@ -50,10 +51,15 @@ def _case(path: str, finding: Finding) -> list[str]:
         "            <properties>",
         f'                <property name="severity" value="{finding.severity}"/>',
         "            </properties>",
-        f"            <failure message={_quote(finding.message)}>{escape(_ILLEGAL.sub('?', text))}</failure>",
+        f"            <failure message={_quote(finding.message)}>{escape(_shown(text))}</failure>",
         "        </testcase>",
     ]
 
 
 def _quote(text: str) -> str:
-    return quoteattr(_ILLEGAL.sub("?", text))
+    return quoteattr(_shown(text))
+
+
+def _shown(text: str) -> str:
+    """One line without what XML can't hold."""
+    return _ILLEGAL.sub("?", printable(text))

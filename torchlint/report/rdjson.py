@@ -6,6 +6,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 
 from torchlint.finding import Finding
+from torchlint.printable import in_json
 from torchlint.source import Source
 
 from . import Look, fixed_lines, home, merged
@@ -25,7 +26,7 @@ def render(result: Result, look: Look) -> str:
         "severity": "WARNING",
         "diagnostics": [diagnostic(result, finding, look) for finding in result.findings],
     }
-    return dumps(report, indent=2, ensure_ascii=False) + "\n"
+    return in_json(dumps(report, indent=2, ensure_ascii=False)) + "\n"
 
 
 def diagnostic(result: Result, finding: Finding, look: Look) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from json import dumps
 from typing import TYPE_CHECKING
 
+from torchlint.printable import in_json
+
 from . import Look
 from .rdjson import diagnostic
 
@@ -14,4 +16,4 @@ if TYPE_CHECKING:
 
 def render(result: Result, look: Look) -> str:
     items = (diagnostic(result, finding, look) for finding in result.findings)
-    return "".join(dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in items)
+    return "".join(in_json(dumps(item, ensure_ascii=False, separators=(",", ":"))) + "\n" for item in items)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from torchlint.finding import Edit, Finding
+from torchlint.printable import in_json
 from torchlint.rule import load
 from torchlint.source import Source
 
@@ -34,7 +35,7 @@ def render(result: Result, look: Look) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(result, finding, codes, look, hashes) for finding in result.findings],
     }
-    return dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+    return in_json(dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _driver(examples: list[Finding], look: Look) -> dict[str, Any]:

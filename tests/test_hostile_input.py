@@ -1,0 +1,339 @@
+"""A repository that nobody trusts: one file's fault is that file's, and a setting's is told in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchlint import cli
+from torchlint.config import FORMATS
+
+TRAIN = """\
+import torch
+def train(model, loader, opt):
+    for x in loader:
+        loss = model(x.cuda())
+        loss.backward()
+        opt.step()
+        print(loss.item())
+"""
+FOUND = "7:9:"
+"""Where TL104 is found in it."""
+Run = Callable[..., tuple[int, str, str]]
+posix = pytest.mark.skipif(os.name == "nt", reason="no such files there")
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: a repository with one good file."""
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    (root / "good.py").write_text(TRAIN)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Lint the working directory; nobody is shown a traceback."""
+
+    def check(*arguments: str) -> tuple[int, str, str]:
+        code = cli.main(["check", "--output-format", "concise", "-j", "1", *arguments])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        assert "bug in torchlint" not in said.err
+        return code, said.out, said.err
+
+    return check
+
+
+class TestNames:
+    ODD = (
+        b"e\xff.py",
+        b"\xff\xfe/__init__.py",
+        b"\xff\xfe/m.py",
+        b"a\nb.py",
+        b"c\x1b[2Jred.py",
+        b"e+(.py",
+        b"x'\"\\.py",
+        b"-x.py",
+    )
+
+    @pytest.fixture
+    def odd(self) -> list[str]:
+        names = [os.fsdecode(name) for name in self.ODD]
+        for number, name in enumerate(names):
+            Path(name).parent.mkdir(exist_ok=True)
+            Path(name).write_text(f"{TRAIN}def f{number}(x):\n    return x.cuda()\nimport good\ngood.train(1, 2, 3)\n")
+        Path("good.py").write_text(f"from e import f0\n{TRAIN}    f0(1)\n")
+        return names
+
+    @posix
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_in_every_format(self, check: Run, odd: list[str], form: str) -> None:
+        arguments = ("--output-format", form, "--select", "ALL", "--preview")
+        code, out, err = check(*arguments, "-n")
+        assert (1, "") == (code, err)
+        assert {r"e\xff.py", "e%FF.py", r"e\\xff.py", r"e\\xff"} & {
+            word for word in (r"e\xff.py", "e%FF.py", r"e\\xff.py", r"e\\xff") if word in out
+        }
+        out.encode()
+        if form in ("json", "sarif", "gitlab", "rdjson"):
+            json.loads(out)
+        assert (code, out, err) == check(*arguments) == check(*arguments)
+
+    @posix
+    def test_in_several_processes(self, check: Run, odd: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("torchlint.parallel.WORTH", 0)
+        assert check("-n") == check("-n", "-j", "2")
+
+    @posix
+    def test_with_fixes(self, check: Run, odd: list[str]) -> None:
+        fixable = "import torch\nscaler = torch.cuda.amp.GradScaler()\n"
+        for name in odd:
+            Path(name).write_text(fixable)
+        diff = subprocess.run(
+            [sys.executable, "-m", "torchlint", "check", "--diff", "--select", "TL9", "-q"],
+            capture_output=True,
+            check=False,
+        ).stdout
+        assert len(odd) == diff.count(b"+scaler")
+        assert 0 == check("--fix", "--select", "TL9", "-q")[0]
+        assert {'import torch\nscaler = torch.amp.GradScaler("cuda")\n'} == {Path(name).read_text() for name in odd}
+        for name in odd:
+            Path(name).write_text(fixable)
+        subprocess.run(["git", "apply", "-p0", "-"], input=diff, check=True)
+        assert {'import torch\nscaler = torch.amp.GradScaler("cuda")\n'} == {Path(name).read_text() for name in odd}
+
+    @posix
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["--show-files"],
+            ["--show-settings"],
+            ["--statistics"],
+            ["--add-noqa"],
+            ["--add-ignore=known"],
+            ["--verbose"],
+        ],
+    )
+    def test_in_what_else_is_said(self, check: Run, odd: list[str], arguments: list[str]) -> None:
+        code, out, err = check(*arguments)
+        assert code in (0, 1)
+        (out + err).encode()
+        assert "\x1b" not in out + err
+
+    @posix
+    def test_in_a_baseline(self, check: Run, odd: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        assert 0 == cli.main(["baseline", "-j", "1"])
+        assert "Wrote " in capsys.readouterr().out
+        code, out, _ = check("--baseline")
+        assert (0, "All checks passed!\n") == (code, out)
+        os.unlink(odd[0])
+        code, out, err = check("--baseline")
+        assert (0, "All checks passed!\n") == (code, out)
+        assert r"e\xff.py: TL104" in err
+
+    @posix
+    def test_as_arguments(self, check: Run, odd: list[str]) -> None:
+        for name in odd:
+            code, out, err = check("--", name)
+            assert (1, "") == (code, err), name
+            assert FOUND in out
+
+    @posix
+    def test_a_name_that_begins_a_command(self, check: Run) -> None:
+        Path("::error::x.py").write_text(TRAIN)
+        assert "./::error::x.py:7:9: TL104" in check()[1]
+
+
+class TestOneFile:
+    """That can't be read costs itself alone."""
+
+    def told(self, check: Run, name: str, what: str) -> None:
+        code, out, err = check("-n", "--select", "TL001,TL104")
+        assert (1, "") == (code, err)
+        assert f"good.py:{FOUND} TL104" in out
+        assert what in next(line for line in out.splitlines() if line.startswith(name))
+
+    @pytest.mark.parametrize(
+        "name",
+        ["undefined", "idna", "punycode", "hex", "zlib", "rot13", "nosuch", "unicode_internal", "..", "-", "a" * 5000],
+    )
+    def test_an_encoding_that_programs_are_not_written_in(self, check: Run, name: str) -> None:
+        Path("bad.py").write_text(f"# coding: {name}\nimport torch\n")
+        self.told(check, "bad.py:", "unknown encoding")
+
+    def test_no_encoding_that_python_has_ends_the_run(self, check: Run) -> None:
+        import encodings.aliases
+
+        for name in sorted(
+            {*encodings.aliases.aliases.values(), "idna", "raw_unicode_escape", "undefined", "mbcs", "oem"}
+        ):
+            data = (
+                f"# coding: {name}\nimport torch\nx = '+2AA- \\ud800 \\x'\n".encode()
+                + b"# \xff\xfe \xed\xa0\x80 \x1b$B\x80\n"
+            )
+            Path(f"{name}.py").write_bytes(data)
+        code, out, err = check("-n", "--select", "ALL", "--preview")
+        assert (1, "") == (code, err)
+        assert f"good.py:{FOUND} TL104" in out
+
+    @posix
+    @pytest.mark.parametrize(
+        "make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path), lambda path: os.symlink(path, path)]
+    )
+    def test_a_pipe_and_a_device_are_left_out(self, check: Run, make: Callable[[str], object]) -> None:
+        make("bad.py")
+        make("bad.ipynb")
+        code, out, err = check("-n")
+        assert (1, "") == (code, err)
+        assert 2 == out.count("\n") - out.count("fix")
+
+    @posix
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "requirements.txt",
+            ".gitignore",
+            "setup.py",
+            "setup.cfg",
+            "environment.yml",
+            "torchlint.toml",
+            "pyproject.toml",
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["pipe", "directory", "socket", "loop"])
+    def test_a_pipe_in_the_place_of_a_projects_file_is_not_waited_for(self, check: Run, name: str, kind: str) -> None:
+        if kind == "pipe":
+            os.mkfifo(name)
+        elif kind == "directory":
+            os.mkdir(name)
+        elif kind == "loop":
+            os.symlink(name, name)
+        else:
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(name)
+        code, out, err = check()
+        assert (1, "") == (code, err)
+        assert f"good.py:{FOUND} TL104" in out
+
+
+class TestSettings:
+    """A mistake in them is one sentence that names file and key, and exit code 2."""
+
+    @pytest.mark.parametrize(
+        ("name", "text", "message"),
+        [
+            ("pyproject.toml", 'tool = "torchlint"\n', "{}: `tool` must be a table, not a string"),
+            ("pyproject.toml", 'tool = ["torchlint"]\n', "{}: `tool` must be a table, not a list with other things in it"),
+            ("pyproject.toml", "[tool]\ntorchlint = 3\n", "{}:2: `torchlint` must be a table, not an integer"),
+            ("torchlint.toml", f"ignore = {'[' * 5000}{']' * 5000}\n", "{}: nested too deeply to be read"),
+            ("torchlint.toml", f"a = {'{a=' * 5000}1{'}' * 5000}\n", "{}: nested too deeply to be read"),
+            ("torchlint.toml", 'extend = "torchlint.toml"\n', "{}:1: `extend` leads back to {}"),
+            ("torchlint.toml", 'extend = "d/../torchlint.toml"\n', "{}:1: `extend` leads back to {.parent}/d/../torchlint.toml"),
+            ("torchlint.toml", 'extend = "link.toml"\n', "{}:1: `extend` leads back to {.parent}/link.toml"),
+            ("torchlint.toml", 'extend = "d"\n', "{}:1: `extend` names {.parent}/d, which isn't there"),
+            ("torchlint.toml", 'extend = "pipe"\n', "{}:1: `extend` names {.parent}/pipe, which isn't there"),
+            ("torchlint.toml", f'extend = "{"a" * 5000}"\n', f"{{}}:1: `extend` names {{.parent}}/{'a' * 5000}, which isn't there"),
+            ("torchlint.toml", 'extend = "~no.such.user/x"\n', "{}:1: `extend` names {.parent}/~no.such.user/x, which isn't there"),
+            ("torchlint.toml", 'extend = "a\\u0000b"\n', "{}:1: `extend` can't hold a null character"),
+            ("torchlint.toml", 'cache-dir = "a\\u0000b"\n', "{}:1: `cache-dir` can't hold a null character"),
+            ("torchlint.toml", '[per-file-ignores]\n"[z-a].py" = ["TL1"]\n', "{}:2: `[z-a].py` in `per-file-ignores` can't be used: the range `z-a` ends before it starts"),
+            ("torchlint.toml", f'[per-file-ignores]\n"{"{a,b}" * 20}" = ["TL1"]\n', f"{{}}:2: `{'{{a,b}}' * 20}` in `per-file-ignores` can't be used: it has more than 1000 alternatives"),
+        ],
+    )  # fmt: skip
+    def test_is_told(self, check: Run, project: Path, name: str, text: str, message: str) -> None:
+        (project / "d").mkdir()
+        (project / "link.toml").symlink_to("torchlint.toml")
+        if hasattr(os, "mkfifo"):
+            os.mkfifo("pipe")
+        (project / name).write_text(text)
+        cause = (
+            message.format(project / name, project / name)
+            if "{.parent}" not in message
+            else message.replace("{}", str(project / name)).replace("{.parent}", str(project))
+        )
+        assert (2, "", f"torchlint failed\n  Cause: {cause}\n") == check()
+
+    def test_a_chain_of_two_thousand_files(self, check: Run) -> None:
+        for number in range(2000):
+            Path(f"c{number}.toml").write_text(f'extend = "c{number + 1}.toml"\n')
+        Path("c2000.toml").write_text('ignore = ["TL104"]\n')
+        Path("torchlint.toml").write_text('extend = "c0.toml"\n')
+        assert (0, "All checks passed!\n", "") == check()
+
+    @pytest.mark.parametrize(
+        "pattern", [r"[[:alpha:\\].py", r"[\\].py", "[", "[]", "[!]", "{", "{a", "a}", "{a,{b,c}}", "", "!", "\\\\"]
+    )
+    def test_an_odd_pattern_matches_what_it_matches(self, check: Run, pattern: str) -> None:
+        Path("torchlint.toml").write_text(f'[per-file-ignores]\n"{pattern}" = ["TL102"]\n')
+        code, out, err = check()
+        assert (1, "") == (code, err)
+        assert f"good.py:{FOUND} TL104" in out
+
+    @pytest.mark.parametrize(
+        "pattern",
+        [
+            "*a" * 40 + "b",
+            "**/" * 40 + "*a" * 40 + "b",
+            "*[ab]" * 60 + "c",
+            "*?" * 60 + "b",
+            "{*a,*b}" * 9 + "c",
+            "*" * 300 + "b",
+        ],
+    )
+    def test_stars_cost_no_time(self, check: Run, pattern: str) -> None:
+        Path("a" * 200 + ".py").write_text(TRAIN)
+        Path("torchlint.toml").write_text(f'[per-file-ignores]\n"{pattern}" = ["TL104"]\n"x{pattern}*" = ["TL104"]\n')
+        code, out, err = check("-n", "--select", "TL104")
+        assert (1, "") == (code, err)
+        assert 2 == out.count(" TL104 ")
+
+    @pytest.mark.parametrize(
+        "line", ["\\", "a\\", "[", "[z-a]", "[[:x:]]", "!", "/", "*a" * 7 + "\\b", "**/" * 60 + "\\", "\x00", "\xff"]
+    )
+    def test_odd_lines_of_what_is_ignored(self, check: Run, line: str) -> None:
+        Path("a" * 60 + ".py").write_text(TRAIN)
+        Path(".gitignore").write_bytes(line.encode("latin-1") + b"\n")
+        Path("torchlint.toml").write_text(f"extend-exclude = {json.dumps([line])}\n")
+        code, out, err = check("-n")
+        assert (1, "") == (code, err)
+        assert 2 == out.count(f":{FOUND} TL104 ")
+
+
+class TestOtherFiles:
+    def failed(self, check: Run, *arguments: str) -> str:
+        code, out, err = check(*arguments)
+        assert (2, "") == (code, out)
+        return err
+
+    @pytest.mark.parametrize("text", ["[" * 100_000, "3", "null", "[]", "", "{}", '"x"', "\x00", "[1" + ",1" * 1000])
+    def test_what_is_no_baseline(self, check: Run, text: str) -> None:
+        Path("b.json").write_text(text)
+        assert self.failed(check, "--baseline", "b.json").startswith("torchlint failed\n  Cause: ")
+
+    @pytest.mark.parametrize("text", ["[" * 100_000, "3", "null", "[]", "x", "{}", '{"kind": []}', '{"stack": 3}'])
+    def test_what_is_no_evidence(self, check: Run, text: str) -> None:
+        Path("events").write_text(text)
+        cause = "events is not a file of torchlint events"
+        assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, "--evidence", "events")
+
+    @pytest.mark.parametrize("option", ["--diff-base", "--select", "--baseline", "--output-file", "--target-torch"])
+    def test_two_dashes_are_no_value(self, check: Run, option: str) -> None:
+        cause = f"`{option}=--`: `--` is no value"
+        assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, f"{option}=--")
+
+    @pytest.mark.parametrize("revision", ["-p", "--output=x", "HEAD", "a b", "@{-1}", ":/x", "a..b", "^a"])
+    def test_what_is_no_revision(self, check: Run, revision: str) -> None:
+        subprocess.run(["git", "init", "-q", "."], check=True)
+        err = self.failed(check, f"--diff-base={revision}")
+        assert f"git knows no commit `{revision}`" in err
+        assert not Path("x").exists()
