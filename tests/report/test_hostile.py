@@ -53,7 +53,7 @@ def hostile(name: str, code: str = CODE) -> tuple[Any, Finding]:
 
     class Hostile:
         findings = (one, two)
-        suppressed = 0
+        suppressed, files = 0, 1
 
         def source(self, path: str) -> Source:
             return Source(path, data, data, "utf-8", False)

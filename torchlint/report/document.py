@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from functools import cache
 from typing import Any
+
+from torchlint.printable import printable
 
 _CSS = """
 :root{--bg:#fff;--fg:#1c2330;--dim:#667085;--line:#e4e7ec;--soft:#f6f7f9;--sync:#d92d20;--copy:#dc6803;--overlapped:#079455;
@@ -35,6 +38,11 @@ background:var(--soft)}.source{overflow-x:auto;margin:0;padding:8px 0}.row{displ
 .row.kernel{--note:var(--kernel)}.note{padding:0 14px 4px 56px;color:var(--dim);font-size:13px;max-width:100vw}
 .gap{color:var(--dim);padding:2px 14px 2px 56px}a{color:inherit}
 """
+
+
+def escape(text: str) -> str:
+    """Text on one line of the page."""
+    return html.escape(printable(text))
 
 
 def document(title: str, body: str, *, style: str = "", script: str = "") -> str:

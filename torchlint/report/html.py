@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from torchlint.cells import in_cell
 from torchlint.finding import Finding
+from torchlint.printable import printable
 from torchlint.source import Source
 
 from . import Look, fixed_lines, impact, impact_rank, merged, plural
-from .document import document
+from .document import document, escape
 
 if TYPE_CHECKING:
     from torchlint.lint import Result
@@ -141,4 +141,5 @@ def _python(line: str) -> str:
     from pygments.lexers import PythonLexer
 
     formatter: Any = HtmlFormatter(nowrap=True)
+    line = printable(line.replace("\t", "    "))
     return str(highlight(line, PythonLexer(stripnl=False, ensurenl=False), formatter))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 
 from torchlint.advice import advise
 from torchlint.budget import UNITS, Verdict
 from torchlint.confirm import Row, bytes_text, device_rows, is_async, launches, memory_slope, number, rows, source_lines
 from torchlint.event import Event
+from torchlint.printable import printable
 
 from . import Look, one_line, plural
-from .document import document
+from .document import document, escape
 from .trace import Report
 
 _CONTEXT = 6  # lines shown around a noted one in a long file
@@ -252,8 +252,12 @@ def _highlighted(file: str) -> list[str]:
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import PythonLexer
 
-    text = "\n".join(source_lines(file)) + "\n"
+    text = "\n".join(printable(line.expandtabs(4)) for line in source_lines(file)) + "\n"
     return str(highlight(text, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))).split("\n")[:-1]
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(escape, text.split("\n")))
 
 
 # --- tables ------------------------------------------------------------------------------------------------------
@@ -373,7 +377,7 @@ def _trouble(report: Report) -> str:
         for event in _unique(report.trace.events, "unsupported", "error")
     ]
     tails = "".join(
-        f"<h2>Standard error of the {child.run} pass</h2>\n<pre class=wide>{escape(child.errors.strip()[-4000:])}</pre>"
+        f"<h2>Standard error of the {child.run} pass</h2>\n<pre class=wide>{_lines(child.errors.strip()[-4000:])}</pre>"
         for child in report.trace.children
         if child.end.name not in {"finished", "stopped"} and child.errors.strip()
     )
