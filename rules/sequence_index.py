@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
+_INDICES = 32
+"""So many elements, and more, are one index whatever they are (`treatSequenceAsTuple` of torch)."""
+
 
 @rule(
     "TL911",
@@ -30,7 +33,7 @@ def sequence_index(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    A list of numbers, `x[[0, 1]]`, is one index already and stays so.
+    A list of numbers, `x[[0, 1]]`, is one index already and stays so, and so is any list of 32 elements and more.
 
     ## Bad
 
@@ -65,7 +68,9 @@ def sequence_index(site: Site) -> Iterator[Finding]:
     """
     assert isinstance(site.target, ast.Subscript)
     index = site.target.slice
-    if not isinstance(index, ast.List) or not index.elts or any(isinstance(e, ast.Starred) for e in index.elts):
+    if not isinstance(index, ast.List) or any(isinstance(e, ast.Starred) for e in index.elts):
+        return
+    if not 0 < len(index.elts) < _INDICES:
         return
     if any(_is_no_number(site, e) for e in index.elts) and site.value(site.target.value).is_tensor:
         yield site.finding(

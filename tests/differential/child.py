@@ -39,12 +39,12 @@ def main() -> None:
         print(json.dumps([answer(request) for request in json.loads(line)]), file=out, flush=True)
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What a program and its fixed version show; a program that shows something else each time is not steady."""
+def answer(request: dict[str, Any]) -> dict[str, Seen]:
+    """What a program and its fixed version show, and where that differs what the program shows the next time."""
     before, after = (compile(request[which], f"<{which}>", "exec") for which in ("before", "after"))
     situation = request["situation"]
     one, other = observed(before, situation), observed(after, situation)
-    return {"before": one, "after": other, "steady": one == other or one == observed(before, situation)}
+    return {"before": one, "after": other, "again": one if one == other else observed(before, situation)}
 
 
 def observed(code: Any, situation: dict[str, Any]) -> Seen:

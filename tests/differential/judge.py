@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+import tempfile
+import tokenize
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from subprocess import PIPE
+from typing import Any, TextIO
 
 from torchlint.config import Settings
 from torchlint.fixing import fix_files
@@ -43,7 +49,7 @@ class Verdict:
     situations: int = 0
     """How often a fixed program was run beside its original."""
     differences: list[Difference] = field(default_factory=list)
-    unsteady: list[str] = field(default_factory=list)
+    unsteady: list[Difference] = field(default_factory=list)
     """Programs that show something else each time, and so can't be judged."""
 
 
@@ -58,30 +64,37 @@ def fixed(programs: Sequence[Program], rule: str) -> dict[str, str]:
     return {numbers[path]: data.decode() for path, data in result.contents.items()}
 
 
+@dataclass(frozen=True)
 class Child:
     """The process that runs the programs; torch is imported once."""
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(CHILD)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    process: subprocess.Popen[str]
+    said: TextIO
+    """What it says beside its answers."""
 
     def ask(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        print(json.dumps(requests), file=self._process.stdin, flush=True)
-        line = self._process.stdout.readline()
-        assert line, f"the child died: {self._process.wait()}"
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps(requests), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        assert line, f"the child died: {self._last_words()}"
         answers: list[dict[str, Any]] = json.loads(line)
         return answers
 
-    def close(self) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait()
+    def _last_words(self) -> str:
+        self.process.wait()
+        self.said.seek(0)
+        return self.said.read()[-3000:]
+
+
+@contextmanager
+def started() -> Iterator[Child]:
+    """A child process, for as long as it is needed."""
+    command = [sys.executable, "-W", "ignore", str(CHILD)]
+    with (
+        tempfile.TemporaryFile("w+") as said,
+        subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=said, text=True) as process,
+    ):
+        yield Child(process, said)
 
 
 def judged(programs: Sequence[Program], rule: str, situations: Iterator[Situation], child: Child) -> Verdict:
@@ -96,9 +109,9 @@ def judged(programs: Sequence[Program], rule: str, situations: Iterator[Situatio
             chosen.append((program, after[program.name], _under(next(situations), program.ambient)))
     requests = [{"before": one.text, "after": other, "situation": situation} for one, other, situation in chosen]
     for (program, text, situation), answer in zip(chosen, child.ask(requests), strict=True):
-        what = "\n".join(differences(answer["before"], answer["after"]))
-        if not answer["steady"]:
-            verdict.unsteady.append(program.name)
+        what = "\n".join([*differences(answer["before"], answer["after"]), *dropped(program.text, text)])
+        if changing := "\n".join(differences(answer["before"], answer["again"])):
+            verdict.unsteady.append(Difference(program, program.text, situation, changing))
         elif what and not _cured(program, situation, answer):
             verdict.differences.append(Difference(program, text, situation, what))
     verdict.situations = len(chosen)
@@ -123,6 +136,17 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
             yield from _unlike(value, after[key], key)
         elif more := sorted(set(after[key]) - set(value)):
             yield f"  warns: {more}"
+
+
+def dropped(before: str, after: str) -> Iterator[str]:
+    """The comments of a text that another one lacks."""
+    for comment in comments(before) - comments(after):
+        yield f"  dropped: {comment}"
+
+
+def comments(text: str) -> Counter[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return Counter(token.string for token in tokens if token.type == tokenize.COMMENT)
 
 
 def _unlike(before: Any, after: Any, where: str) -> Iterator[str]:

@@ -109,7 +109,7 @@ PLACES = {
     "source as out": "r = {E}\ntorch.add(x, 1, out=x)\nreturn r, x",
     "kept": "box.kept = {E}\nbox.kept.add_(1)\nreturn box.kept, x",
     "deleted": "r = {E}\ndel x\nreturn r",
-    "resized": "r = {E}\nr.resize_(4)\nreturn r",
+    "resized": "r = {E}\nr.resize_(0)\nreturn r",
     "leaf": "r = {E}\nr.requires_grad_()\nreturn r * 2, r.is_leaf",
     "global": "global KEPT\nKEPT = {E}\nreturn KEPT",
     "tested": "return ({E} is x), ({E} is y)",
@@ -341,6 +341,8 @@ class Grid:
     """Faults by name that are fixed, at least on some operand at some place."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Faults, and what looks like one, that no safe fix may touch."""
+    either: Mapping[str, str] = field(default_factory=dict)
+    """Faults that a fix may leave alone, as with comments inside of them."""
     operands: Mapping[str, str] = field(default_factory=lambda: OPERANDS)
     places: Mapping[str, str] = field(default_factory=lambda: PLACES)
     hosts: Mapping[str, str] = field(default_factory=lambda: HOSTS)
@@ -354,7 +356,7 @@ class Grid:
 
     def programs(self, most: int) -> Iterator[Program]:
         """The programs in which all pairs of all axes meet, or an even choice of them if these are too many."""
-        shapes = {**self.fixed, **self.refused}
+        shapes = {**self.fixed, **self.refused, **self.either}
         decoys = DECOYS if self.modules else {"none": DECOYS["none"]}
         axes = [list(axis) for axis in (shapes, self.places, self.operands, self.hosts, self.imports, decoys)]
         rows = list(pairs(*map(len, axes)))

@@ -31,6 +31,8 @@ GRIDS = (
             "names": "torch.FloatTensor([c, 1.0])",
             "variable that asks for a gradient": "torch.autograd.Variable({raw}, requires_grad=True)",
             "empty": "torch.FloatTensor([])",
+        },
+        either={
             "commented": "torch.FloatTensor([\n    1.0,  # one\n    2.0,\n])",
         },
         modules=("torch",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..programs import STEPS, Grid
 
-_MANY = ", ".join(["slice(None)"] * 33)
+_MANY = ", ".join(["slice(None)"] * 32)
 
 GRIDS = (
     Grid(
@@ -23,15 +23,17 @@ GRIDS = (
             "over lines": "{x}[[\n    slice(0, 1),\n    0,\n]]",
             "call": "{x}[[slice(0, 1), len(CALLS) * 0]]",
             "walrus": "{x}[[(i := 0), None]]",
-            "many": f"{{x}}[[{_MANY}]]",
         },
         refused={
+            "one index of 32 elements": f"{{x}}[[{_MANY}]]",
             "numbers": "{x}[[0, 1]]",
             "tuple": "{x}[slice(0, 1), 0]",
             "list of truths": "{x}[[True]]",
-            "commented": "{x}[[\n    slice(0, 1),  # rows\n    0,\n]]",
             "spread": "{x}[[*[slice(0, 1)], 0]]",
             "two lists": "{x}[[0], [None]]",
+        },
+        either={
+            "commented": "{x}[[\n    slice(0, 1),  # rows\n    0,\n]]",
         },
         hosts=STEPS,
     ),
