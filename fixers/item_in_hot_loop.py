@@ -1,96 +1,166 @@
 from __future__ import annotations
 
 import ast
+import re
+from typing import Literal
 
-from torchlint.rewrite import Place, operand
+from torchlint.facts.dtypes import dtype
+from torchlint.facts.flow import Loop, contains
+from torchlint.facts.module import Function
+from torchlint.rewrite import line_after
 from torchlint.rule import Edit, Finding, Fix, Site
+
+Number = Literal["float", "int"]
+
+_COMPLEX = re.compile(rb"complex|fft|polar|\dj\b")
+_NARROW = re.compile(rb"half\b|bfloat16|float16|\b(?:fp|bf)16|autocast|\bamp\b")
+_LOOKS = frozenset(("locals", "vars", "eval", "exec"))
+_SWALLOWS = frozenset(("suppress", "raises", "ignore"))
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    """`total += loss.item()` -> `total += loss.detach()`, where `total` is a number that is read after the loop."""
+    """`total += loss.item()` -> `total += loss.detach()` and `total = float(total)` behind the loop, where `total` is a number."""
     statement = site.statement
     loops = site.flow.loops(site.target)
-    func = site.call.func
     if not (
         isinstance(statement, ast.AugAssign)
         and isinstance(statement.op, ast.Add | ast.Sub)
         and isinstance(statement.target, ast.Name)
-        and isinstance(func, ast.Attribute)
-        and func.attr == "item"
         and loops
-        and _arithmetic(site, statement.value)
+        and not site.value(_read(site)).on_cpu
     ):
         return None
-    total = statement.target
-    loads = _reads(site, total, loops[0])
-    if loads is None:
+    total, loop = statement.target, loops[0]
+    number = _number(site, statement)
+    if number is None or not _is_local(site, total.id) or not _starts_as_number(site, total, loop):
         return None
-    divisions = [
-        d
-        for store in site.flow.stores[total.id]
-        if isinstance(d := site.flow.parents[store], ast.AugAssign) and d is not statement
-    ]
-    last = min((division.lineno for division in divisions), default=None)
-    tensor = operand(site, func.value, Place.RECEIVER)
-    detached = tensor if tensor.endswith(".detach()") else f"{tensor}.detach()"
-    edits = [site.tree.replace(site.node, detached)]
-    edits += [_divided(site, division) for division in divisions]
-    edits += [
-        site.tree.replace(site.cst(load), f"float({total.id})") for load in loads if last is None or load.lineno < last
+    inside = [load for load in site.flow.loads.get(total.id, ()) if contains(loop, load)]
+    behind = len(inside) < len(site.flow.loads.get(total.id, ()))
+    if any(_is_often(site, load, loop) or _is_quoted(site, load) for load in inside) or not _comes_behind(
+        site, total.id, loop
+    ):
+        return None
+    after = line_after(site, f"{total.id} = {number}({total.id})", loop) if behind else None
+    if behind and after is None:
+        return None
+    wide = number == "float" and site.source.holds(_NARROW)
+    edits = [
+        _kept_on_device(site, wide),
+        *(site.tree.replace(site.cst(load), f"{number}({total.id})") for load in inside),
+        *([after] if after is not None else []),
     ]
     return Fix(
-        f"Sum on the device and read `{total.id}` where it is used",
+        f"Sum on the device and read `{total.id}` behind the loop",
         tuple(edits),
         "unsafe",
-        "The sum is kept in the dtype of the tensor, not in a Python double.",
+        _note(site, total, number, wide),
     )
 
 
-def _arithmetic(site: Site, node: ast.expr) -> bool:
-    """Whether the value is the read itself, times or over numbers."""
+def _note(site: Site, total: ast.Name, number: Number, wide: bool) -> str:
+    if number == "int":
+        return "The sum is a tensor of 64-bit integers inside the loop."
+    kept = "in single precision" if wide else "in the dtype of the tensor"
+    never = " A sum of nothing is 0.0, not 0." if _starts(site, total, int) else ""
+    return f"The sum is kept {kept}, not in a Python double.{never}"
+
+
+def _read(site: Site) -> ast.expr:
+    """The tensor that is read."""
+    assert isinstance(site.call.func, ast.Attribute)
+    return site.call.func.value
+
+
+def _kept_on_device(site: Site, wide: bool) -> Edit:
+    """The edit that turns `.item()` into `.detach()`, and takes no comment with it."""
+    node, tensor, offset = site.call.func, _read(site), site.source.offset
+    assert isinstance(node, ast.Attribute)
+    end = offset(node.end_lineno or 0, node.end_col_offset or 0)
+    detached = isinstance(tensor, ast.Call) and isinstance(tensor.func, ast.Attribute) and tensor.func.attr == "detach"
+    methods = [*([] if wide and detached else ["detach"]), *(["float"] if wide else [])]
+    return Edit(end - len(node.attr), end, "().".join(methods).encode())
+
+
+# What the sum is
+
+
+def _number(site: Site, statement: ast.AugAssign) -> Number | None:
+    """What the sum is read as to be the number that it was; None where that isn't known."""
+    if not isinstance(site.call.func, ast.Attribute) or site.call.func.attr != "item":
+        return None
+    factors = _factors(site, statement.value)
+    if factors is None:
+        return None
+    kind = dtype(site, _read(site))
+    whole = kind in ("int64", "bool")
+    if isinstance(statement.op, ast.Sub) and kind != "floating":
+        return None  # bools can't be subtracted
+    assert isinstance(statement.target, ast.Name)
+    if not _starts(site, statement.target, int):
+        return "float" if kind is not None or not site.source.holds(_COMPLEX) else None
+    if whole and all(factors):
+        return "int"
+    return "float" if kind == "floating" else None  # small integers would overflow
+
+
+def _factors(site: Site, node: ast.expr) -> list[bool] | None:
+    """Whether each number that the read is multiplied with or divided by keeps an integer one; None for other expressions."""
     if node is site.target:
-        return True
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        sides = [(node.left, node.right)]
-        if isinstance(node.op, ast.Mult):
-            sides.append((node.right, node.left))
-        return any(_arithmetic(site, a) and site.value(b).kind in ("number", "unknown") for a, b in sides)
-    return False
-
-
-def _reads(site: Site, total: ast.Name, loop: ast.AST) -> list[ast.Name] | None:
-    """Where the sum is read; None if it is no local number that is read rarely."""
-    flow = site.flow
-    name = total.id
-    if name in flow.globals or name in {p.arg for p in site.function.parameters} or site.function is site.module.body:
+        return []
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
         return None
-    if any(name in inner.flow.loads for inner in site.function.nested.values()):
-        return None
-    stores = flow.stores[name]
-    if not site.once(("starts", site.function, name), lambda: any(_starts(flow.parents[store]) for store in stores)):
-        return None
-    if not all(
-        _starts(flow.parents[store]) or (_divides(flow.parents[store]) and loop not in flow.loops(store))
-        for store in stores
-        if store is not total
-    ):
-        return None
-    loads = flow.loads.get(name, [])
-    for load in loads:
-        place = Site(site.analysis, site.function, load, site.rule)
-        if loop in flow.loops(load) and (place.hot is not None or place.warm is not None):
+    for inner, other in ((node.left, node.right), (node.right, node.left)):
+        rest = _factors(site, inner)
+        value = site.value(other)
+        if rest is not None and value.kind == "number" and value.sure >= 2 and not value.others:
+            return [*rest, isinstance(node.op, ast.Mult) and value.integer]
+        if isinstance(node.op, ast.Div):
             return None
-    return loads
+    return None
 
 
-def _starts(parent: ast.AST) -> bool:
-    """`total = 0.0`"""
+def _starts(site: Site, total: ast.Name, kind: type[int | float]) -> bool:
+    """Whether the sum starts as such a number anywhere: `total = 0`."""
+    return any(_literal(site.flow.parents[store], kind) for store in site.flow.stores[total.id])
+
+
+def _literal(parent: ast.AST, *kinds: type[int | float]) -> bool:
     return (
         isinstance(parent, ast.Assign)
         and len(parent.targets) == 1
         and isinstance(parent.value, ast.Constant)
-        and isinstance(parent.value.value, int | float)
-        and not isinstance(parent.value.value, bool)
+        and type(parent.value.value) in kinds
+    )
+
+
+# Where it is bound and read
+
+
+def _is_local(site: Site, name: str) -> bool:
+    """Whether the name is the function's own, and seen by no other code."""
+    function, flow = site.function, site.flow
+    if name in flow.globals or name in {p.arg for p in function.parameters} or function is site.module.body:
+        return False
+    if any(isinstance(call.func, ast.Name) for look in _LOOKS for call in flow.calls_named(look)):
+        return False
+    inner = (one for one in site.module.functions if one is not function and _is_inside(one, function))
+    return not any(name in one.flow.loads or name in one.flow.stores for one in inner)
+
+
+def _is_inside(function: Function, outer: Function) -> bool:
+    parent = function.parent
+    while parent is not None and parent is not outer:
+        parent = parent.parent
+    return parent is outer
+
+
+def _starts_as_number(site: Site, total: ast.Name, loop: Loop) -> bool:
+    """Whether the sum is a number wherever the loop begins."""
+    flow = site.flow
+    parents = [flow.parents[store] for store in flow.stores[total.id] if store is not total]
+    starts = [parent for parent in parents if _literal(parent, int, float)]
+    return bool(starts) and all(
+        parent in starts or (_divides(parent) and loop not in flow.loops(parent)) for parent in parents
     )
 
 
@@ -99,7 +169,38 @@ def _divides(parent: ast.AST) -> bool:
     return isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Div)
 
 
-def _divided(site: Site, division: ast.AugAssign) -> Edit:
-    """`total = float(total) / len(loader)`: in place, a sum of integers could not be divided."""
-    name, value = operand(site, division.target, Place.ELEMENT), operand(site, division.value, Place.OPERAND)
-    return site.tree.replace(site.cst(division), f"{name} = float({name}) / {value}")
+def _is_often(site: Site, load: ast.Name, loop: Loop) -> bool:
+    """Whether the sum is read on each step."""
+    place = site.at(site.function, load)
+    return loop in site.flow.loops(load) and (place.hot is not None or place.warm is not None)
+
+
+def _is_quoted(site: Site, load: ast.Name) -> bool:
+    """`f"{total=}"` shows the expression itself."""
+    end = site.source.offset(load.end_lineno or 0, load.end_col_offset or 0)
+    rest = site.source.data[end : end + 10].lstrip()
+    inside = any(isinstance(around, ast.FormattedValue) for around in site.flow.expressions(load))
+    return inside and rest.startswith(b"=") and not rest.startswith(b"==")
+
+
+def _comes_behind(site: Site, name: str, loop: Loop) -> bool:
+    """Whether the sum is read nowhere that is reached from inside the loop past the line behind it, by an exception."""
+    loads = [load for load in site.flow.loads.get(name, ()) if not contains(loop, load)]
+    for parent in site.flow.ancestors(loop):
+        if isinstance(parent, ast.With | ast.AsyncWith):
+            called = (item.context_expr for item in parent.items)
+            names = {_last(one.func) for one in called if isinstance(one, ast.Call)}
+            if not names.isdisjoint(_SWALLOWS):
+                return False
+        elif isinstance(parent, ast.Try):
+            ways = [*parent.handlers, *parent.finalbody]
+            goes_on = any(not isinstance(handler.body[-1], ast.Raise | ast.Return) for handler in parent.handlers)
+            if any(contains(way, load) for way in ways for load in loads):
+                return False
+            if goes_on and not all(contains(parent, load) for load in loads):
+                return False
+    return True
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

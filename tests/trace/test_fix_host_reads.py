@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from torchlint import fix
 from torchlint.config import Settings
-from torchlint.lint import lint
-from torchlint.source import Source
+from torchlint.fixing import fix_files
 
 torch = pytest.importorskip("torch")
 
@@ -28,11 +26,9 @@ batches = [torch.randn(5, 4) for _ in range(6)]
 
 def repaired(code: str, rule: str) -> str:
     settings = Settings(codes=frozenset((rule,)), fixable=frozenset((rule,)))
-    findings = lint({"program.py": code.encode()}, settings).findings
-    fixes = [finding.fix for finding in findings if finding.fix is not None]
-    data, done = fix.apply(Source.of("program.py", code.encode()), fixes)
-    assert len(done) == len(findings) > 0
-    return data.decode()
+    fixed = fix_files({"program.py": code.encode()}, settings, unsafe=True, write=False)
+    assert fixed.result.findings == ()
+    return fixed.contents["program.py"].decode()
 
 
 def result(code: str, folder: Path) -> Any:
