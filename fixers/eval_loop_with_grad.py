@@ -4,16 +4,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts import training
 from torchlint.facts.calls import MODEL_NAME
-from torchlint.facts.derived import Derived
 from torchlint.facts.module import Function
 from torchlint.rewrite import spelled
 from torchlint.rule import Finding, Fix, Site, Value
 
 _NOTE = "what the function gives, keeps or hands on no longer carries a graph for autograd"
-_INSIDE = r"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad"
-"""What a forward asks of autograd."""
-_TRAINS = re.compile(rf"{_INSIDE}|backward\(|\.grad\b|requires_grad|\.step\(".encode())
 _TRAINING_NAME = re.compile(
     r"train|fit\b|fit_|backward|optim|learn|tune|step|search|attack|callback|hook|closure", re.IGNORECASE
 )
@@ -25,11 +22,8 @@ _MEASURES = re.compile(
 _PLAIN = frozenset(
     "tensor ndarray number str none list tuple dict device dtype size loader batch dataset distribution".split()
 )
-_BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 _MOST = 60
 """How many functions of the project are looked into; what calls more of them may do anything."""
-_CALLERS = 3
-"""How many calls away the results are followed."""
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -58,13 +52,13 @@ def _may_train(site: Site) -> bool:
     todo = [site.function]
     while todo:
         function = todo.pop()
-        if _TRAINS.search(_text(function)) or len(seen) > _MOST:
+        if training.trains(function) or len(seen) > _MOST:
             return True
         for inner in _inside(function):
             for call in inner.flow.calls:
                 if _is_unknown(site, inner, call):
                     return True
-                run = [target for target in _run(site, inner, call) if target not in seen]
+                run = [target for target in training.run_by(site, inner, call) if target not in seen]
                 seen.update(run)
                 todo += run
     return False
@@ -76,23 +70,6 @@ def _inside(function: Function) -> Iterator[Function]:
         yield from _inside(inner)
 
 
-def _text(function: Function) -> bytes:
-    source = function.module.source
-    end = source.lines[function.last_line] if function.last_line < len(source.lines) else len(source.data)
-    return source.data[source.lines[function.first_line - 1] : end]
-
-
-def _run(site: Site, function: Function, call: ast.Call) -> list[Function]:
-    """The functions of the project that a call runs, and those that it is given."""
-    given = (site.project.value(function, argument) for argument in _arguments(call))
-    return [*site.project.targets(function, call), *(value.function for value in given if value.function is not None)]
-
-
-def _arguments(call: ast.Call) -> Iterator[ast.expr]:
-    yield from call.args
-    yield from (keyword.value for keyword in call.keywords)
-
-
 def _is_unknown(site: Site, function: Function, call: ast.Call) -> bool:
     """Whether a call may train for all that is known of it."""
     if site.project.targets(function, call):
@@ -100,7 +77,7 @@ def _is_unknown(site: Site, function: Function, call: ast.Call) -> bool:
     func = call.func
     value = site.project.value(function, func)
     if value.kind == "module":
-        return value.cls.partition(".")[0] != "torch" and site.analysis.context.switched_on(_INSIDE.encode())
+        return value.cls.partition(".")[0] != "torch" and site.analysis.context.switched_on(training.INSIDE.pattern)
     name = site.project.resolve(function, func)
     if name is not None:
         outside = name.partition(".")[0] in ("torch", "numpy") or "." not in name
@@ -118,7 +95,7 @@ def _hands_on(site: Site, function: Function, call: ast.Call) -> bool:
     """Whether a call is given a model, an optimizer or a function."""
     return any(
         site.project.value(function, argument).kind in ("module", "optimizer", "function")
-        for argument in _arguments(call)
+        for argument in training.given_to(call)
     )
 
 
@@ -128,9 +105,9 @@ def _hands_on(site: Site, function: Function, call: ast.Call) -> bool:
 def _may_be_trained_on(site: Site) -> bool:
     """Whether a caller runs a backward pass on what the function gives, or the file on what it keeps."""
     kept = any(_keeps_graph(site, node) for node in site.flow.nodes)
-    if kept and site.source.holds(_TRAINS):
+    if kept and site.source.holds(training.TRAINS):
         return True
-    return not _is_plain(site.project.returns(site.function)) and _reaches_backward(site, site.function, _CALLERS)
+    return not _is_plain(site.project.returns(site.function)) and training.is_trained_on(site, site.function)
 
 
 def _is_plain(value: Value) -> bool:
@@ -172,19 +149,3 @@ def _is_outside(site: Site, target: ast.expr) -> bool:
     if not isinstance(root, ast.Name) or root.id in site.flow.globals:
         return True
     return root is not target and root.id not in site.flow.stores
-
-
-def _reaches_backward(site: Site, function: Function, depth: int) -> bool:
-    """Whether a backward pass starts at what the calls of a function give."""
-    return any(_is_trained(site, one.function, one.call, depth) for one in site.project.call_sites(function) or ())
-
-
-def _is_trained(site: Site, caller: Function, call: ast.Call, depth: int) -> bool:
-    made = Derived(caller.flow, call)
-    for one in caller.flow.calls:
-        starts = isinstance(one.func, ast.Attribute) and one.func.attr in _BACKWARDS
-        runs = one is not call and any(_TRAINS.search(_text(target)) for target in _run(site, caller, one))
-        if (starts or runs) and made.holds(one):
-            return True
-    returned = [node.value for node in caller.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
-    return depth > 0 and any(map(made.holds, returned)) and _reaches_backward(site, caller, depth - 1)

@@ -1,17 +1,35 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from torchlint.facts import training
+from torchlint.facts.told import Kept
 from torchlint.rewrite import Place, operand
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Finding, Fix, Site, chain
 
-_NOTE = "what is kept no longer answers to `requires_grad` and can't be back-propagated"
+_NOTE = "what is kept no longer answers to `requires_grad`, prints no `grad_fn` and can't be back-propagated"
+_COLLECTS = rb"def (?:append|__i?add__|__radd__)\("
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    stored = _stored(site)
-    edit = site.tree.replace(site.cst(stored), f"{operand(site, stored, Place.RECEIVER)}.detach()")
-    return Fix("Detach what is kept", (edit,), "unsafe", _NOTE)
+    assert isinstance(finding.told, Kept)
+    holder, stored = _holder(site), _stored(site)
+    if _is_own(site, holder) or _is_trained_on(site, holder):
+        return None
+    kept = list(_with_history(site, stored, finding.told.name))
+    edits = tuple(site.tree.replace(site.cst(one), f"{operand(site, one, Place.RECEIVER)}.detach()") for one in kept)
+    return Fix("Detach what is kept", edits, "unsafe", _NOTE) if edits else None
+
+
+def _holder(site: Site) -> ast.expr:
+    """What it is added to, or collected in."""
+    node = site.target
+    if isinstance(node, ast.Call):
+        assert isinstance(node.func, ast.Attribute)
+        return node.func.value
+    assert isinstance(node, ast.AugAssign | ast.Assign)
+    return node.target if isinstance(node, ast.AugAssign) else node.targets[0]
 
 
 def _stored(site: Site) -> ast.expr:
@@ -21,3 +39,46 @@ def _stored(site: Site) -> ast.expr:
         return node.args[0]
     assert isinstance(node, ast.AugAssign | ast.Assign)
     return node.value.right if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) else node.value
+
+
+def _with_history(site: Site, node: ast.expr, name: str) -> Iterator[ast.expr]:
+    """The tensors in an expression that carry the graph of a name: the expression, elements of it, else the name itself."""
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name]
+    if isinstance(node, ast.Tuple | ast.List):
+        for element in node.elts:
+            yield from _with_history(site, element, name)
+    elif names and site.value(node).is_tensor:
+        yield node
+    else:
+        yield from names
+
+
+def _is_own(site: Site, holder: ast.expr) -> bool:
+    """Whether a class of the project may collect it."""
+    value = site.value(holder)
+    unknown = value.kind in ("unknown", "instance")
+    return unknown and (value.klass is not None or site.analysis.context.switched_on(_COLLECTS))
+
+
+def _is_trained_on(site: Site, holder: ast.expr) -> bool:
+    """Whether a backward pass starts at what is kept, where it is given back to, or read as an attribute."""
+    flow = site.flow
+    if isinstance(holder, ast.Name):
+        loads = flow.loads.get(holder.id, ())
+        returned = any(isinstance(around, ast.Return) for load in loads for around in flow.ancestors(load))
+        return returned and training.is_trained_on(site, site.function)
+    name = (chain(holder) or [""])[-1]
+    return site.once(("trained on", site.module, name), lambda: _is_read_for_training(site, name))
+
+
+def _is_read_for_training(site: Site, name: str) -> bool:
+    """Whether a backward pass starts at an attribute of that name somewhere in the file."""
+    for function in site.module.functions:
+        reads = [
+            node
+            for node in function.flow.nodes
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+        ]
+        if reads and training.starts_backward(site, function, reads):
+            return True
+    return False

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import calls
 from torchlint.facts.flow import Loop, contains
+from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Site, chain, rule
 
 _SINKS = frozenset(("detach", "detach_", "data", "grad"))
@@ -64,8 +65,9 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Adds `.detach()`: the value is the same, without history. Unsafe: code that asks the sum for `requires_grad` or
-    `grad_fn`, or runs a backward pass on it in another function, sees the difference.
+    Adds `.detach()` to what is kept, in a tuple or list to the tensors in it: the values are the same, without history.
+    Unsafe: code that asks for `requires_grad` or prints `grad_fn`, or runs a backward pass on it in another program, sees
+    the difference. Nothing is offered where the project runs one, or collects in a class of its own.
 
     ## References
 
@@ -85,6 +87,7 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
             f"`{site.short(holder)}` keeps the graph of `{loss}` of every step alive",
             at=stored,
             related=site.why_hot(),
+            told=Kept(loss),
         )
 
 

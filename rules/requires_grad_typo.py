@@ -47,7 +47,9 @@ def requires_grad_typo(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Renames the attribute. Unsafe only because it does what the author meant: from then on the parameters are frozen.
+    Renames the attribute of a parameter or of a new tensor of floating point, and calls `requires_grad_` of a module, where
+    the attribute would mean nothing. Unsafe because it does what the author meant: the parameters obey from then on, and
+    a backward pass raises where all of them are frozen. Nothing is offered where the project reads the attribute.
 
     ## References
 

@@ -1,18 +1,19 @@
-"""What is made of a value in one function, through the names that it is bound to."""
+"""What is made of some values in one function, through the names that they are bound to."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from . import names
 from .flow import Flow
 
 
 class Derived:
-    """The expressions of a function that hold a value, or something made of it; whatever is called with it counts as made of it."""
+    """The expressions of a function that hold one of some values, or what is made of it; what a call is given, its result is made of."""
 
-    def __init__(self, flow: Flow, value: ast.expr) -> None:
-        self._value = value
+    def __init__(self, flow: Flow, values: Collection[ast.expr]) -> None:
+        self._values = frozenset(values)
         self._names: set[str] = set()
         known = -1
         while known < len(self._names):
@@ -23,8 +24,8 @@ class Derived:
                     self._names.update(name for target in targets for name in _dotted(target))
 
     def holds(self, node: ast.AST) -> bool:
-        """Whether a part of the node is the value, or a name for something made of it."""
-        return any(part is self._value or not self._names.isdisjoint(_own(part)) for part in ast.walk(node))
+        """Whether a part of the node is one of the values, or a name for something made of them."""
+        return any(part in self._values or not self._names.isdisjoint(_own(part)) for part in ast.walk(node))
 
 
 def _binding(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:

@@ -18,7 +18,7 @@ Dtype = Literal["floating", "int64", "bool"]
 
 _COMPLEX = re.compile(rb"complex|cfloat|cdouble|fft|polar|\d[jJ]\b")
 _FLOATING = frozenset(
-    """softmax log_softmax softmin sigmoid logsigmoid tanh exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal sin cos tan
+    """softmax log_softmax softmin sigmoid logsigmoid tanh exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal zeros ones empty sin cos tan
     asin acos atan sinh cosh erf erfc lgamma true_divide mean std var norm logsumexp float double half bfloat16 rand randn
     linspace logspace linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d layer_norm
     batch_norm group_norm instance_norm rms_norm gelu silu mish elu selu celu softplus softsign normalize cosine_similarity

@@ -75,3 +75,10 @@ class Construction:
     """slow-tensor-construction: what the tensor is made of."""
 
     source: Literal["arrays", "tensor", "array"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """graph-kept-alive: the name whose graph is kept."""
+
+    name: str

@@ -1,0 +1,63 @@
+"""Where autograd is needed: functions that train or ask for gradients, and results that a caller trains on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol
+
+from .derived import Derived
+from .module import Function
+
+INSIDE = re.compile(
+    rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad"
+)
+"""What a forward asks of autograd."""
+TRAINS = re.compile(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad|\.step\(")
+_BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
+_CALLERS = 3
+"""How many calls away results are followed."""
+
+
+class Asked(Protocol):
+    """What is asked of a place (a Site)."""
+
+    @property
+    def project(self) -> Any: ...
+
+
+def trains(function: Function) -> bool:
+    """Whether the text of a function speaks of gradients."""
+    source = function.module.source
+    end = source.lines[function.last_line] if function.last_line < len(source.lines) else len(source.data)
+    return TRAINS.search(source.data, source.lines[function.first_line - 1], end) is not None
+
+
+def run_by(place: Asked, function: Function, call: ast.Call) -> list[Function]:
+    """The functions of the project that a call runs, and those that it is given."""
+    given = (place.project.value(function, argument) for argument in given_to(call))
+    return [*place.project.targets(function, call), *(value.function for value in given if value.function is not None)]
+
+
+def given_to(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call is given, by position and by name."""
+    yield from call.args
+    yield from (keyword.value for keyword in call.keywords)
+
+
+def is_trained_on(place: Asked, function: Function, depth: int = _CALLERS) -> bool:
+    """Whether a caller of the project starts a backward pass at what the function gives."""
+    sites = place.project.call_sites(function) or ()
+    return any(starts_backward(place, site.function, [site.call], depth) for site in sites)
+
+
+def starts_backward(place: Asked, function: Function, values: Collection[ast.expr], depth: int = _CALLERS) -> bool:
+    """Whether a backward pass starts at values of a function or at what is made of them, here or where it is given back to."""
+    made = Derived(function.flow, values)
+    for call in function.flow.calls:
+        starts = isinstance(call.func, ast.Attribute) and call.func.attr in _BACKWARDS
+        if (starts or (call not in values and any(map(trains, run_by(place, function, call))))) and made.holds(call):
+            return True
+    returned = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
+    return depth > 0 and any(map(made.holds, returned)) and is_trained_on(place, function, depth - 1)
