@@ -2,9 +2,15 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.dtypes import dtype
 from torchlint.facts.told import Fused
 from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
+
+_FLOATING = frozenset(("logsigmoid", "softplus", "binary_cross_entropy_with_logits"))
+"""What takes real floating point alone; the others take what `softmax` and `exp` take."""
+_NOTE = "the results differ in the last digits, and where the old ones overflowed or were rounded to 0 or 1"
+_TYPES = "; under autocast they are in the type of the input"
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -12,58 +18,85 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     kind = finding.told.function.rpartition(".")[2]
     # `F.log_softmax` takes `_stacklevel` too
     function = "torch.nn.functional.log_softmax" if kind == "log_softmax" else finding.told.function
-    arguments = _arguments(site, kind)
+    inner = _inner(site, kind)
+    given = _arguments(site, kind, inner) if inner is not None else None
     spelling = spelled(site, function)
-    if arguments is None or spelling is None:
+    if inner is None or given is None or spelling is None:
+        return None
+    if kind in _FLOATING and dtype(site, _operand(site, inner)) != "floating":
         return None
     whole = site.flow.parents[site.target] if kind == "expm1" else site.target
-    edit = site.tree.replace(site.cst(whole), f"{spelling[0]}({arguments})")
-    return Fix(f"Use `{function}`", (edit, *spelling[1]), "unsafe", "the results differ in the last digits")
+    edit = site.tree.replace(site.cst(whole), f"{spelling[0]}({given})")
+    note = _NOTE + _TYPES * (kind in ("logsigmoid", "logsumexp"))
+    return Fix(f"Use `{function}`", (edit, *spelling[1]), "unsafe", note)
 
 
-def _arguments(site: Site, kind: str) -> str | None:
-    """What the one function takes, as source."""
+def _inner(site: Site, kind: str) -> ast.Call | None:
+    """The softmax, sigmoid, exponential or sum inside."""
+    inner: ast.expr
     if kind == "expm1":
-        return _inside(site, site.call)
-    if kind == "binary_cross_entropy_with_logits":
-        return _cross_entropy(site)
-    if len(site.call.args) + len(site.call.keywords) > 1:
-        return None
-    inner = site.call.args[0] if site.call.args else site.call.func
-    if site.name == ".log()":
-        assert isinstance(site.call.func, ast.Attribute)
+        inner = site.call
+    elif site.name == ".log()" and isinstance(site.call.func, ast.Attribute):
         inner = site.call.func.value
-    if isinstance(inner, ast.BinOp):  # 1 + exp(x)
-        other = inner.right if isinstance(inner.left, ast.Constant) else inner.left
-        return _inside(site, other) if isinstance(other, ast.Call) else None
-    if not isinstance(inner, ast.Call):
+    elif site.call.args and (kind == "binary_cross_entropy_with_logits" or len(site.call.args) == 1):
+        inner = site.call.args[0]
+    else:
         return None
+    if kind != "binary_cross_entropy_with_logits" and kind != "expm1" and site.call.keywords:
+        return None
+    if isinstance(inner, ast.BinOp):  # 1 + exp(x)
+        inner = inner.right if isinstance(inner.left, ast.Constant) else inner.left
+    return inner if isinstance(inner, ast.Call) else None
+
+
+def _operand(site: Site, call: ast.Call) -> ast.expr:
+    """What a function or method of torch is applied to."""
+    if _is_method(site, call) and isinstance(call.func, ast.Attribute):
+        return call.func.value
+    return call.args[0]
+
+
+def _is_method(site: Site, call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and site.resolve(call.func) is None
+
+
+def _arguments(site: Site, kind: str, inner: ast.Call) -> str | None:
+    """What the one function takes, as source."""
     if kind == "logsumexp":
         return _log_sum(site, inner)
-    return _inside(site, inner)
+    dims = int(kind == "log_softmax")
+    given = _inside(site, inner, dims, {"dim", "dtype"} if dims else set())
+    if given is None or kind != "binary_cross_entropy_with_logits":
+        return given
+    rest = arguments(site, *site.call.args[1:], *site.call.keywords)
+    return ", ".join(filter(None, (given, rest)))
 
 
-def _inside(site: Site, call: ast.Call) -> str | None:
-    """The arguments of a function, or the receiver of a method and its arguments."""
+def _inside(site: Site, call: ast.Call, more: int, named: set[str]) -> str | None:
+    """The operand and the other arguments of a call: at most so many by position, none but these by name."""
     given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    if isinstance(call.func, ast.Attribute) and site.resolve(call.func) is None:
+    if _is_method(site, call) and isinstance(call.func, ast.Attribute):
         given.insert(0, call.func.value)
-    return arguments(site, *given) or None
+    positional = [one for one in given if not isinstance(one, ast.keyword)]
+    if not 1 <= len(positional) <= 1 + more or any(isinstance(one, ast.Starred) for one in positional):
+        return None
+    return arguments(site, *given) if {keyword.arg for keyword in call.keywords} <= named else None
 
 
 def _log_sum(site: Site, call: ast.Call) -> str | None:
     """`logsumexp(x, dim)` for `sum(exp(x), dim)`."""
-    method = isinstance(call.func, ast.Attribute) and site.resolve(call.func) is None
-    exponential = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0]
-    if not isinstance(exponential, ast.Call) or any(k.arg not in ("dim", "keepdim") for k in call.keywords):
+    exponential, rest = _operand(site, call), call.args if _is_method(site, call) else call.args[1:]
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    dims = [*rest[:1], *(value for name, value in named.items() if name == "dim")]
+    flags = [*rest[1:], *(value for name, value in named.items() if name == "keepdim")]
+    if (
+        not isinstance(exponential, ast.Call)
+        or not named.keys() <= {"dim", "keepdim"}
+        or len(dims) != 1
+        or len(flags) > 1
+    ):
         return None
-    rest = call.args if method else call.args[1:]
-    return ", ".join(filter(None, (_inside(site, exponential), arguments(site, *rest, *call.keywords))))
-
-
-def _cross_entropy(site: Site) -> str | None:
-    inner = site.argument("input", 0)
-    if not isinstance(inner, ast.Call) or not site.call.args or site.call.args[0] is not inner:
+    if isinstance(dims[0], ast.Constant) and dims[0].value is None:
         return None
-    rest = arguments(site, *site.call.args[1:], *site.call.keywords)
-    return ", ".join(filter(None, (_inside(site, inner), rest)))
+    given = _inside(site, exponential, 0, set())
+    return ", ".join((given, arguments(site, *rest, *call.keywords))) if given is not None else None

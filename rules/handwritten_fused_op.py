@@ -57,8 +57,8 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Writes `silu` for `x * sigmoid(x)`.
-    The fix is unsafe because the last digits differ; the others are left to people.
+    Writes `silu` for `x * sigmoid(x)` where `x` is proven to be of real floating point: `silu` takes no integers, bools and
+    complex numbers. The fix is unsafe because the last digits differ; the others are left to people.
 
     ## References
 
@@ -84,6 +84,8 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
 
 
 def _input(site: Site) -> ast.expr | None:
+    if site.call.keywords:
+        return None
     if site.name.startswith("."):
         assert isinstance(site.call.func, ast.Attribute)
         return site.call.func.value if not site.call.args else None
@@ -91,12 +93,12 @@ def _input(site: Site) -> ast.expr | None:
 
 
 def _times(site: Site, inner: ast.expr) -> ast.expr | None:
-    """The product `x * sigmoid(x)`, either way round."""
+    """The product `x * sigmoid(x)`, either way round; what is called twice may give two things."""
     parent = site.flow.parents.get(site.target)
     if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Mult):
         return None
     other = parent.right if parent.left is site.target else parent.left
-    return parent if syntax.same(other, inner) else None
+    return parent if syntax.same(other, inner) and not syntax.calls_anything(inner) else None
 
 
 def _gelu(site: Site, inner: ast.expr) -> ast.expr | None:

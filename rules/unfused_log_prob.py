@@ -55,8 +55,11 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Writes the one function: `log_softmax`, `logsigmoid`, `softplus`, `expm1`, `logsumexp`,
-    `binary_cross_entropy_with_logits`.
-    The fix is unsafe because the results differ in the last digits, and where the old ones were infinite.
+    `binary_cross_entropy_with_logits`; `logsigmoid`, `softplus` and the last one only where the input is proven to be of real
+    floating point, since they take no integers.
+    The fix is unsafe because the results differ in the last digits, and where the old ones overflowed or were rounded to 0
+    or 1 (`binary_cross_entropy` cuts its losses off at 100); under autocast `logsigmoid` and `logsumexp` give the type of
+    their input, where `log` gave single precision.
 
     ## References
 

@@ -98,6 +98,13 @@ def method_calls(flow: Flow, name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
             yield call, call.func.value
 
 
+def calls_anything(node: ast.AST) -> bool:
+    """Whether to evaluate an expression once or twice may make a difference: it calls, awaits, yields or binds something."""
+    return any(
+        isinstance(part, ast.Call | ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr) for part in ast.walk(node)
+    )
+
+
 def same(one: ast.AST | None, other: ast.AST | None) -> bool:
     """Whether two expressions are written alike."""
     return one is not None and other is not None and ast.dump(one) == ast.dump(other)
