@@ -56,6 +56,18 @@ class Child:
         return Event("end", name="died", detail=f"exit code {self.returncode}")
 
     @property
+    def failure(self) -> str:
+        """Why the program did not do its work, "" where it ended well or was stopped by the run."""
+        end = self.end
+        if end.name == "error":
+            return f"raised {end.detail}"
+        if end.name in ("died", "killed"):
+            return f"ended by {end.detail}" if end.name == "died" else end.detail
+        if end.name == "exit" and (code := (end.data or {}).get("code", 0)) != 0:
+            return f"ended with exit code {code}"
+        return ""
+
+    @property
     def steps(self) -> int:
         return max((event.step for event in self.events if event.kind == "step"), default=0)
 

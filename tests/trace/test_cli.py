@@ -106,25 +106,49 @@ TROUBLE = {
     "raises": (
         "step().item(); step().item()\nraise ValueError('no data')\n",
         "raised ValueError: no data, after 2 steps",
+        "the program raised ValueError: no data after 2 steps",
     ),
-    "exits": ("step().item(); step().item()\nimport os; os._exit(3)\n", "2 steps, ended by os._exit(3)"),
-    "never steps": ("x = torch.ones(3, device='cuda'); x.sum().item()\n", "no step taken, ran to its end"),
+    "exits": (
+        "step().item(); step().item()\nimport os; os._exit(3)\n",
+        "2 steps, ended by os._exit(3)",
+        "the program ended with exit code 3 after 2 steps",
+    ),
+    "lacks an argument": (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--data', required=True)\np.parse_args()\n",
+        "no step taken, ended by sys.exit(2)",
+        "the program ended with exit code 2 before any step; its own arguments come after --",
+    ),
+    "asks": (
+        "input()\n",
+        "raised EOFError: EOF when reading a line, before any step",
+        (
+            "the program raised EOFError: EOF when reading a line before any step; "
+            "it asked for input, and a traced run gives none"
+        ),
+    ),
 }
 
 
 @pytest.mark.parametrize("which", TROUBLE)
-def test_what_happened_is_told_and_the_exit_code_is_0(torchlint: Command, which: str) -> None:
-    source, said = TROUBLE[which]
+def test_a_program_that_failed_is_told_with_what_was_seen_of_it(torchlint: Command, which: str) -> None:
+    source, said, sentence = TROUBLE[which]
     done = torchlint(MODEL + source)
 
     assert said in done.stdout
-    assert 0 == done.returncode
+    assert (2, f"error: {sentence}\n") == (done.returncode, done.stderr)
+
+
+def test_a_program_that_takes_no_step_and_ends_well_is_observed(torchlint: Command) -> None:
+    done = torchlint(f"{MODEL}x = torch.ones(3, device='cuda'); x.sum().item()\nraise SystemExit\n")
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "no step taken" in done.stdout
 
 
 def test_a_budget_that_could_not_be_measured_is_over(torchlint: Command) -> None:
     done = torchlint(MODEL + "raise ValueError('no data')\n", "--budget", "syncs=9,breaks=9")
 
-    assert 1 == done.returncode
+    assert 2 == done.returncode
     assert "  over  syncs       not measured: the eager pass failed, limit 9" in done.stdout
     assert "  over  breaks      not measured: the compile pass failed, limit 9" in done.stdout
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from torchlint.tracing import Trace
 
 _TARGETS = "sm_90, sm_80, ..."
+_USAGE = 2
+"""The exit code of argparse and others for arguments that a program can't use."""
 _INSTALL = "torch can't be imported ({}). A traced run needs it: pip install 'torchlint[trace]'"
 
 
@@ -96,7 +98,7 @@ def _target(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Trace, print the report and return 0, or 1 over budget; Failure when nothing could be observed."""
+    """Trace, print the report and return 0, 1 over budget, or 2 when the program failed; Failure when nothing was observed."""
     entry, options, program = _split(args)
     job = Job(
         entry,
@@ -137,7 +139,24 @@ def run(args: argparse.Namespace) -> int:
         _differences(before.made_with, made_with) if before else (),
     )
     _show(report, options)
+    if failed := _failed(traced):
+        terminal.error(failed)
+        return 2
     return int(any(verdict.over for verdict in (*report.budget, *report.compared)))
+
+
+def _failed(traced: Trace) -> str:
+    """The program's own failure in one sentence, "" where it had none: what was counted until then is no whole answer."""
+    child = next((child for child in traced.children if child.failure), None)
+    if child is None:
+        return ""
+    when = f"after {child.steps} steps" if child.steps else "before any step"
+    text = f"the program {child.failure} {when}"
+    if not child.steps and child.returncode == _USAGE and "usage:" in child.errors:
+        text += "; its own arguments come after --"
+    elif "EOFError" in child.failure:
+        text += "; it asked for input, and a traced run gives none"
+    return text
 
 
 def _show(report: Report, options: argparse.Namespace) -> None:
