@@ -177,10 +177,14 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
         if target.cls is not None or position >= len(target.parameters):
             return False
         name = target.parameters[position].arg
-        return any(
-            (chain(inner.func) or [""])[0] == name and not _off_in(site, target, inner) for inner in target.flow.calls
-        )
+        return any(_is_run(inner, name) and not _off_in(site, target, inner) for inner in target.flow.calls)
     return False
+
+
+def _is_run(call: ast.Call, name: str) -> bool:
+    """`model(x)`, `model.generate(x)`; `model.parameters()` runs nothing."""
+    parts = chain(call.func) or [""]
+    return parts[0] == name and (len(parts) == 1 or parts[-1] not in _NO_RUN)
 
 
 def _text(function: Function) -> str:

@@ -660,6 +660,10 @@ SNIPPETS: Mapping[str, Sequence[str]] = {
         TRAIN.replace("from tools.metrics import Meter, accuracy", "from tools import Meter, accuracy"),
         TRAIN.replace("Meter, accuracy", "Meter, accuracy as share").replace("accuracy(loss", "share(loss"),
         "import torch\nfrom other import *\n\ndef go(model):\n    step(model)\n",
+        TRAIN.replace("    for x, y", "    task = made()\n    for x, y").replace(
+            "optimizer.step()", "task.take_step(optimizer, loss)"
+        ),
+        "import torch\n\ndef train(task, loader, optimizer, model):\n    for x in loader:\n        task.take_step(optimizer, model(x))\n",
     ),
     "model.py": (
         MODEL,
@@ -688,6 +692,9 @@ SNIPPETS: Mapping[str, Sequence[str]] = {
             "from tools.metrics import Meter as M\nimport torch\n\ndef loop(opt, loss):\n    m = M()\n"
             "    for _ in range(9):\n        loss.backward()\n        opt.step()\n        m.update(loss, 1)\n"
         ),
+        "from tools.metrics import Meter\n\nclass Better(Meter):\n    def update(self, loss, n):\n        return loss.cuda().item()\n",
+        "class Task:\n    def take_step(self, optimizer, loss):\n        optimizer.step()\n        return loss.cuda().item()\n",
+        "class Task:\n    def take_step(self, optimizer, loss):\n        loss.backward()\n        optimizer.step()\n        return loss.cuda().item()\n",
         "import torch as t\nfrom torch import compile as c\nfrom model import Net\nnet = c(Net())\n",
         "import torch\ntorch._dynamo.config.capture_scalar_outputs = True\n",
         "import torch\nfrom torch.utils.data import DataLoader as DL\n",

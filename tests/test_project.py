@@ -335,6 +335,20 @@ def test_calls_that_run_nothing_of_the_project(files: Files) -> None:
         ({"main.py": TORCH + "def f(): pass\ng = torch.compile(f)\ng()"}, ["main.py:f"]),
         (
             {
+                "main.py": "class A:\n    def f(self): pass\nclass B:\n    def f(self): pass\n"
+                "k = A if x else B\nk().f()",
+            },
+            ["main.py:A.f", "main.py:B.f"],
+        ),
+        (
+            {
+                "main.py": "class A:\n    def f(self): pass\nclass B(A):\n    def g(self): pass\n"
+                "b = B() if x else A()\nb.f()",
+            },
+            ["main.py:A.f"],
+        ),
+        (
+            {
                 "main.py": "def f(): pass\ndef g(h):\n    h()\ng(f)".replace("h()\ng(f)", "h()").replace(
                     "def g", "g(f)\ndef g"
                 )
@@ -590,10 +604,44 @@ def test_argument_of_a_method() -> None:
             {"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs=values)\ndef f(x):\n    x"},
             "unknown",
         ),
+        # What a test passes counts where nobody else passes anything, and for what it is, not for where it lives.
+        ({"a.py": "def f(x):\n    x", "test_a.py": TORCH + "from a import f\nf(torch.zeros(3))"}, "tensor"),
+        (
+            {
+                "a.py": "def f(x):\n    x",
+                "test_a.py": TORCH + "from a import f\nf(torch.zeros(3))",
+                "b.py": "from a import f\nf(1)",
+            },
+            "number",
+        ),
+        # A method gets what is passed to that of its base class.
+        (
+            {
+                "a.py": "class A:\n    def f(self, x): pass\nclass B(A):\n    def f(self, x):\n        x",
+                "b.py": "from a import A\ndef g(a: A):\n    a.f(1)",
+            },
+            "number",
+        ),
+        (
+            {
+                "a.py": "class A:\n    def f(self, x): pass\nclass B:\n    def f(self, x):\n        x",
+                "b.py": "from a import A\ndef g(a: A):\n    a.f(1)",
+            },
+            "unknown",
+        ),
     ],
 )
 def test_parameters(files: Files, expected: str) -> None:
     assert expected == value(files, "a.py").kind
+
+
+def test_where_the_argument_of_a_test_lives_is_not_known() -> None:
+    files = {"a.py": "def f(x, device):\n    x\n", "test_a.py": f"{TORCH}from a import f\nf(torch.zeros(3), 'cpu')"}
+    assert "" == value(files, "a.py").device
+
+    del files["test_a.py"]
+    files["b.py"] = f"{TORCH}from a import f\nf(torch.zeros(3), 'cpu')"
+    assert "cpu" == value(files, "a.py").device
 
 
 # Classes

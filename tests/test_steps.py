@@ -54,6 +54,10 @@ def check(files: Files) -> None:
     assert marked(files) == set(told(files))
 
 
+def indented(code: str, by: int = 1) -> str:
+    return "".join(f"{'    ' * by}{line}\n" for line in code.splitlines())
+
+
 def check_one(code: str) -> None:
     check({"train.py": "import torch\nfrom torch import nn\n" + code})
 
@@ -295,7 +299,8 @@ def test_forward_of_the_model_in_a_step() -> None:
 
 def test_how_far_calls_are_followed() -> None:
     check_one(
-        "def four():\n    x = 4\ndef three():\n    four()  # hot\ndef two():\n    three()  # hot\ndef one():\n    two()  # hot\n"
+        "def five():\n    x = 4\ndef four():\n    five()  # hot\ndef three():\n    four()  # hot\n"
+        "def two():\n    three()  # hot\ndef one():\n    two()  # hot\n"
         "for batch in loader:\n    one()  # hot\n" + STEP
     )
 
@@ -335,6 +340,114 @@ def test_function_given_to_a_process_is_called_once() -> None:
     check_one(
         "def main():\n    def train():\n        setup()\n        for batch in loader:\n            loss.backward()  # hot\n"
         "    for rank in range(4):\n        Process(target=train).start()\n"
+    )
+
+
+def test_a_step_of_its_own_behind_a_throttle() -> None:
+    check_one(
+        "for step in range(n):\n    if step % 10 == 0:\n        actor_loss.backward()  # hot\n        actor_optimizer.step()  # hot\n"
+        "        update()  # hot\n        if step % 100 == 0:\n            log()\n    if step % 10 == 1:\n        optimizer.step()\n        log()\n"
+        + STEP
+    )
+
+
+def test_a_method_that_takes_a_whole_step() -> None:
+    check_one(
+        "class Agent:\n    def learn(self, batch):\n        loss = self.loss(batch)  # hot\n        loss.backward()  # hot\n        self.optimizer.step()  # hot\n"
+        "        return {'loss': loss.item()}  # hot\n    def loss(self, batch):\n        return batch  # hot\n"
+        "    def half(self, loss):\n        loss.backward()\n    def other(self):\n        x = 1\n"
+        "    def test_it(self):\n        loss.backward()\n        self.optimizer.step()\n"
+        "    def solve(self):\n        def closure():\n            loss.backward()\n            return loss\n        self.optimizer.step(closure)\n"
+        "def fit(model):\n    loss.backward()\n    optimizer.step()\n"
+    )
+
+
+def test_gradients_that_are_part_of_a_loss() -> None:
+    check_one(
+        "def penalty(critic, x):\n    out = critic(x)  # hot\n    (grad,) = torch.autograd.grad(out, x, create_graph=True)  # hot\n    return grad  # hot\n"
+        "def saliency(model, x):\n    return torch.autograd.grad(model(x), x)[0]\n"
+        "def plain(model, x):\n    return torch.autograd.grad(model(x), x, create_graph=False)[0]\n"
+        "def test_penalty(critic, x):\n    return torch.autograd.grad(critic(x), x, create_graph=True)\n"
+    )
+
+
+def test_an_optimizer_of_the_project() -> None:
+    check_one(
+        "class Base(torch.optim.Optimizer):\n    def __init__(self):\n        self.x = 1\n"
+        "class Ours(Base):\n    def step(self, closure=None):\n        self.update()  # hot\n    def update(self):\n        x = 1  # hot\n"
+        "class Scheduler:\n    def step(self):\n        x = 1\n"
+    )
+
+
+def test_handlers_and_callbacks() -> None:
+    check_one(
+        "@trainer.on(Events.ITERATION_COMPLETED)\ndef each(engine):\n    x = 1  # hot\n"
+        "@trainer.on(Events.ITERATION_COMPLETED(every=100))\ndef some(engine):\n    x = 1\n"
+        "@trainer.on(Events.EPOCH_COMPLETED)\ndef rarely(engine):\n    x = 1\n"
+        "class A(TrainerCallback):\n    def on_step_end(self, args):\n        x = 1  # hot\n    def on_log(self, args):\n        x = 1\n"
+        "class B(HookBase):\n    def after_step(self):\n        x = 1  # hot\n"
+        "class C:\n    def after_step(self):\n        x = 1\n    def on_step_end(self):\n        x = 1\n"
+        "class D:\n    def train_step(self, batch):\n        x = 1  # hot\n"
+    )
+
+
+# Through classes
+
+
+def test_methods_of_one_of_two_classes() -> None:
+    classes = (
+        "class A:\n    def pick(self, x):\n        return x  # hot\n    def other(self, x):\n        return x\n"
+        "class B:\n    def pick(self, x):\n        return x  # hot\nclass C:\n    def pick(self, x):\n        return x\n"
+    )
+    check_one(
+        f"{classes}class Runner:\n    def __init__(self, flag):\n        if flag:\n            self.policy = A()\n"
+        "        else:\n            self.policy = B()\n"
+        f"    def fit(self, loader):\n        for x in loader:\n            self.policy.pick(x)  # hot\n{indented(STEP, 2)}"
+    )
+    check_one(f"{classes}kind = A if flag else B\npolicy = kind()\nfor x in loader:\n    policy.pick(x)  # hot\n{STEP}")
+
+
+def test_overrides() -> None:
+    classes = (
+        "class Base:\n    def pick(self, x):\n        raise NotImplementedError\n"
+        "class A(Base):\n    def pick(self, x):\n        return x  # hot\n    def other(self, x):\n        return x\n"
+        "class B(A):\n    def pick(self, x):\n        return x  # hot\nclass C:\n    def pick(self, x):\n        return x\n"
+    )
+    check_one(f"{classes}def fit(policy: Base):\n    for x in loader:\n        policy.pick(x)  # hot\n{indented(STEP)}")
+    check(
+        {
+            "base.py": "class Trainer:\n    def fit(self):\n        for x in loader:\n            self.step(x)  # hot\n"
+            f"{indented(STEP, 2)}    def step(self, x):\n        x = 1  # hot\n",
+            "ours.py": "from base import Trainer\nclass Ours(Trainer):\n    def step(self, x):\n        y = 2  # hot\n",
+            "else.py": "class Trainer:\n    pass\nclass Others(Trainer):\n    def step(self, x):\n        y = 2\n",
+        }
+    )
+
+
+def test_an_object_of_a_known_class_runs_no_override() -> None:
+    check_one(
+        "class Base:\n    def pick(self, x):\n        return x  # hot\nclass A(Base):\n    def pick(self, x):\n        return super().pick(x)\n"
+        f"policy = Base()\nfor x in loader:\n    policy.pick(x)  # hot\n{STEP}"
+    )
+
+
+def test_methods_that_one_family_of_classes_has() -> None:
+    check(
+        {
+            "tasks.py": "class Task:\n    def compute_metrics(self, x):\n        y = 1  # hot\n    def compute_others(self, x):\n        y = 1\n"
+            "    def update(self, x):\n        y = 1\nclass Small(Task):\n    def compute_metrics(self, x):\n        y = 2  # hot\n",
+            "other.py": "class Other:\n    def compute_others(self, x):\n        y = 1\n",
+            "train.py": "def fit(task):\n    for x in loader:\n        task.compute_metrics(x)  # hot\n        task.compute_others(x)  # hot\n"
+            f"        task.update(x)  # hot\n        sklearn.metrics.compute_metrics(x)  # hot\n{indented(STEP)}",
+        }
+    )
+    check(
+        {
+            "tasks.py": "class Task:\n    def optimizer_step(self, optimizer):\n        optimizer.step()  # hot\n",
+            "train.py": "class Trainer:\n    def __init__(self, task):\n        self.task = task\n"
+            "    def update(self, x):\n        self.task.optimizer_step(self.optimizer)  # hot\n"
+            "trainer = Trainer(make())\nfor x in loader:\n    trainer.update(x)  # hot\n",
+        }
     )
 
 
@@ -471,10 +584,7 @@ def test_a_throttle_of_the_step_itself() -> None:
 
 
 def test_a_throttle_of_one_step_of_two() -> None:
-    check_one(
-        "for step in range(n):\n    if step % 10 == 0:\n        actor_loss.backward()\n        actor_optimizer.step()\n        update()\n"
-        + STEP
-    )
+    check_one("for step in range(n):\n    if step % 10 == 0:\n        actor_loss.backward()\n        update()\n" + STEP)
 
 
 def test_steps_after_a_throttle() -> None:

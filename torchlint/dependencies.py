@@ -446,6 +446,24 @@ class Recording(Project):
         self.note("holders", pattern.decode("latin-1"), _mark(sorted(found)))
         return found
 
+    def heirs(self, name: str) -> list[tuple[str, str]]:
+        found = super().heirs(name)
+        self.note("heirs", name, _mark(f"{path} {heir}" for path, heir in found))
+        return found
+
+    def definers(self, name: str) -> list[str]:
+        found = super().definers(name)
+        self.note("definers", name, _mark(found))
+        return found
+
+    @cached_property
+    def _heirs(self) -> dict[str, list[tuple[str, str]]]:
+        return self.apart(lambda: super(Recording, self)._heirs)
+
+    @cached_property
+    def _definers(self) -> dict[str, list[str]]:
+        return self.apart(lambda: super(Recording, self)._definers)
+
     # How things are now
 
     def now(self, atom: Atom) -> str | None:
@@ -461,6 +479,10 @@ class Recording(Project):
             return str(atom[1] in self._callable_words)
         if kind == "holds":
             return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
+        if kind == "heirs":
+            return _mark(f"{path} {heir}" for path, heir in super().heirs(atom[1]))
+        if kind == "definers":
+            return _mark(super().definers(atom[1]))
         if kind == "holders":
             return _mark(sorted(self.holders(atom[1].encode("latin-1"))))
         if kind not in IN_FILE:

@@ -19,7 +19,8 @@ from .facts.calls import MODEL_NAME
 from .facts.evaluate import Evaluator
 from .facts.module import Class, Function, Module
 from .facts.nearby import nodes_on
-from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, constant, join
+from .facts.roles import is_test
+from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, anywhere, constant, join
 from .fault import FileError, fault
 from .source import Source, SourceError, Words
 from .stack import with_room
@@ -32,6 +33,7 @@ _IMPORT = re.compile(
 _STAR = re.compile(rb"import[\s\\]*\*")
 _RENAME = re.compile(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _DEF = re.compile(rb"def[ \t]+(\w+)")
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
 _OWN_ATTRIBUTE = re.compile(rb"self\.(\w+)")
 _SET_ATTRIBUTE = re.compile(rb"\.(\w+)[ \t]*=(?!=)")
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
@@ -406,10 +408,26 @@ class Project:
         return self._ask(("parameter", function, name), lambda: self._parameter(function, name), UNKNOWN)
 
     def _parameter(self, function: Function, name: str) -> Value:
-        sites = self.call_sites(function, MAX_SITES) or ()
-        passed = [self._passed(site, function, name) for site in sites]
-        given = [value for value in passed if value is not None]
-        return _joined(given) if given else UNKNOWN
+        given: dict[bool, list[Value]] = {True: [], False: []}
+        for site in self.call_sites(function, MAX_SITES) or ():
+            value = self._passed(site, function, name)
+            if value is not None:
+                given[is_test(site.function.module.path, site.function.name)].append(value)
+        if given[False]:
+            return _joined(given[False])
+        if given[True]:
+            # A test passes what a program would, but small and in the host's memory.
+            passed = _joined(given[True])
+            return passed if is_test(function.module.path, function.name) else anywhere(passed)
+        return self._base_parameter(function, name)
+
+    def _base_parameter(self, function: Function, name: str) -> Value:
+        """What the callers pass to the method of a base class that a method stands in place of."""
+        for base in self.bases(function.cls) if function.cls is not None and function.name != "__init__" else ():
+            method = self.method(base, function.name)
+            if method is not None and any(parameter.arg == name for parameter in method.parameters):
+                return self.parameter(method, name)
+        return UNKNOWN
 
     def _passed(self, site: CallSite, function: Function, name: str) -> Value | None:
         node = argument(site.given or site.call, function, name)
@@ -590,8 +608,13 @@ class Project:
         if not self.may_be_own(function, call):
             return []
         value = self.value(function, func)
-        if value.kind == "class" and value.klass is not None:
-            return self._constructor(value.klass)
+        if value.kind == "class":
+            classes = (value.klass,) if value.klass is not None else value.either
+            return list(dict.fromkeys(init for klass in classes for init in self._constructor(klass)))
+        if isinstance(func, ast.Attribute) and value.kind in ("unknown", "function") and value.function is None:
+            owner_value = self.value(function, func.value)
+            found = (self.method(klass, func.attr) for klass in owner_value.either)
+            return list(dict.fromkeys(method for method in found if method is not None))
         return self.run_by(value)
 
     def may_be_own(self, function: Function, call: ast.Call) -> bool:
@@ -654,7 +677,7 @@ class Project:
 
     def _by_target(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
         found: dict[Function, list[CallSite]] = {}
-        for caller, call in _calls_named(module, name):
+        for caller, call in calls_named(module, name):
             for target in dict.fromkeys(self.targets(caller, call)):
                 found.setdefault(target, []).append(CallSite(caller, call))
         for caller, call, given in _started(module, name):
@@ -805,6 +828,31 @@ class Project:
             self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex))
         return self._holders[pattern]
 
+    def heirs(self, name: str) -> list[tuple[str, str]]:
+        """The classes that mention the name of a class among their bases, each by its file and its own name."""
+        return self._heirs.get(name, [])
+
+    @cached_property
+    def _heirs(self) -> dict[str, list[tuple[str, str]]]:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in self.paths:
+            for name, bases in self.fact(path, "classes", _classes_in) or ():
+                for base in bases:
+                    found.setdefault(base, []).append((path, name))
+        return found
+
+    def definers(self, name: str) -> list[str]:
+        """The files that define a function or method of that name."""
+        return self._definers.get(name, [])
+
+    @cached_property
+    def _definers(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            for name in self.fact(path, "functions", _functions_in) or ():
+                found.setdefault(name, []).append(path)
+        return found
+
     @cached_property
     def _importers(self) -> dict[bytes, list[str]]:
         """The files by the words of their import statements."""
@@ -861,6 +909,19 @@ def _given(values: Evaluator) -> Value:
         value = _NUMBERS.get(annotation.id, value)
     # What it gave here belongs to its own names.
     return replace(value, parameter=False) if value.kind == "tensor" else value
+
+
+def _classes_in(source: Source) -> list[tuple[str, list[str]]]:
+    """The classes of a file that have bases, with the words of these."""
+    return [
+        (name.decode(), sorted({word.decode(errors="replace") for word in _WORD.findall(bases)}))
+        for name, bases in _CLASS.findall(source.data)
+    ]
+
+
+def _functions_in(source: Source) -> list[str]:
+    """The names of the functions that a file defines."""
+    return sorted({name.decode(errors="replace") for name in _DEF.findall(source.data)})
 
 
 def last_name(call: ast.Call) -> str:
@@ -948,7 +1009,7 @@ def called_name(function: Function) -> str:
     return function.cls.name if function.name == "__init__" and function.cls is not None else function.name
 
 
-def _calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
+def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
     for function, lines in module.functions_at(module.lines_calling(name)).items():
         for node, _ in nodes_on(function, lines):

@@ -247,10 +247,12 @@ class _Warm(Project):
             del self._evaluators[function]
         self._answers.forget(lambda key: self._is_stale(key, own))
         self._held.clear()
+        self._holders.clear()
         if _skeleton(before) != _skeleton(module):
             self._definitions.clear()
             self._canonical.clear()
             self._is_module.clear()
+            self.__dict__.pop("_heirs", None)
         imports, words = self.import_text(path), self.own_words(path)
         del self._kept[path]
         if imports != self.import_text(path):
@@ -263,6 +265,7 @@ class _Warm(Project):
                 del self._searches[sought]
         if words != self.own_words(path):
             self.__dict__.pop("_callable_words", None)
+            self.__dict__.pop("_definers", None)
 
     def _is_stale(self, key: object, own: tuple[Module, Module]) -> bool:
         assert isinstance(key, tuple)

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from . import families
 from .facts import calls, first_time, guards, names, runs
 from .facts.answers import work_out
 from .facts.flow import Flow, Loop
 from .facts.module import Function, Module
 from .facts.roles import is_test
 from .facts.values import Value
+from .frameworks import STEP_NAMES, runs_on_steps
 from .places import (
     Ask,
     Asked,
@@ -34,14 +36,16 @@ from .places import (
 from .project import CallSite, Project, last_name
 from .source import Words
 
-TRIGGER = re.compile(rb"backward\(|\.step\(|def (?:training_step|compute_loss|on_train_batch_(?:start|end))\b")
+_NAMED = "|".join(sorted(STEP_NAMES))
+TRIGGER = re.compile(rb"backward\(|\.step\(|create_graph=True|\.ITERATION_|def (?:%s)\b" % _NAMED.encode())
 _TRIGGERS = Words(
-    b"backward(", b".step(", b"def training_step", b"def compute_loss", b"def on_train_batch_", pattern=TRIGGER
+    *(b"backward(", b".step(", b"create_graph", b".ITERATION_"),
+    *(b"def " + name.encode() for name in sorted(STEP_NAMES)),
+    pattern=TRIGGER,
 )
-DEPTH = 3
+DEPTH = 4
 """How many calls away from a step loop a function still counts as run by it."""
 
-_FRAMEWORK_STEPS = frozenset(("training_step", "compute_loss", "on_train_batch_start", "on_train_batch_end"))
 _MAKES = re.compile(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
 _LOSS = re.compile(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
@@ -82,7 +86,7 @@ class Hot:
 
     @property
     def loop(self) -> Loop | None:
-        """None for a method that a framework calls on each step."""
+        """None for a function that runs on each step whoever calls it."""
         return loop_at(self.function, self._why.loop) if self._why.loop is not None else None
 
     @property
@@ -109,7 +113,7 @@ class _Own:
     steppers: list[Place]
     """Functions that step outside of their own loops."""
     framework: list[Place]
-    """Methods that a framework calls on each step."""
+    """Functions that run on each step, whoever calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +220,7 @@ class Steps:
         self.project = project
         self._warm: dict[Loop, bool] = {}
         self._conditions: dict[Loop, frozenset[ast.expr]] = {}
+        self._whole: dict[ast.stmt, bool] = {}
         self._hot_statements: dict[ast.stmt, Hot | None] = {}
         self._runs: dict[Function, bool] = {}
 
@@ -264,9 +269,7 @@ class Steps:
 
     def _own(self, function: Function, found: dict[Place, Function], own: _Own) -> None:
         flow = function.flow
-        if function.name in _FRAMEWORK_STEPS and function.cls is not None and self._is_framework(function):
-            own.framework.append(place_of(function))
-        outside = False
+        outside: set[str] = set()
         for call in [call for call in flow.calls if self._is_step(function, call)]:
             loops = flow.loops(call)
             while loops and (_only_iterates(loops[0], call) or self._over_runs(function, loops[0])):
@@ -274,19 +277,17 @@ class Steps:
             if loops:
                 found.setdefault(loop_place(function, loops[0]), function)
             else:
-                outside = True
+                outside.add("step" if last_name(call) == "step" else "backward")
         if outside:
             own.steppers.append(place_of(function))
+        if is_test(function.module.path, function.name):
+            return
+        # A method that takes a whole step is called for nothing else.
+        if (len(outside) == 2 and function.cls is not None) or runs_on_steps(self.project, function):
+            own.framework.append(place_of(function))
 
     def _over_runs(self, function: Function, loop: Loop) -> bool:
         return runs.over_runs(function, loop, lambda node: self.project.value(function, node))
-
-    def _is_framework(self, function: Function) -> bool:
-        assert function.cls is not None
-        if function.name != "compute_loss":
-            return True
-        bases = " ".join(".".join(names.chain(b) or ["?"]) for b in function.cls.node.bases)
-        return "Trainer" in bases
 
     def _is_step(self, function: Function, call: ast.Call) -> bool:
         """`loss.backward()`, `accelerator.backward(loss)`, `optimizer.step()`, `scaler.step(optimizer)`."""
@@ -333,7 +334,7 @@ class Steps:
         function = function_at(self.project, place)
         passed_on = list(self._passed_on(function))
         found = _Callers([], [call_place(site.function, site.call) for site in passed_on])
-        for site in [*(self.project.call_sites(function) or ()), *passed_on]:
+        for site in [*families.callers(self.project, function), *passed_on]:
             self.project.note("text", site.function.module.path)  # for the lines
             flow = site.function.flow
             around = None
@@ -367,10 +368,11 @@ class Steps:
         closures = dict(asked.closures)
         found: list[tuple[Place, bool]] = []
         for call in self._calls_in(function, loop) if asked.inside and loop is not None else function.flow.calls:
-            targets = [place_of(target) for target in self.project.targets(function, call)]
+            targets = [place_of(target) for target in families.may_run(self.project, function, call)]
             targets += closures.get(call_place(function, call), ()) if closures else ()
             weight = self.guarded(function, call, loop) if targets else "cold"
-            if weight not in ("throttled", "cold"):
+            if weight not in ("throttled", "cold") and "dummy" not in last_name(call).lower():
+                # A dummy stands in for data that is missing.
                 found += [(target, weight == "weak") for target in targets if target != asked.function]
         return found
 
@@ -392,6 +394,8 @@ class Steps:
             if meaning in ("throttled", "cold"):
                 if loop is not None and guard.test in self._step_conditions(function, loop):
                     continue
+                if guard.block is not None and self._is_whole_step(function, guard.block):
+                    continue
                 return meaning
             found = meaning or found
         return found
@@ -403,6 +407,14 @@ class Steps:
             behind = [frozenset(guard.test for guard in function.flow.guards(step, loop)) for step in steps]
             self._conditions[loop] = frozenset.intersection(*behind) if behind else frozenset()
         return self._conditions[loop]
+
+    def _is_whole_step(self, function: Function, block: tuple[ast.stmt, ...]) -> bool:
+        """Whether a block runs a backward pass and an optimizer of its own: what stands there is part of that step."""
+        if block[0] not in self._whole:
+            calls = function.flow.calls_between(block[0].lineno, block[-1].end_lineno or block[-1].lineno)
+            kinds = {last_name(call) == "step" for call in calls if self._is_step(function, call)}
+            self._whole[block[0]] = len(kinds) == 2
+        return self._whole[block[0]]
 
     # Questions of rules
 

@@ -528,6 +528,8 @@ class Evaluator:
                     if "property" in method.decorator_names
                     else Value("function", 2, function=method)
                 )
+        if base.klass is None and base.either:
+            return functools.reduce(join, [self.member(one, attr) for one in _each(base)])
         if attr == "device":
             return CUDA if kind in ("accelerator",) else Value("device", 2, device=base.device)
         if kind == "batch":
@@ -834,6 +836,8 @@ class Evaluator:
                 return self.of_value(base, node, args, function)
         binding = self.reach.get(function)
         callee = self.bound(binding) if binding is not None else self.attribute_of(base, function)
+        if callee.kind == "function" and callee.function is None and base.klass is None and base.either:
+            return functools.reduce(join, [self.method(one, function, node, args) for one in _each(base)])
         if callee.kind in ("function", "module", "class"):
             return self.of_value(callee, node, args, function)
         if kind == "accelerator":
@@ -875,8 +879,9 @@ class Evaluator:
             if callee.function is not None:
                 return self.world.returns(callee.function)
             return UNKNOWN
-        if callee.kind == "class" and callee.klass is not None:
-            return self.instance(callee.klass, node)
+        if callee.kind == "class" and (callee.klass is not None or callee.either):
+            classes = (callee.klass,) if callee.klass is not None else callee.either
+            return functools.reduce(join, [self.instance(klass, node) for klass in classes])
         if callee.kind == "module":
             if callee.klass is not None:
                 forward = self.world.method(callee.klass, "forward")
@@ -901,6 +906,11 @@ class Evaluator:
         if not callee and key is not None and calls.MODEL_NAME.search(key[-1]):
             return calls.likely_module_result()
         return UNKNOWN
+
+
+def _each(value: Value) -> list[Value]:
+    """An object of one of several classes, as one of each."""
+    return [replace(value, klass=klass, cls=klass.full_name, either=()) for klass in value.either]
 
 
 def _starred(node: ast.Tuple | ast.List) -> bool:

@@ -115,8 +115,10 @@ class _Reading:
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
             return _modulo(test, true, self.value_of)
         if isinstance(test, ast.Name):
+            if true and _tells_of_exception(test, self.flow):
+                return "cold"
             return self._flag(test, true) or _named(_iterated(test, self.flow) or test, true)
-        return _named(test, true)
+        return "cold" if _is_accident(test, true) else _named(test, true)
 
     def _bool_op(self, test: ast.BoolOp, true: bool) -> Meaning:
         found = [self.test(value, true) for value in test.values]
@@ -249,7 +251,7 @@ def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
     """`i == 0`, `step == warmup_steps`, `batch_idx == len(loader) - 1`, `step - start == 1`: once in a loop."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         node = node.left
-    parts = names.chain(node)
+    parts = names.chain(node.func if isinstance(node, ast.Call) and not node.args else node)
     if parts is None or parts[-1] in _RANKS or not _COUNTER.search(parts[-1]):
         return False
     if value_of(node).kind not in ("number", "unknown"):
@@ -277,6 +279,29 @@ def _throttle_word(node: ast.expr) -> bool:
     words = _words_of(node)
     hits = words & _THROTTLES
     return bool(hits - _NOT_ALONE) or (bool(hits) and len(words) > 1)
+
+
+def _tells_of_exception(name: ast.Name, flow: Flow) -> bool:
+    """`out_of_memory = True` in an `except` alone: a flag that only an exception sets."""
+    raised = False
+    for store in flow.stores.get(name.id, ()):
+        parent = flow.parents.get(store)
+        if not isinstance(parent, ast.Assign) or not isinstance(parent.value, ast.Constant):
+            return False
+        if parent.value.value:
+            if not flow.in_handler(store):
+                return False
+            raised = True
+    return raised
+
+
+def _is_accident(test: ast.expr, true: bool) -> bool:
+    """`if torch.isnan(loss).any():`, `if not math.isfinite(loss):`: what a run hopes never to meet."""
+    if isinstance(test, ast.Call) and names.last(test.func) in ("any", "all") and isinstance(test.func, ast.Attribute):
+        inner = test.func.value
+        test = inner if isinstance(inner, ast.Call) else test.args[0] if test.args else test
+    last = names.last(test.func) if isinstance(test, ast.Call) else ""
+    return last in ("isnan", "isinf") if true else last == "isfinite"
 
 
 def _named(test: ast.expr, true: bool) -> Meaning:

@@ -157,6 +157,20 @@ def sequence(elem: Value) -> Value:
     return Value("list", 2, elem=elem)
 
 
+def anywhere(value: Value) -> Value:
+    """A value as if nobody knew where it lives."""
+    return replace(
+        value,
+        device="",
+        batch=False,
+        pinned=None,
+        const=None if value.kind == "str" else value.const,
+        elem=value.elem and anywhere(value.elem),
+        items=value.items and tuple(map(anywhere, value.items)),
+        keys=value.keys and {key: anywhere(each) for key, each in value.keys.items()},
+    )
+
+
 def join(a: Value, b: Value) -> Value:
     """What holds on both of two paths."""
     if a is b or a == b:
