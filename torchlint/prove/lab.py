@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -71,6 +72,11 @@ class Lab:
         while len(found) < count:
             found.append(self.space.tree(version.project, version.overlay))
         return found[:count]
+
+    def forget(self, orders: Sequence[Order]) -> None:
+        """Delete what these runs have left."""
+        for order in orders:
+            shutil.rmtree(order.out, ignore_errors=True)
 
     def record(self, runs: Sequence[Asked]) -> list[Record]:
         """Run these and record their numbers."""
