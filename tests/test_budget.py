@@ -82,6 +82,7 @@ def test_each_number_with_its_lines() -> None:
     events += [at(2, "graph_break", "GB0059", step) for step in (0, 1)]
     events += [at(2, "recompile", "size", 1), at(2, "recompile", "size", 2)]
     events += [at(2, "graph", "0/0", step, data={"triton": 3, "extern": 2}) for step in range(4)]
+    events += [at(4, "operator", "", step, count=6, size=600) for step in range(4)]
     events += [Event("memory", size=10, step=3, data={"peak": 4096})]
     item, to, loop = "print(loss.item())", "x = x.to(device)", "for x in data:"
 
@@ -94,6 +95,8 @@ def test_each_number_with_its_lines() -> None:
         "breaks": number("breaks", 1, Part("train.py", 2, loop, 1)),
         "recompiles": number("recompiles", 2, Part("train.py", 2, loop, 2)),
         "kernels": number("kernels", 5.0, Part("train.py", 2, loop, 5.0)),
+        "operators": number("operators", 6.0, Part("train.py", 4, item, 6.0)),
+        "traffic": number("traffic", 600.0, Part("train.py", 4, item, 600.0)),
     } == measure(run(*events))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .config import BUDGETS
-from .confirm import Row, Steady, device_rows, launches, source_lines
+from .confirm import Row, Steady, device_rows, launches, rows, source_lines
 from .event import Event
 from .failure import Failure
 from .select import suggestion
@@ -19,10 +19,12 @@ from .select import suggestion
 Unit = Literal["a step", "in the whole run", "bytes a step", "bytes"]
 _UNITS: tuple[Unit, ...] = (
     "a step", "a step", "a step", "bytes a step", "bytes", "in the whole run", "in the whole run", "a step",
+    "a step", "bytes a step",
 )  # fmt: skip
 UNITS: dict[str, Unit] = dict(zip(BUDGETS, _UNITS, strict=True))
 """What can be limited: synchronizations, copies and their bytes, the peak of the device's memory, graph breaks, recompiles
-and the kernels that compiled graphs launch."""
+the kernels that compiled graphs launch,
+the operators of eager code and the bytes that they touch."""
 _COMPILED = frozenset({"breaks", "recompiles", "kernels"})
 _SIZES = {"kib": 2**10, "mib": 2**20, "gib": 2**30, "kb": 10**3, "mb": 10**6, "gb": 10**9, "b": 1}
 _VERSION = 1
@@ -112,6 +114,7 @@ def measure(events: Iterable[Event], missing: Callable[[str], str] = lambda name
     events = tuple(events)
     steady = Steady.of(events)
     device = device_rows(events, steady)
+    operators = rows(events, steady, {"operator"})
     graphs = any(event.kind == "graph" for event in events)
     found = {
         "syncs": _rows(row for row in device if row.event.kind in {"sync", "synchronize"}),
@@ -122,6 +125,8 @@ def measure(events: Iterable[Event], missing: Callable[[str], str] = lambda name
         "breaks": _once(events, "graph_break"),
         "recompiles": _once(events, "recompile"),
         "kernels": _launched(events, steady),
+        "operators": _rows(operators),
+        "traffic": _rows(operators, lambda row: row.size),
     }
     values = {name: sum(part.count for part in parts) for name, parts in found.items()}
     values["memory"] = max(

@@ -28,7 +28,7 @@ FORMATS = (
     "full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "rdjson", "rdjsonl", "junit", "azure",
     "pylint", "html",
 )  # fmt: skip
-BUDGETS = ("syncs", "h2d", "d2h", "bytes", "memory", "breaks", "recompiles", "kernels")
+BUDGETS = ("syncs", "h2d", "d2h", "bytes", "memory", "breaks", "recompiles", "kernels", "operators", "traffic")
 ACCELERATORS = ("cuda", "rocm", "xpu", "mps", "hpu", "npu", "xla", "cpu")
 EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d",

@@ -18,6 +18,7 @@ Kind = Literal[
     "recompile_limit",
     "graph",  # one compiled graph: its Triton and extern launches
     "kernel",  # one kernel of a graph and the user lines it serves
+    "operator",  # operators of eager code that a line had computed, and the bytes that they touched
     "step",  # an optimizer step ended; `data.seconds` since the program was started
     "line",  # a watched line was reached
     "memory",  # virtual memory after a step

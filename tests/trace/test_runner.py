@@ -247,7 +247,7 @@ def test_a_forked_process_records_nothing(eager: Run) -> None:
     source = "import os\npid = os.fork()\nstep()\nif pid: os.waitpid(pid, 0)\n"
     child = eager(MODEL + source)
 
-    assert [event.kind for event in child.events if event.kind != "start"] == ["step", "end"]
+    assert ["step", "end"] == [kind for kind in kinds(child) if kind not in ("start", "operator")]
     assert child.end.name == "finished"
 
 
@@ -455,3 +455,31 @@ def make():
     assert ("TLT02", source.splitlines().index('        print("a break")') + 1) in found
     assert {code for code, _ in found} == {"TLT02", "TLT03", "TLT04", "TLT11"}
     assert min(launches(traced.events)) >= 1
+
+
+# --- what is counted ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["cpu", "virtual"])
+def test_operators_and_the_bytes_that_they_touch_are_counted_at_their_line(eager: Run, device: str) -> None:
+    source = """\
+    import torch
+    model = torch.nn.Linear(4, 4, bias=False).to("cuda" if torch.cuda.is_available() else "cpu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
+    for step in range(6):
+        x = torch.ones(8, 4, device=model.weight.device)
+        y = x.view(4, 8).t().detach()
+        z = torch.relu(x) + 1
+        model(x).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    """
+    child = eager(source, device=device, steps=6)
+    found = {
+        event.line: (event.count, event.size) for event in child.events if event.kind == "operator" and event.step == 3
+    }
+
+    assert (1, 128) == found[5]  # what is filled
+    assert (2, 4 * 128) == found[7]  # the max of one, the sum of another
+    assert found.keys() == {5, 7, 8, 9}  # views and dropped gradients are none
+    assert (1, 64 * 3) == found[9]

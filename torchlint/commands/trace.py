@@ -60,7 +60,7 @@ def _options() -> argparse.ArgumentParser:
     option("--findings", action="store_true", help="judge the findings of `torchlint check` in the entry's folder")
     option("--events", metavar="FILE", type=Path, help="write the events, for `torchlint check --evidence FILE`")
     option("--budget", metavar="NAME=LIMIT,...", type=_budget, default={}, help="exit with 1 if a number goes over: "
-           "syncs=1,breaks=0,recompiles=0,kernels=40 (also h2d, d2h, bytes, memory)")  # fmt: skip
+           "syncs=1,breaks=0,recompiles=0,kernels=40 (also h2d, d2h, bytes, memory, operators, traffic)")  # fmt: skip
     option("--save", metavar="FILE", type=Path, help="keep the numbers of this run")
     option("--compare", metavar="FILE", type=Path, help="exit with 1 if a number is above that of the run kept there")
     option("--html", metavar="FILE", type=Path, help="write the report as one HTML page, too")

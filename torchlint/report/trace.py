@@ -212,6 +212,8 @@ def _per_step(report: Report, paint: Paint) -> str:
     table.append((_total(waiting), "copies that the host waits for", _size(waiting)))
     table.append((_total(overlapped), "copies that it does not wait for", _size(overlapped)))
     table.extend(_memory(events, steady))
+    if operators := rows(events, steady, {"operator"}):
+        table.append((_total(operators), "operators of eager code, which touch", _size(operators)))
     if report.trace.child("compile"):
         table.extend(_compiled(report))
     span = (
@@ -364,6 +366,7 @@ def as_json(report: Report, look: Look) -> str:
         "passes": [_pass(child) for child in report.trace.children],
         "steady": {"first": steady.first, "last": steady.last, "whole": steady.whole},
         "device_events": [_row(row) for row in device_rows(events, steady)],
+        "operators": [_row(row) for row in rows(events, steady, {"operator"})],
         "launches": {"triton": triton, "library": library},
         "memory": [_event(event) for event in events if event.kind == "memory"],
         "memory_slope": memory_slope(events, steady),

@@ -112,12 +112,15 @@ def _enter(
 
         private_inductor.import_inductor()  # before it could meet a GPU that this build of torch has no code for
     if job.device != "cpu":
-        from torchlint.trace.virtual import real_gpu, virtual_gpu
+        from torchlint.trace.virtual import at_work, real_gpu, virtual_gpu
 
         gpu = virtual_gpu(recorder, compute=job.compute, target=job.target) if virtual else real_gpu(recorder)
         observation.enter_context(gpu)
     if job.run == "eager":
+        from torchlint.trace.counts import OperatorCounts
+
         observation.enter_context(torch.compiler.set_stance("force_eager"))
+        observation.enter_context(OperatorCounts(recorder, at_work if virtual else lambda: False))
         observation.enter_context(reached(recorder, job.watch))
     else:
         from torchlint.trace.compiled import compile_recording

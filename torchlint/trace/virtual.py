@@ -80,6 +80,11 @@ def _leave() -> None:
         torch.set_default_device(None)
 
 
+def at_work() -> bool:
+    """Whether the operators that run now are the virtual GPU's own."""
+    return _gpu is not None and _gpu.thread.paused > 0
+
+
 @contextlib.contextmanager
 def plain() -> Iterator[None]:
     """This thread's modes off: tensors are what they are, on the CPU."""

@@ -1,0 +1,54 @@
+"""Counts the operators of eager code and the bytes that they touch: what a fix saves, without a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from torchlint.trace.device import Sink, size_in_bytes
+
+_WITHOUT_KERNEL = frozenset({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::detach",
+                             "aten::lift_fresh", "aten::is_same_size", "aten::_local_scalar_dense", "aten::set_",
+                             "aten::_unsafe_view", "aten::record_stream"})  # fmt: skip
+
+
+class OperatorCounts(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Records each operator that computes something at the user's line it serves; views and new memory are none.
+
+    `silent` says whether operators are those of a virtual GPU at work, not of the program.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self, recorder: Sink, silent: Callable[[], bool]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._recorder, self._silent = recorder, silent
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:  # else Dynamo skips every frame (torch up to 2.9)
+        return True
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True
+
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(func, OpOverload) and not self._silent() and _computes(func):
+            with torch._C.DisableTorchFunction():
+                touched = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
+                self._recorder.record("operator", size=sum(map(size_in_bytes, touched)))
+        return result
+
+
+def _computes(func: OpOverload) -> bool:
+    returns = func._schema.returns
+    views = any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
+    return not views and func.namespace != "profiler" and func._schema.name not in _WITHOUT_KERNEL
