@@ -3,22 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import operator_calls
 from torchlint.facts.flow import contains
 from torchlint.rule import Finding, Severity, Site, rule
 
-_READS = frozenset(("item", "tolist", "cpu", "numpy", "nonzero", "argwhere", "masked_select", "unique"))
 _CASTS = frozenset(("float", "int", "bool"))
-_WAITS = frozenset(
-    (
-        "torch.cuda.synchronize",
-        "torch.nonzero",
-        "torch.argwhere",
-        "torch.masked_select",
-        "torch.unique",
-        "torch.equal",
-        "torch.allclose",
-    )
-)
 _HOST = ("random.", "numpy.random.", "time.", "logging.")
 
 
@@ -36,7 +25,7 @@ def cudagraph_capture_hazard(site: Site) -> Iterator[Finding]:
     """Code in or around the capture of a CUDA graph that fails, or that a replay does not repeat.
 
     ## What it does
-    Finds, inside `with torch.cuda.graph(...)`, reads of tensors by the host, `torch.cuda.synchronize()`, operations whose shape depends on values, and work of the host such as random numbers of Python or `print()`; and, in a loop that calls `replay()`, an input of the graph that is bound to another tensor, and an output that is collected without a copy.
+    Finds, inside `with torch.cuda.graph(...)`, reads of tensors by the host, `torch.cuda.synchronize()`, operators that wait for the device (their shape depends on values, or they check it), and work of the host such as random numbers of Python or `print()`; and, in a loop that calls `replay()`, an input of the graph that is bound to another tensor, and an output that is collected without a copy.
 
     ## Why is this slow?
     A capture records what the device does, and must not wait for it: a synchronization inside is an error.
@@ -100,11 +89,10 @@ def _block(site: Site, call: ast.AST) -> ast.With | None:
 def _fault(site: Site, call: ast.Call) -> tuple[str, Severity | None] | None:
     name = site.resolve(call.func) or ""
     waits = "waits for the device, which fails while a CUDA graph is captured", None
-    if name in _WAITS or (name in _CASTS and call.args and site.value(call.args[0]).is_tensor):
+    if name == "torch.cuda.synchronize" or (name in _CASTS and call.args and site.value(call.args[0]).is_tensor):
         return waits
-    if not name and isinstance(call.func, ast.Attribute) and call.func.attr in _READS:
-        value = site.value(call.func.value)
-        return waits if value.kind == "tensor" and not value.on_cpu else None
+    if operator_calls.waits(site, call):
+        return waits
     if name == "print" or name.startswith(_HOST):
         return "runs once, while the CUDA graph is captured, and in no replay", "warning"
     return None

@@ -4,14 +4,16 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.operator_calls import has_dynamic_shape
 from torchlint.rule import Finding, Site, rule
+from torchlint.torch_api import operators
 
-_OPS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount")
+_OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in operators.names("dynamic")}
 
 
 @rule(
     "TL107",
-    on={*(f".{name}()" for name in _OPS), *(f"torch.{name}()" for name in _OPS), "torch.where()"},
+    on=_OPS,
     set="preview",
     severity="info",
     impact="medium",
@@ -24,8 +26,9 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount` without `minlength`'s
-    bound being enough, and `torch.where` with one argument, on device tensors in step loops, in what they call, in
+    Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount`, `torch.where` with one
+    argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
+    `output_size`, and `sparse_coo_tensor` without a size, on device tensors in step loops, in what they call, in
     evaluation and generation loops and in `forward`.
 
     ## Why is this slow?
@@ -72,7 +75,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     if not site.accelerator or site.region is not None or site.role == "test":
         return
     method = site.name.startswith(".")
-    if site.name == "torch.where()" and (len(site.call.args) != 1 or site.call.keywords):
+    if not has_dynamic_shape(site, site.call):
         return
     func = site.call.func
     operand = func.value if method and isinstance(func, ast.Attribute) else next(iter(site.call.args), None)
@@ -81,7 +84,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     if site.rare or (site.hot is None and site.warm is None and not reads.in_forward(site)):
         return
-    name = site.name.strip(".").removesuffix("()").removeprefix("torch.")
+    name = site.name.removesuffix("()").rpartition(".")[2]
     message = f"`{name}` has a size that depends on the data: the host waits for the device to know it"
     yield site.finding(message, related=site.why_hot())
 

@@ -3,11 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import clocks, syntax
 from torchlint.rule import Finding, Site, rule
 
 _EVENTS = ("torch.cuda.Event", "torch.xpu.Event", "torch.mps.Event", "torch.Event")
-_WAITS = frozenset(("synchronize", "item", "cpu", "tolist", "numpy", "wait", "query", "result"))
 
 
 @rule(
@@ -138,6 +137,6 @@ def _unfinished(site: Site) -> Iterator[Finding]:
         if records[-1].lineno <= call.lineno <= site.call.lineno and call not in (records[-1], site.call):
             last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
             unknown = isinstance(call.func, ast.Name) and call.func.id != "print"
-            if last in _WAITS or "sync" in last or unknown or site.project.targets(site.function, call):
+            if last in clocks.waiting() or "sync" in last or unknown or site.project.targets(site.function, call):
                 return
     yield site.finding(f"`{end.id}` may not be over yet: `elapsed_time` raises until it is, so synchronize before")

@@ -88,8 +88,8 @@ def test_no_event_without_a_reason(traced: Callable[..., Traced]) -> None:
         host = torch.randn(6, 4)
         x = torch.randn(6, 4, device="cuda")
         y = torch.zeros_like(x).requires_grad_()
-        x[0] = 1.0
-        x[0, 0] = 2
+        x[0:1] = 1.0
+        x[0] = 2
         x[x > 0] = 0.5
         x[:, 1] = x[:, 0]
         x[x > 0].shape if False else None
@@ -150,7 +150,7 @@ def test_synchronizations(traced: Callable[..., Traced]) -> None:
         [1, 2, 3][i]  # sync index
         x[i]  # sync index
         x[:i]  # sync index
-        x.detach()[i, 0] = 1.0  # sync index
+        x.detach()[i, 0] = x.detach()[0, 0]  # sync index
         f"{one:.3f}"  # sync format
         f"{one}"  # sync format
         str(x)  # sync format
@@ -181,11 +181,21 @@ def test_synchronizations(traced: Callable[..., Traced]) -> None:
         torch.normal(x.detach(), x.detach().abs())  # sync normal
         F.one_hot(labels)  # sync item
         torch.linalg.inv(torch.eye(3, device="cuda"))  # sync linalg
+        torch.linalg.svd(torch.eye(3, device="cuda"))  # sync linalg
+        torch.linalg.pinv(torch.eye(3, device="cuda"))  # sync linalg
+        torch.linalg.norm(torch.eye(3, device="cuda"), 2)  # sync linalg
+        torch.linalg.eigvalsh(torch.eye(3, device="cuda"))  # sync linalg
+        torch.matrix_exp(torch.eye(3, device="cuda"))  # sync matrix_exp
+        x.detach()[labels > 2, labels[:1]] = 0.0  # sync mask
+        torch.linspace(x.sum(), 1, 5, device="cuda")  # sync item
+        torch.isin(labels, labels.repeat(50))  # sync isin
         torch.arange(i)  # sync item
         torch.tensor([one, one])  # sync item x2
         torch.full((2,), one)  # sync item
         4 in labels  # sync item
         x.to_sparse()  # sync to_sparse
+        torch.sparse_coo_tensor(labels.view(1, -1), labels)  # sync sparse_coo_tensor
+        torch.sparse_coo_tensor(labels.view(1, -1), labels, (9,))
         x.grad = torch.ones_like(x)
         torch.nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True)  # sync bool
         """
@@ -218,7 +228,12 @@ def test_copies(traced: Callable[..., Traced]) -> None:
         x[0] = host[0]  # h2d setitem
         x[torch.tensor([0, 1])]  # h2d index
         x[[0, 1]]  # h2d index
-        x[[0, 1]] = 1.0  # h2d index
+        x[[0, 1]] = 1.0  # h2d index x2
+        x[0, 0] = 1.0  # h2d index
+        x[torch.ones(2, dtype=torch.long, device="cuda")] = 1.0  # h2d index
+        x[x[:, 0] > 0, 0] = 1.0
+        torch.where(x > 0, x, torch.tensor(0.0))  # h2d where
+        torch.where(x > 0, x, 0.0), torch.maximum(x, torch.tensor(0.0))
         x.cpu()  # d2h cpu, sync copy
         x.to("cpu")  # d2h to, sync copy
         x.to(host)  # d2h to, sync copy
@@ -413,7 +428,7 @@ def test_host_scalars_are_welcome(traced: Callable[..., Traced]) -> None:
         """
         import torch
         x, one = torch.rand(3, device="cuda"), torch.tensor(1.0)
-        results = [x + one, one * x, torch.where(x > 0, x, one), torch.maximum(x, one), x.clamp(one), x.lerp(x, one)]
+        results = [x + one, one * x, torch.maximum(x, one), x.clamp(one), x.lerp(x, one)]
         """
     )
     assert program.events == []

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from . import break_table
-from .break_place import Break, Place, argument, called, found, hidden, is_tensor
+from .break_place import Break, Place, argument, called, found, is_tensor
+from .calls import holds
+from .operator_calls import operator_call
 
 _CASTS = frozenset(("float", "int", "bool", "complex", "str", "repr", "range"))
 
@@ -34,7 +36,7 @@ def scalar_read(place: Place) -> Break | None:
             read = found(place, construct, why)
             return replace(read, fullgraph=()) if read is not None else None
         return found(place, construct, why) if construct else None
-    if name in ("torch.equal", "torch.allclose", "torch.is_nonzero"):
+    if name.startswith("torch.") and break_table.rule_of(f"{name}()") == "TL201":
         return found(place, f"{name}()", why)
     if name in _CASTS and call.args and all(is_tensor(place, a) for a in call.args[-1:]):
         return found(place, f"{name}()", why)
@@ -93,7 +95,8 @@ def _read_method(place: Place, call: ast.Call, func: ast.Attribute, method: str)
         return ".tolist() int" if value.integer else ".tolist() float"
     if method == "item" and not call.args:
         return ".item()"
-    return f".{method}()" if method in ("equal", "allclose", "is_nonzero") and value.sure >= 2 else ""
+    construct = f".{method}()"
+    return construct if value.sure >= 2 and method != "numpy" and break_table.rule_of(construct) == "TL201" else ""
 
 
 def _indexed(place: Place, node: ast.Subscript) -> Break | None:
@@ -216,12 +219,6 @@ def _is_test(place: Place, node: ast.expr) -> bool:
 
 # TL204: shapes that depend on values
 
-_SHAPE_METHODS = frozenset("nonzero argwhere masked_select unique unique_consecutive bincount".split())
-_SHAPE_FUNCTIONS = frozenset(
-    """torch.nonzero torch.argwhere torch.masked_select torch.unique torch.unique_consecutive torch.bincount
-    torch.combinations torch.nn.functional.ctc_loss""".split()
-)
-
 
 def dynamic_shape_op(place: Place) -> Break | None:
     """`nonzero`, `x[mask]`, `unique`, `one_hot` without classes: the shape of the result depends on values."""
@@ -233,34 +230,13 @@ def dynamic_shape_op(place: Place) -> Break | None:
     if asked is None:
         return None
     call, name, method = asked
-    if name in _SHAPE_FUNCTIONS:
-        return found(place, f"{name}()", why)
-    if name == "torch.where" and len(call.args) == 1 and not call.keywords:
-        return found(place, "torch.where()", why)
-    if name == "torch.nn.functional.one_hot" and not hidden(call):
-        classes = argument(call, 1, "num_classes")
-        return found(place, f"{name}()", why) if classes is None or _is_minus_one(classes) else None
-    if (name == "torch.repeat_interleave" or method == "repeat_interleave") and not hidden(call):
-        repeats = argument(call, 1 if name else 0, "repeats")
-        sized = any(k.arg == "output_size" for k in call.keywords)
-        construct = f"{name}()" if name else ".repeat_interleave()"
-        return found(place, construct, why) if is_tensor(place, repeats) and not sized else None
-    if (
-        method in _SHAPE_METHODS
-        and isinstance(call.func, ast.Attribute)
-        and place.value(call.func.value).kind == "tensor"
-    ):
-        return found(place, f".{method}()", why)
-    return None
-
-
-def _is_minus_one(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.UnaryOp)
-        and isinstance(node.op, ast.USub)
-        and isinstance(node.operand, ast.Constant)
-        and node.operand.value == 1
-    )
+    construct = f"{name}()" if name else f".{method}()"
+    if break_table.rule_of(construct) != "TL204":
+        return None
+    operator = operator_call(place, call)
+    if operator is None or (operator[0].dynamic and not holds(operator[0], operator[0].dynamic, operator[1])):
+        return None
+    return found(place, construct, why)
 
 
 # What an index of booleans is called where nothing else tells its type: an index of integers is no mask.

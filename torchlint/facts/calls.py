@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import overload
 
-from ..torch_api.operators import Condition, Operator, Result, operator
+from ..torch_api.operators import Atom, Condition, Operator, Result, When, operator
 from . import torch_table as table
 from .values import (
     BOOL,
@@ -238,38 +238,24 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     if last == "device":
         value = args.first
         return {"cpu": CPU, "accelerator": CUDA}.get(device_of(value), DEVICE)
-    if last in table.FACTORIES:
-        return _factory(last, node, args)
-    if last in table.LIKE:
-        given = device_of(args.keywords.get("device"))
-        return tensor(given or ("" if "device" in args.keywords else args.first.device))
-    if last in table.FROM_HOST:
-        return Value("tensor", 2, device=device_of(args.keywords.get("device")) or "cpu", origin=node)
-    row = operator(f"torch.{last}" if second == "functional" else name)
-    made = operation(row, node, list(args.positional) + list(args.keywords.values()), args)
-    # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory.
-    numbers = bool(args.positional) and not args.open and all(v.kind == "number" for v in args.positional)
-    return replace(made, device="cpu") if numbers and made.kind == "tensor" and not made.device else made
+    if last in table.TENSOR_CLASSES:
+        return _tensor_class(node, args)
+    return operation(operator(name), node, args)
 
 
-def _factory(last: str, node: ast.Call, args: Arguments) -> Value:
+def _tensor_class(node: ast.Call, args: Arguments) -> Value:
+    """`torch.FloatTensor(...)`"""
     given = args.keywords.get("device")
     device = device_of(given) if given is not None else ("" if args.open else "cpu")
-    value = args.first
-    if last in ("tensor", "as_tensor") and value.kind == "tensor" and given is None:
-        device = value.device
-    scalar = last in ("tensor", "as_tensor", "scalar_tensor") and value.kind == "number"
-    return Value("tensor", 2, device=device, scalar=scalar, origin=node, integer=last in table.INTEGER)
+    return Value("tensor", 2, device=device, origin=node)
 
 
 def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Value:
     name = ".".join(parts)
     if "functional" in parts or "utils" in parts:
-        if last in ("clip_grad_norm_", "clip_grad_norm", "get_total_norm"):
-            return Value("tensor", 2, scalar=True, device="", origin=node)
-        return operation(operator(name), node, [*args.positional, *args.keywords.values()], args)
+        return operation(operator(name), node, args)
     if "init" in parts:
-        made = operation(operator(name), node, [], args)
+        made = operation(operator(name), node, args)
         return args.first if made.kind == args.first.kind == "tensor" else made
     if last in ("Parameter", "Buffer"):
         return (
@@ -312,6 +298,7 @@ _PLAIN = {
     "dtype": Value("dtype", 2),
     "device": DEVICE,
     "size": SIZE,
+    "extent": EXTENT,
     "list": sequence(NUMBER),
     "ndarray": NDARRAY,
     "context": CONTEXT,
@@ -364,77 +351,107 @@ def result_of(row: Operator | None, args: Arguments) -> Result | None:
     if row is None:
         return None
     for condition, result in row.when:
-        held = _holds(row, condition, args)
+        held = _all_hold(row, condition, args)
         if held is not False:
             return result if held else None
     return row.returns
 
 
-def _holds(row: Operator, condition: Condition, args: Arguments) -> bool | None:
-    """Whether a condition of a row holds for a call; None where the arguments don't tell."""
-    if condition.given:
-        return _is_given(row, condition.flags[0], args)
-    held: bool | None = True
-    for flag in condition.flags:
-        value = args.get(row.position(flag), flag)
-        if value is None:
-            value = UNKNOWN if args.open else NONE
-        if value.kind == "none" or value.const is False:
-            return False
-        if value.const is not True:
-            held = None
+def holds(row: Operator, when: When, args: Arguments) -> bool | None:
+    """Whether one of several conditions of a row holds for a call; None where the arguments don't tell."""
+    held: bool | None = False
+    for condition in when:
+        one = _all_hold(row, condition, args)
+        if one:
+            return True
+        held = None if one is None else held
     return held
 
 
-def _is_given(row: Operator, argument: str, args: Arguments) -> bool | None:
-    """Whether a call gives an argument, where overloads may have another one in its place."""
-    at = row.position(argument)
-    value = args.get(at, argument)
+def _all_hold(row: Operator, condition: Condition, args: Arguments) -> bool | None:
+    held: bool | None = True
+    for atom in condition:
+        one = _asked(row, atom, args)
+        if one is atom.negated:
+            return False
+        held = None if one is None else held
+    return held
+
+
+def _asked(row: Operator, atom: Atom, args: Arguments) -> bool | None:
+    """What a condition asks of one argument, before it is negated."""
+    at = row.position(atom.argument)
+    value = args.get(at, atom.argument)
+    if atom.asks == "unknown":
+        return None
     if value is None:
         return None if args.open else False
     if value.kind == "none":
         return False
-    others = row.params[at] if at >= 0 and argument not in args.keywords else {}
-    if len(others) < 2:
-        return None if "none" in value.others else True
-    if value.kind in ("unknown", "batch") or value.sure < 2:
+    if atom.asks == "given":
+        others = row.params[at] if at >= 0 and atom.argument not in args.keywords else {}
+        if len(others) < 2:
+            return None if "none" in value.others else True
+        # Overloads have another argument in its place: what stands there tells which.
+        if value.kind in ("unknown", "batch") or value.sure < 2:
+            return None
+        return others[atom.argument] == {"tensor": "tensor", "list": "tensors", "tuple": "tensors"}.get(
+            value.kind, "other"
+        )
+    if atom.asks == "tensor":
+        if value.kind in ("unknown", "batch") or value.others or (value.kind == "tensor" and value.sure < 2):
+            return None
+        return value.kind == "tensor"
+    if value.const is None:
         return None
-    kind = {"tensor": "tensor", "list": "tensors", "tuple": "tensors"}.get(value.kind, "other")
-    return others[argument] == kind
+    return value.const is True if atom.asks == "true" else str(value.const) == atom.value
 
 
-def operation(row: Operator | None, node: ast.Call, values: Sequence[Value], args: Arguments) -> Value:
-    """What a function or method of torch gives for these inputs."""
+def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
+    """What a function or method of torch gives; of a method the tensor is the first argument."""
     result = result_of(row, args)
     if row is None or result is None:
         return UNKNOWN
-    last = row.name.rpartition(".")[2]
-    device = mixed(*values)
-    grad = any(v.grad for v in values)
-    if result.kind != "tensor" and result.kind != "int64":
-        made = _made(result, device, grad)
-        return EXTENT if last == "size" and made is INTEGER else made
-    dims = len(args.positional) > 1 or not args.keywords.keys().isdisjoint(("dim", "axis", "other"))
-    scalar = last in table.REDUCTIONS and not dims
-    reduced = args.keywords.get("reduction")
-    if last.endswith("_loss") or last in (
-        "cross_entropy",
-        "binary_cross_entropy",
-        "binary_cross_entropy_with_logits",
-        "kl_div",
-    ):
-        scalar = reduced is None or reduced.const != "none"
-        grad = grad or True
+    if result.kind in _PLAIN:
+        return _PLAIN[result.kind]
+    values = [*args.positional, *args.keywords.values()]
+    device = _place(row, args, values)
+    grad = not row.device and any(value.grad for value in values)
+    if result.kind not in ("tensor", "int64"):
+        return _made(result, device, grad)
+    integer = result.kind == "int64" or row.dtype in _INTEGERS
+    boolean = row.dtype == "bool"
+    is_loss = any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
+    from_number = row.device == "data" and bool(values) and values[0].kind == "number"
     return Value(
         "tensor",
         2,
         device=device,
-        scalar=scalar,
-        boolean=last in table.BOOLEAN,
-        grad=grad and last not in table.BOOLEAN and last not in table.INTEGER,
-        integer=last in table.INTEGER,
+        scalar=from_number or holds(row, row.scalar, args) is True,
+        boolean=boolean,
+        grad=(grad or is_loss) and not boolean and not integer,
+        integer=integer,
         origin=node,
     )
+
+
+_INTEGERS = frozenset(("int64", "int32"))
+
+
+def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
+    """Where the tensors that a call gives live."""
+    if row.device == "host":
+        return "cpu"
+    given = args.keywords.get("device") if row.device else None
+    if given is not None:
+        return device_of(given)
+    if row.device == "data" and values and values[0].kind == "tensor":
+        return values[0].device
+    if row.device in ("factory", "data"):
+        return "" if args.open else "cpu"
+    # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory.
+    numbers = bool(args.positional) and not args.open and all(value.kind == "number" for value in args.positional)
+    return "cpu" if numbers else mixed(*values)
 
 
 def gives_no_tensor(method: str) -> bool:
@@ -453,7 +470,7 @@ def _made(result: Result, device: Device, grad: bool) -> Value:
         return sequence(_made(Result(result.kind[:-1]), device, grad))
     if result.kind == "tensor":
         return tensor(device, grad=grad)
-    if result.kind in ("int64", "int32"):
+    if result.kind in _INTEGERS:
         return replace(tensor(device), integer=True)
     return _PLAIN.get(result.kind, UNKNOWN)
 
@@ -502,9 +519,6 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr in ("type", "type_as") and attr == "type_as":
         other = args.first
         return replace(base, device=other.device, boolean=False)
-    if attr in ("new_zeros", "new_ones", "new_full", "new_tensor", "new_empty"):
-        given = args.keywords.get("device")
-        return tensor(device_of(given) if given is not None else base.device)
     if attr in ("float", "double", "half", "bfloat16", "long", "int", "clone", "contiguous", "requires_grad_", "short"):
         return replace(
             base,
@@ -520,7 +534,6 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     return operation(
         operator(f"torch.Tensor.{attr}"),
         node,
-        [base, *args.positional, *args.keywords.values()],
         Arguments([base, *args.positional], args.keywords, args.open),
     )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ..torch_api import operators
 from .module import Function
 from .values import Value
 
@@ -16,12 +18,8 @@ CLOCKS = frozenset(
     for suffix in ("", "_ns")
 ) | {"timeit.default_timer"}
 BENCHMARK = re.compile(r"bench|measure|latency|throughput|profil|timeit|time_|_time\b|speed|perf", re.IGNORECASE)
-_WAITS = re.compile(
-    rb"synchroni[sz]e|\.item\(|\.cpu\(|\.tolist\(|\.numpy\(|device_sync|\.wait\(|barrier\(|mark_step|elapsed_time|nonzero\("
-)
-_WAITING = frozenset(
-    ("item", "cpu", "tolist", "numpy", "wait", "barrier", "mark_step", "elapsed_time", "nonzero", "query", "result")
-)
+_WAITING = ("wait", "barrier", "mark_step", "elapsed_time", "query", "result")
+"""What waits for the device beside torch's operators, by the last part of its name."""
 _HARMLESS = frozenset(
     (
         "append",
@@ -117,7 +115,7 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
         if isinstance(call.func, ast.Name)
         else ""
     )
-    if "sync" in last or last in _WAITING:
+    if "sync" in last or last in waiting() or (name is not None and _always_waits(name)):
         return True
     targets = targets_of(function, call)
     if targets:
@@ -127,11 +125,32 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
     )
 
 
+@functools.cache
+def waiting() -> frozenset[str]:
+    """The last parts of the names of methods that wait for the device: of tensors, streams, events, futures."""
+    methods = (name for name in operators.names("waits") if name.startswith("torch.Tensor.") and _always_waits(name))
+    return frozenset(_WAITING) | {name.rpartition(".")[2] for name in methods}
+
+
+def _always_waits(name: str) -> bool:
+    row = operators.operator(name)
+    return row is not None and row.waits == operators.ALWAYS
+
+
+@functools.cache
+def _waits_in_text() -> re.Pattern[bytes]:
+    """What speaks of waiting in the text of a function."""
+    methods = "|".join(sorted(waiting() - {"mark_step", "elapsed_time", "query", "result"}))
+    return re.compile(rf"synchroni[sz]e|device_sync|barrier\(|mark_step|elapsed_time|\.(?:{methods})\(".encode())
+
+
 def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
     """Whether a function, or what it calls, speaks of reading values or waiting."""
     starts = function.module.source.lines
     end = starts[function.last_line] if function.last_line < len(starts) else None
-    if _WAITS.search(function.module.source.data, starts[function.first_line - 1], *([end] if end is not None else [])):
+    if _waits_in_text().search(
+        function.module.source.data, starts[function.first_line - 1], *([end] if end is not None else [])
+    ):
         return True
     return depth > 0 and any(
         _reads(target, targets_of, depth - 1) for call in function.flow.calls for target in targets_of(function, call)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Any, Literal, Protocol, TypeVar
 
+from ..torch_api.operators import operator
 from . import calls, names
 from .flow import Flow, Loop, contains
 from .module import Function
@@ -16,7 +17,6 @@ from .values import Value
 T = TypeVar("T")
 _LOSS = re.compile(r"(?:^|_)loss$")
 _CASTS = frozenset(("float", "int", "bool", "complex"))
-_EQUALS = frozenset(("equal", "allclose", "is_nonzero"))
 # Loggers format at once, except for a level that is mostly off.
 _LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
 _WRITERS = frozenset(
@@ -307,9 +307,13 @@ def _raw(place: Place, test: ast.expr) -> bool:
 def _compares(place: Place, call: ast.Call) -> bool:
     """`torch.equal(a, b)`, `a.equal(b)`, `torch.allclose(a, b)`: a Python bool from a value of the device."""
     func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr not in _EQUALS:
+    if not isinstance(func, ast.Attribute):
         return False
-    operands = call.args if place.resolve(func) is not None else [func.value, *call.args]
+    name = place.resolve(func)
+    row = operator(name or f"torch.Tensor.{func.attr}")
+    if row is None or not row.waits or row.returns.kind != "bool":
+        return False
+    operands = call.args if name is not None else [func.value, *call.args]
     return any(device_tensor(place, operand) is not None for operand in operands)
 
 

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-# A tensor without dimensions when called without `dim`.
-REDUCTIONS = frozenset(
-    """sum mean prod std var norm max min median any all argmax argmin amax amin nansum nanmean logsumexp count_nonzero
-    dist dot trace det item numel nanmedian vdot""".split()
+# Classes whose objects are tensors, on the CPU unless `device=` says otherwise.
+TENSOR_CLASSES = frozenset(
+    """Tensor FloatTensor LongTensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor BFloat16Tensor ShortTensor
+    CharTensor""".split()
 )
-BOOLEAN = frozenset(
-    """eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isclose logical_and logical_or logical_not logical_xor
-    any all is_same_size isin signbit isreal bool greater greater_equal less less_equal not_equal""".split()
-)
-INTEGER = frozenset(
-    "argmax argmin argsort nonzero argwhere bincount searchsorted bucketize randint randperm long int count_nonzero multinomial".split()
-)
-
-# Factories: the tensor lives where `device=` says, on the CPU by default.
-FACTORIES = frozenset(
-    """zeros ones empty full eye arange range linspace logspace rand randn randint randperm tensor as_tensor
-    scalar_tensor from_file normal hann_window hamming_window blackman_window kaiser_window bartlett_window
-    tril_indices triu_indices Tensor FloatTensor LongTensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor
-    BFloat16Tensor ShortTensor CharTensor""".split()
-)
-# Factories that take the device of their first argument.
-LIKE = frozenset("zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split())
-FROM_HOST = frozenset("from_numpy frombuffer from_dlpack asarray".split())
-
 ATTRIBUTES_NOT_TENSOR = {
     "shape": "size",
     "dtype": "dtype",

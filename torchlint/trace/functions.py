@@ -385,6 +385,16 @@ def _ctc_loss(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> T
     return result
 
 
+@_handles(torch.sparse_coo_tensor)
+def _sparse_coo_tensor(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """A size that is not given is read from the indices (SparseTensor.cpp)."""
+    named = _named(("indices", "values", "size"), args, kwargs)
+    if named.get("size") is None and isinstance(named["indices"], Tensor) and mode.gpu.tags.is_cuda(named["indices"]):
+        mode.gpu.sync("sparse_coo_tensor")
+    result: Tensor = mode._make(func, args, kwargs)
+    return result
+
+
 @_handles(F.scaled_dot_product_attention)
 def _attention(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     with private.math_attention_allowed():

@@ -9,13 +9,18 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchlint.torch_api import operators as table
 from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
 from torchlint.trace.private import no_function_modes
 from torchlint.trace.tags import Survey
 
 Tensors = list[torch.Tensor]
 SET_ITEM = "setitem"  # `x[i] = tensor`
-FILL = "fill"  # `x[i] = 1.0`: on a GPU the value is an argument of the kernel
+FILL = (
+    "fill"  # `x[i] = 1.0`: of a slice and under a mask the value is an argument of the kernel, of elements it is copied
+)
+_KNOWN = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 14)
+"""Whether it is known that `x[0] = 1.0` copies the number and `isin` looks for duplicates: torch is about to do neither."""
 
 
 def _operators(*names: str) -> list[Any]:
@@ -42,22 +47,7 @@ class Call(NamedTuple):
 
 
 # --- operators that make the host wait ----------------------------------------------------------------------------
-# Sources: ATen/native/{Distributions,TensorAdvancedIndexing,BinaryOps,LinearAlgebra}.cpp and ATen/native/cuda: each
-# reads a value from the device (`item`, a size) before it returns.
-
-_ALWAYS = {
-    "nonzero": _operators("nonzero", "nonzero.out"),
-    "masked_select": _operators("masked_select", "masked_select.out"),
-    "unique": _operators("_unique", "_unique2", "unique_dim"),
-    "unique_consecutive": _operators("unique_consecutive", "unique_dim_consecutive"),
-    "bincount": _operators("bincount"),
-    "equal": _operators("equal"),
-    "allclose": _operators("allclose"),
-    "normal": _operators("normal.Tensor_Tensor", "normal.float_Tensor"),  # checks that std >= 0
-    "linalg": _operators("_linalg_check_errors"),
-    "to_sparse": _operators("_to_sparse", "_to_sparse.sparse_dim", "_to_sparse_csr"),
-    "coalesce": _operators("_coalesce"),
-}
+# Those that always do are rows of the table (torch.ops.aten.*); here are those whose arguments decide.
 
 
 def _read_scalar(call: Call) -> None:
@@ -95,11 +85,20 @@ def _index(call: Call) -> None:
 def _index_put(call: Call) -> None:
     target, indices, values = call.args[0], [index for index in call.args[1] if index is not None], call.args[2]
     _check_indices(call, target, indices)
-    scalar = values.numel() == 1 and not call.gpu.tags.is_cuda(values)  # then it is a masked_fill
-    if any(_is_mask(index) and call.gpu.tags.is_cuda(index) for index in indices) and not scalar:
+    number = values.numel() == 1 and not call.gpu.tags.is_cuda(values)
+    if not any(_is_mask(index) and call.gpu.tags.is_cuda(index) for index in indices):
+        if number and call.thread.api == FILL:
+            _fill_element(call, values)
+    elif not (number and len(indices) == 1):  # else it is a masked_fill
         call.gpu.sync("mask")
     if values.dim() and not call.gpu.tags.is_cuda(values) and call.gpu.tags.is_cuda(target):
         raise _refusal("index_put_")
+
+
+def _fill_element(call: Call, value: torch.Tensor) -> None:
+    """A number that is written where an index of integers points is copied to the device (TensorIndexing.h: copy_to)."""
+    if _KNOWN and call.gpu.tags.is_cuda(call.args[0]):
+        call.gpu.copied("index", size_in_bytes(value), to_device=True, pinned=False, blocking=True)
 
 
 def _check_indices(call: Call, source: torch.Tensor, indices: Tensors) -> None:
@@ -118,15 +117,30 @@ def _masked_fill(call: Call) -> None:
         call.gpu.sync("masked_fill")
 
 
+def _isin(call: Call) -> None:
+    """Few elements are compared one by one; more are sorted, after their duplicates are gone (TensorCompare.cpp)."""
+    elements, test = call.argument(0, "elements"), call.argument(1, "test_elements")
+    sorts = test.numel() >= 10 * elements.numel() ** 0.145
+    if _KNOWN and sorts and not call.kwargs.get("assume_unique", False):
+        call.gpu.sync("isin")
+
+
+def _where(call: Call) -> None:
+    for value in call.args[1:]:
+        if isinstance(value, torch.Tensor) and not value.dim() and not call.gpu.tags.is_cuda(value):
+            call.gpu.copied("where", size_in_bytes(value), to_device=True, pinned=False, blocking=True)
+
+
 def _fill(call: Call) -> None:
     if not call.gpu.tags.is_cuda(call.args[0]):
         call.gpu.sync("item")
 
 
 def _copy(call: Call) -> None:
-    if call.thread.api == FILL:
-        return
     target, source = call.args[0], call.args[1]
+    if call.thread.api == FILL:
+        _fill_element(call, source)
+        return
     to_device = call.gpu.tags.is_cuda(target)
     tags = call.gpu.tags
     if to_device == tags.is_cuda(source) or tags.is_undecided(target) or tags.is_undecided(source):
@@ -157,8 +171,12 @@ def _always(name: str) -> Callable[[Call], None]:
     return lambda call: call.gpu.sync(name)
 
 
+_ATEN = "torch.ops.aten."
 _RULES: dict[Any, Callable[[Call], None]] = {
-    operator: _always(name) for name, operators in _ALWAYS.items() for operator in operators
+    overload: _always(row.called)
+    for row in table.rows(_ATEN)
+    if row.waits == table.ALWAYS
+    for overload in _operators(row.name.removeprefix(_ATEN))
 }
 for _rule, _names in (
     (_read_scalar, ("_local_scalar_dense",)),
@@ -169,6 +187,8 @@ for _rule, _names in (
     (_index_put, ("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put")),
     (_masked_fill, ("masked_fill.Tensor", "masked_fill_.Tensor")),
     (_fill, ("fill_.Tensor",)),
+    (_isin, ("isin.Tensor_Tensor",)),
+    (_where, ("where.self",)),
     (_copy, ("copy_",)),
     (_multiply(0), ("mm", "bmm")),
     (_multiply(1), ("addmm", "baddbmm")),

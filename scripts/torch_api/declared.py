@@ -1,12 +1,4 @@
-"""Write torchlint/torch_api/operators.json, one row an operator, from the installed torch and what is mended by hand.
-
-    python scripts/torch_api.py          # write the table
-    python scripts/torch_api.py --check  # say what differs from the table, exit with 1 if anything does
-
-What torch says of itself comes first: its schemas (native_functions.yaml in torchgen, which is part of torch), the
-annotations of its Python functions, and its stubs. What these don't say, or say wrongly, stands in
-scripts/torch_api_mended.toml, each entry with its reason. docs/tables.md tells what the columns mean.
-"""
+"""What torch declares of its operators: schemas (native_functions.yaml, which torchgen carries), annotations, stubs."""
 
 from __future__ import annotations
 
@@ -14,7 +6,6 @@ import ast
 import inspect
 import json
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -26,16 +17,9 @@ from torch._jit_internal import boolean_dispatched  # noqa: TID251
 from torchgen.gen import parse_native_yaml
 from torchgen.model import Argument, NativeFunction, Return, Variant
 
-ROOT = Path(__file__).parent.parent
-TABLE = ROOT / "torchlint" / "torch_api" / "operators.json"
-MENDED = Path(__file__).with_name("torch_api_mended.toml")
 NATIVE = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
+SCHEMAS = [str(NATIVE / name) for name in ("native_functions.yaml", "tags.yaml")]
 STUBS = Path(torch.__file__).parent / "_C"
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Row = dict[str, Any]
 PLACES: dict[str, Any] = {
@@ -102,7 +86,7 @@ INTEGERS = {"indices": "int64", "pivots": "int32", "info": "int32", "exponent": 
 def schemas() -> dict[str, list[NativeFunction]]:
     """The overloads of each spelling that C++ binds: `torch.sum`, `torch.Tensor.sum`, `torch.linalg.svd`."""
     found: dict[str, list[NativeFunction]] = {}
-    for native in parse_native_yaml(str(NATIVE / "native_functions.yaml"), str(NATIVE / "tags.yaml")).native_functions:
+    for native in parse_native_yaml(*SCHEMAS).native_functions:
         base = native.func.name.name
         if native.func.is_out_fn() or base.dunder_method:
             continue
@@ -132,8 +116,26 @@ def of_schemas(overloads: list[NativeFunction]) -> Row:
             for returns, variants in others
             if (new := [one for one in required(variants[0]) if one.name not in most])
         ]
-        row["params"] = parameters(overloads)
+    row["params"] = parameters(overloads)
+    device = [any(one.name == "device" for one in overload.func.arguments.flat_all) for overload in overloads]
+    if any(device):
+        tensors = [any("Tensor" in str(one.type) for one in overload.func.arguments.flat_all) for overload in overloads]
+        row["device"] = "like" if any(tensors) else "factory"
+    alias = {aliasing(overload) for overload in overloads}
+    if alias != {None}:
+        row["alias"] = next(iter(alias)) if len(alias) == 1 else "maybe"
     return row
+
+
+def aliasing(native: NativeFunction) -> str | None:
+    """Whether the result is an input (`self`), lies in its memory (`view`), or may (`maybe`)."""
+    annotations = [one.annotation for one in native.func.returns if one.annotation is not None]
+    if not annotations:
+        return None
+    if any(one.is_write for one in annotations):
+        return "self"
+    # What is made of other operators returns a view, or the input, or a copy: `reshape`, `contiguous`, `to`.
+    return "maybe" if native.has_composite_implicit_autograd_kernel else "view"
 
 
 def result(returns: Iterable[Return]) -> str | list[str]:
@@ -182,7 +184,6 @@ def of_python(function: Any) -> Row | None:
     if function in boolean_dispatched:
         halves = list(dispatched(function, {}))
         names = list(dict.fromkeys(name for flags, _ in halves for name in flags))
-        positions = inspect.signature(leaf(function)).parameters
         plain = next(returns for flags, returns in halves if not any(flags.values()))
         if any(returns is None for _, returns in halves):
             return None
@@ -190,14 +191,30 @@ def of_python(function: Any) -> Row | None:
         return {
             "returns": plain,
             "when": [[" ".join(n for n in names if flags.get(n)), returns] for flags, returns in others],
-            "params": list(positions),
+            "params": signature(leaf(function)),
         }
     try:
         annotation = inspect.signature(function).return_annotation
     except (TypeError, ValueError):
         return None
     returns = annotated(annotation)
-    return {"returns": returns} if returns is not None else None
+    if returns is None:
+        return None
+    row: Row = {"returns": returns, "params": signature(function)}
+    takes = inspect.signature(function).parameters
+    if "device" in takes and not any("Tensor" in str(one.annotation) for one in takes.values()):
+        row["device"] = "factory"
+    return row
+
+
+def signature(function: Any) -> list[str]:
+    """The names of a Python function's arguments by position, a method's `self` as `input`."""
+    names = [
+        name
+        for name, one in inspect.signature(function).parameters.items()
+        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    return ["input", *names[1:]] if names[:1] == ["self"] else names
 
 
 def dispatched(function: Any, flags: dict[str, bool]) -> Iterator[tuple[dict[str, bool], Any]]:
@@ -252,7 +269,7 @@ def stubs() -> dict[str, str]:
     return {name: given.pop() for name, given in found.items() if len(given) == 1}
 
 
-# --- the table -----------------------------------------------------------------------------------------------------
+# --- what there is -------------------------------------------------------------------------------------------------
 
 
 def spellings() -> Iterator[tuple[str, Any]]:
@@ -292,69 +309,3 @@ def rows() -> dict[str, Row]:
         elif inspect.isbuiltin(called) and f"torch.{last}" in native:
             told[name] = of_schemas(native[f"torch.{last}"])
     return told
-
-
-def entries() -> list[dict[str, Any]]:
-    """What is written by hand, with the reasons."""
-    mend: list[dict[str, Any]] = tomllib.loads(MENDED.read_text(encoding="utf-8"))["mend"]
-    return mend
-
-
-def mended() -> dict[str, Row]:
-    """What is written by hand, by spelling."""
-    made: dict[str, Row] = {}
-    for entry in entries():
-        facts = {key: value for key, value in entry.items() if key not in ("names", "reason")}
-        for name in entry["names"].split():
-            row = made.setdefault(name, {})
-            assert row.keys().isdisjoint(facts), f"{name} is mended twice"
-            row.update(facts)
-    return made
-
-
-def found(name: str) -> Any:
-    """What a dotted name stands for; None where this torch has no such name."""
-    owner: Any = torch
-    for part in name.split(".")[1:]:
-        owner = getattr(owner, part, None)
-    return owner
-
-
-def table() -> dict[str, Any]:
-    """The table: what torch says, mended; spellings of one name that share all facts share a row."""
-    made = rows()
-    for name, facts in mended().items():
-        made[name] = {**made.get(name, {}), **facts}
-    shared: dict[str, tuple[str, list[str]]] = {}
-    for name, row in made.items():
-        own = name if name.endswith(".forward") else name.rpartition(".")[2]
-        key = f"{own} {json.dumps(row, sort_keys=True)}"
-        shared.setdefault(key, (name, []))[1].append(name)
-    operators = {}
-    for name, names in sorted(shared.values()):
-        row = {key: value for key, value in made[name].items() if (key, value) != ("returns", "tensor")}
-        operators[name] = {**({"also": names[1:]} if len(names) > 1 else {}), **row}
-    return {"torch": torch.__version__.partition("+")[0], "operators": operators}
-
-
-def written(made: dict[str, Any]) -> str:
-    """The table as text, one row a line."""
-    lines = [f'  "{name}": {json.dumps(row)}' for name, row in made["operators"].items()]
-    return f'{{\n "torch": "{made["torch"]}",\n "operators": {{\n' + ",\n".join(lines) + "\n }\n}\n"
-
-
-def differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
-    """What the table says otherwise than torch."""
-    for name in sorted(old["operators"].keys() | new["operators"].keys()):
-        before, after = (made["operators"].get(name, "nothing") for made in (old, new))
-        if before != after:
-            yield f"{name} is {json.dumps(after)}, the table says {json.dumps(before)}"
-
-
-if __name__ == "__main__":
-    made = table()
-    if "--check" in sys.argv:
-        told = list(differences(json.loads(TABLE.read_text(encoding="utf-8")), made))
-        print("\n".join(told))
-        sys.exit(bool(told))
-    TABLE.write_text(written(made), encoding="utf-8")

@@ -1,0 +1,49 @@
+"""Calls of torch's operators as the table of operators (torch_api/) describes them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Protocol
+
+from ..torch_api.operators import Operator, operator
+from .calls import Arguments, holds
+from .values import Value
+
+
+class Place(Protocol):
+    """What is asked of a place (a Site)."""
+
+    def value(self, node: ast.expr) -> Value: ...
+    def resolve(self, node: ast.expr) -> str | None: ...
+
+
+def operator_call(place: Place, call: ast.Call) -> tuple[Operator, Arguments] | None:
+    """The operator that a call calls, as a function or as a method of what may be a tensor, and its arguments."""
+    args = Arguments.of(call, place.value)
+    name = place.resolve(call.func)
+    if name is None and isinstance(call.func, ast.Attribute):
+        name = f"torch.Tensor.{call.func.attr}"
+        base = place.value(call.func.value)
+        if base.kind != "tensor":
+            return None
+        args = Arguments([base, *args.positional], args.keywords, args.open)
+    row = operator(name) if name is not None else None
+    return (row, args) if row is not None else None
+
+
+def waits(place: Place, call: ast.Call) -> bool:
+    """Whether an operator makes the host wait for the device, unless its tensors are all in host memory."""
+    found = operator_call(place, call)
+    if found is None:
+        return False
+    row, args = found
+    if not row.waits or holds(row, row.waits, args) is not True:
+        return False
+    tensors = [value for value in (*args.positional, *args.keywords.values()) if value.kind == "tensor"]
+    return not tensors or not all(value.on_cpu for value in tensors)
+
+
+def has_dynamic_shape(place: Place, call: ast.Call) -> bool:
+    """Whether the shape of what an operator gives depends on values."""
+    found = operator_call(place, call)
+    return found is not None and holds(found[0], found[0].dynamic, found[1]) is True
