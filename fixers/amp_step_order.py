@@ -40,7 +40,7 @@ def _unscaled(site: Site) -> Fix | None:
 
 def _first_clip(site: Site) -> ast.Call:
     """The first clip on the way to the place: gradients are unscaled once."""
-    clips = [call for name in _CLIPS for call in site.flow.calls_named(name)]
+    clips = [site.call, *(call for name in _CLIPS for call in site.flow.calls_named(name))]
     return min(
         (call for call in clips if not syntax.exclusive(site.flow, call, site.call)),
         key=lambda call: (call.lineno, call.col_offset),

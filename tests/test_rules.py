@@ -12,69 +12,18 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from torchlint import fix
-from torchlint.config import Settings
 from torchlint.finding import Finding
-from torchlint.lint import lint
 from torchlint.rule import Rule, load
 from torchlint.source import Source
-from torchlint.version import Range
 
-PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
-FENCE = re.compile(
-    r"^```python(?P<whole> whole)?(?P<target> torch\S+)?(?P<option> suggest-\S+)?\n(?P<code>.*?)^```"
-    r"(?:\n+^```output\n(?P<output>.*?)^```)?"
-    r"(?:\n+^```fixed\n(?P<fixed>.*?)^```)?",
-    re.MULTILINE | re.DOTALL,
-)
-CASES = Path(__file__).parent / "rules"
-RULES = [rule for rule in load().values() if rule.scope != "file"]
+from .pages import FENCE, RULES, Case, cases, page_of
 
 
-@dataclass(frozen=True)
-class Case:
-    rule: Rule
-    code: str
-    output: str | None
-    fixed: str | None
-    prelude: str
-    target: str
-    options: frozenset[str]
-
-    def lint(self, source: bytes, sieve: bool = True) -> list[Finding]:
-        wanted = frozenset((self.rule.code,))
-        target = Range.parse(self.target) if self.target else None
-        settings = Settings(codes=wanted, fixable=wanted, sieve=sieve, target_torch=target, options=self.options)
-        result = lint({"example.py": source}, settings)
-        assert result.errors == ()
-        return list(result.findings)
-
-
-def page_of(rule: Rule) -> str:
-    page = CASES / f"{rule.name.replace('-', '_')}.md"
-    return page.read_text() if page.exists() else ""
-
-
-def cases() -> list[ParameterSet]:
-    found = []
-    for rule in RULES:
-        for where, text in (("doc", rule.doc), ("case", page_of(rule))):
-            for number, match in enumerate(FENCE.finditer(text)):
-                prelude = "" if match["whole"] else PRELUDE
-                target = (match["target"] or "").strip().removeprefix("torch")
-                options = frozenset(f"{rule.code}.{option}" for option in (match["option"] or "").split())
-                case = Case(rule, match["code"], match["output"], match["fixed"], prelude, target, options)
-                found.append(pytest.param(case, id=f"{rule.name}-{where}-{number}"))
-    return found
-
-
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", cases(), ids=lambda case: str(case.name))
 def test_example(case: Case) -> None:
     offset = case.prelude.count("\n")
     source = (case.prelude + case.code).encode()
