@@ -28,7 +28,7 @@ def _risk(site: Site) -> str:
     data = site.source.data
     if b"mps" in data or b"torch.accelerator" in data:
         return "on MPS an asynchronous copy may read memory that was given back meanwhile"
-    if site.receiver.kind == "batch":
+    if site.receiver.kind != "tensor":
         return "a batch class of a library may not know `non_blocking`"
     if _written_after(site):
         return "the host writes to the batch while the copy may be under way"

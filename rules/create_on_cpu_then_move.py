@@ -12,7 +12,7 @@ _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
 # Methods between the factory and the move that keep the tensor dense.
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
-_BETWEEN |= {"unsqueeze", "view", "reshape", "repeat", "t", "transpose", "permute"}
+_BETWEEN |= {"unsqueeze", "squeeze", "view", "reshape", "repeat", "t", "transpose", "permute", "expand", "flatten"}
 # Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
 _KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out", "memory_format"))
 _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
@@ -134,7 +134,7 @@ def _calculated_with(site: Site, node: ast.expr) -> bool:
 
 def _factory(site: Site, made: ast.Call) -> ast.Call | None:
     """The factory at the root of `torch.zeros(2).long()`, where it makes a host tensor."""
-    while isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call) and made.func.attr in _BETWEEN:
+    while isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call) and _is_between(site, made):
         made = made.func.value
     name = site.resolve(made.func) or ""
     last = name.removeprefix("torch.")
@@ -147,6 +147,14 @@ def _factory(site: Site, made: ast.Call) -> ast.Call | None:
     if last in _LIKE and (not made.args or site.value(made.args[0]).device != "cpu"):
         return None
     return made
+
+
+def _is_between(site: Site, call: ast.Call) -> bool:
+    """Whether a method gives a dense tensor of the host again; `.to(torch.long)` casts and moves nothing."""
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr == "to":
+        return len(call.args) == 1 and not call.keywords and site.value(call.args[0]).kind == "dtype"
+    return call.func.attr in _BETWEEN
 
 
 def _is_nothing(shape: ast.expr) -> bool:

@@ -7,7 +7,8 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.names import chain
 from torchlint.rule import Finding, Site, rule
 
-_TESTS = "any all sum max min isnan isinf isfinite equal allclose"
+_TESTS = "any all sum max min mean norm isnan isinf isfinite equal allclose"
+_CASTS = frozenset(("int", "float", "bool"))
 _TRACERS = frozenset(("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance"))
 
 
@@ -74,7 +75,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     """
     if not site.accelerator or site.region is not None or site.hot is not None:
         return
-    found = _read(site) or _tested(site)
+    found = _read(site) or _tested(site) or _cast(site)
     if found is None or site.rare or _special(site) or not reads.in_forward(site) or site.warm is not None:
         return
     message = f"`{site.short(found)}` makes the host wait for the device on every call of the module"
@@ -91,6 +92,21 @@ def _read(site: Site) -> ast.expr | None:
     if not read or read[0] is not site.call or reads.host_needs(site, site.call):
         return None
     return site.call
+
+
+def _cast(site: Site) -> ast.expr | None:
+    """The `int(...)` or `bool(...)` that reads what the call gives, where it is the first read of its statement."""
+    around = [a for a in site.flow.expressions(site.target) if isinstance(a, ast.Call)]
+    cast = next((a for a in around if isinstance(a.func, ast.Name) and a.func.id in _CASTS), None)
+    if cast is None or reads.scalar_read(site, cast) is None:
+        return None
+    inner = next(part for part in ast.walk(cast) if isinstance(part, ast.Call) and part is not cast)
+    first = next((n for n in reads.own_nodes(site.statement) if _reads(site, n)), None)
+    return cast if first is cast and inner is site.target else None
+
+
+def _reads(site: Site, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and reads.scalar_read(site, node) is not None
 
 
 def _tested(site: Site) -> ast.expr | None:

@@ -35,6 +35,7 @@ from .values import (
     BOOL,
     CUDA,
     DEVICE,
+    DTYPE,
     EXTENT,
     INTEGER,
     LIKELY_TENSOR,
@@ -421,6 +422,8 @@ class Evaluator:
 
     def named(self, name: str) -> Value:
         """The value of an import or builtin."""
+        if name in table.DTYPES:
+            return DTYPE
         definition = self.definition(name)
         if isinstance(definition, Function):
             return Value("function", 2, function=definition, cls=name)

@@ -126,6 +126,8 @@ _MOVES = frozenset(("to", "cuda", "xpu", "npu", "type", "type_as", "to_device"))
 def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     """The device tensor that `t.item()`, `float(t)`, `int(t)`, `bool(t)` or `math.sqrt(t)` reads."""
     func = call.func
+    if isinstance(func, ast.Attribute) and func.attr == "get_scale" and place.value(func.value).kind == "scaler":
+        return func.value if place.accelerator else None
     if isinstance(func, ast.Attribute) and func.attr == "item":
         if call.args or call.keywords:
             return None

@@ -70,6 +70,11 @@ PASS_THROUGH = frozenset(
         "peft.get_peft_model",
     )
 )
+DTYPES = frozenset(
+    f"torch.{name}"
+    for name in """float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 uint16 uint32 uint64
+    short int long bool complex32 complex64 complex128 cfloat cdouble chalf float8_e4m3fn float8_e5m2""".split()
+)
 # Wrappers around an iterable that leave its elements alone.
 ITERATION_WRAPPERS = frozenset(
     "tqdm tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm trange iter reversed sorted list tuple cycle islice "

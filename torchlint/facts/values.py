@@ -158,13 +158,13 @@ def sequence(elem: Value) -> Value:
 
 
 def anywhere(value: Value) -> Value:
-    """A value as if nobody knew where it lives."""
+    """A value as if nobody knew where it lives, and which one it is."""
     return replace(
         value,
         device="",
         batch=False,
         pinned=None,
-        const=None if value.kind == "str" else value.const,
+        const=None,
         elem=value.elem and anywhere(value.elem),
         items=value.items and tuple(map(anywhere, value.items)),
         keys=value.keys and {key: anywhere(each) for key, each in value.keys.items()},
