@@ -73,7 +73,7 @@ def sdpa_slow_path(site: Site) -> Iterator[Finding]:
             yield site.finding(f"`{site.short()}` keeps every attention of the program off that kernel")
     else:
         backends = site.argument("backends", 0)
-        exports = "export" in f"{site.function.qualname} {site.module.path}".lower()
+        exports = "export" in f"{site.function.qualname} {site.place}".lower()
         if backends is not None and not exports and site.resolve(backends) == "torch.nn.attention.SDPBackend.MATH":
             yield site.finding(f"`{site.short()}` writes the matrix of scores to memory")
 

@@ -87,7 +87,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
 
 def _asked_for(site: Site, target: ast.expr) -> bool:
     """Whether the file, the function or a condition around the place says TorchScript: then a user asked for it."""
-    folders, _, name = site.module.path.lower().rpartition("/")
+    folders, _, name = site.place.lower().rpartition("/")
     if "torchscript" in name or "jit" in folders.split("/") or _BY_NAME.search(site.function.name):
         return True
     loops = [loop.iter for loop in site.flow.loops(target) if isinstance(loop, ast.For)]

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from torchlint import cached, cli, parallel
 from torchlint.cache import Cache
 from torchlint.config import Settings
-from torchlint.discover import ProjectFiles, discover, project_root
+from torchlint.discover import ProjectFiles, discover
+from torchlint.home import project_root
 from torchlint.links import Links, unpacked
 from torchlint.lint import Result, lint
 from torchlint.rule import load

@@ -520,6 +520,7 @@ class TestStdin:
         assert Ran(1, "@@ -1 +1 @@\n", "") == torchlint("check", "-", "--diff", "-q")
 
     def test_an_excluded_name_is_not_linted(self, engine: Engine, torchlint: Torchlint) -> None:
+        Path("pyproject.toml").touch()
         torchlint("check", "-", "--stdin-filename", "build/b.py", "--force-exclude")
         assert [{}] == engine.asked
 

@@ -245,6 +245,7 @@ class TestFiles:
             fix_only=True,
             show_fixes=True,
             root=project,
+            project=project,
             source=project / "pyproject.toml",
         )
 

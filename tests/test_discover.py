@@ -12,8 +12,9 @@ import pytest
 
 from torchlint import discover as discovery
 from torchlint.config import EXCLUDE, Settings
-from torchlint.discover import ProjectFiles, discover, excluded, project_root
+from torchlint.discover import ProjectFiles, discover, excluded
 from torchlint.failure import Failure
+from torchlint.home import project_root
 
 SETTINGS = Settings(frozenset(), frozenset(), root=Path("/"))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import config, discover
+from .home import around, project_root
 from .lint import Result, lint
 from .rule import load
 
@@ -27,7 +28,7 @@ def check(
     """Lint files and directories as `torchlint check` does, or texts given as a mapping from path to content.
 
     The rest of the project around the paths is read where it matters. `select`, `ignore`, `extend_select`, `preview` and
-    `target_torch` go before the configuration file, which is the closest one at or above the working directory, or
+    `target_torch` go before the configuration file, which is the closest one at or above the paths, or
     `configuration`; none if `isolated`.
 
     Returns the findings in order of path and place; a file that can't be linted makes one of rule TL001 or an entry of
@@ -42,14 +43,15 @@ def check(
     }
     given = {key: value for key, value in options.items() if value is not None}
     named = [] if configuration is None else [str(configuration)]
-    settings = config.load(load().values(), given, config=named, isolated=isolated)
+    asked = [paths] if isinstance(paths, str | Path) else list(paths)
+    settings = config.load(load().values(), given, near=around(map(str, asked)), config=named, isolated=isolated)
     if isinstance(paths, Mapping):
         texts = {path: text.encode() if isinstance(text, str) else text for path, text in paths.items()}
-        return lint(texts, settings, context=_around(texts, map(Path, texts), settings))
-    asked = [paths] if isinstance(paths, str | Path) else list(paths)
+        return lint(texts, settings, context=_others(map(Path, texts), settings))
     files = discover.discover(asked, settings).files
-    return lint(files, settings, context=_around(asked, files, settings))
+    return lint(files, settings, context=_others(files, settings))
 
 
-def _around(paths: Iterable[str | Path], files: Iterable[Path], settings: config.Settings) -> discover.ProjectFiles:
-    return discover.ProjectFiles(discover.root_around(str(path) for path in paths), files, settings)
+def _others(files: Iterable[Path], settings: config.Settings) -> discover.ProjectFiles:
+    """The other files of the project."""
+    return discover.ProjectFiles(project_root(settings.project), files, settings)

@@ -18,6 +18,7 @@ from typing import Any
 from . import atomic
 from .failure import Failure
 from .finding import Finding
+from .home import project_root
 from .lint import Result
 from .source import Source, SourceError
 
@@ -322,7 +323,8 @@ def _entries(path: Path, number: int, entry: Mapping[str, Any]) -> list[Fingerpr
 
 
 def locate(name: str | None, start: Path) -> Path:
-    """The file that was named, else the closest one at or above the directory, else where it would be."""
+    """The file that was named, else the closest one at or above the directory, else where it would be in its project."""
     if name is not None:
-        return start / name
-    return next((d / FILE for d in (start, *start.parents) if (d / FILE).is_file()), start / FILE)
+        return Path(name).absolute()
+    closest = (d / FILE for d in (start, *start.parents) if (d / FILE).is_file())
+    return next(closest, (project_root(start) or start) / FILE)

@@ -19,6 +19,7 @@ from .cache import Cache, identity
 from .config import Settings
 from .dependencies import Recording
 from .finding import Applicability, Edit, Finding, Fix, Related, Severity
+from .home import Home
 from .links import Linked, Links, noted, packed, unpacked
 from .lint import Checked, Result, may_be_torch
 from .project import normal
@@ -154,8 +155,10 @@ class _Run:
         context = _Chain([self.targets[path] for path in fresh], self.context) if fresh else self.context
         made: list[Recording] = []
 
-        def make(files: Mapping[str, Callable[[], bytes]]) -> Recording:
-            made.append(self.linked.project if state is not None and self.linked is not None else Recording(files))
+        def make(files: Mapping[str, Callable[[], bytes]], home: Home) -> Recording:
+            made.append(
+                self.linked.project if state is not None and self.linked is not None else Recording(files, home)
+            )
             return made[0]
 
         found = inner([self.targets[path] for path in stale], self.settings, context=context, make=make, **options)

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from math import prod
@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol
 from . import globs
 from .failure import Failure
 from .finding import Severity
+from .home import project_root
 from .select import Layer, Selectable, Selector, suggestion
 from .stamp import contents
 from .version import Range
@@ -96,6 +97,7 @@ class Settings:
     `budget` limits what a traced run may do; `options` are the switches of rules that are on, as `TL706.suggest-fused`;
     `severities` are those that rules have in place of their own, findings below `fail_level` do not make a run fail;
     `rule_url` is where the page of a rule is, with `{name}` or `{code}` in it;
+    `project` is the directory of the project that the files belong to, which what they are for is told from;
     `cache_dir` is where the cache is to be instead of the project's directory;
     `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run.
     """
@@ -124,6 +126,7 @@ class Settings:
     cache_dir: Path | None = None
     rule_url: str = ""
     root: Path = field(default_factory=Path.cwd)
+    project: Path = field(default_factory=Path.cwd)
     source: Path | None = None
     warnings: tuple[str, ...] = ()
 
@@ -134,7 +137,7 @@ class Settings:
         """
         if not self.per_file_ignores:
             return self.codes
-        absolute = Path(os.path.abspath(path))  # `../x.py` without the dots
+        absolute = Path(os.path.realpath(path))  # `../x.py` without the dots, and whatever link it was named by
         below = absolute.relative_to(self.root) if absolute.is_relative_to(self.root) else absolute
         names = (absolute.name, below.as_posix())
         hits = (
@@ -253,26 +256,31 @@ def load(
     options: Options | None = None,
     *,
     cwd: Path | None = None,
+    near: Path | None = None,
     config: Sequence[str] = (),
     isolated: bool = False,
 ) -> Settings:
-    """Settings for a run in the directory. `options` come from the command line, `config` from its `--config` arguments.
+    """Settings for a run in the directory `cwd` on what lies in `near` (default: the same).
 
+    `options` come from the command line, `config` from its `--config` arguments, the rest from the closest file at or
+    above `near`. What they say of paths is meant below that file's directory, without one below the project's.
     Raises ConfigError for everything that is wrong in them; nothing is skipped or guessed.
     """
     directory = (cwd or Path.cwd()).absolute()
+    near = near or directory
     table = tuple(rules)
     paths = [item for item in config if "=" not in item or Path(directory, item).is_file()]
     if len(paths) > 1:
         raise ConfigError("only one `--config` can be a file; let one of the files `extend` the other")
     if isolated and paths:
         raise ConfigError("`--isolated` reads no configuration file, `--config` names one")
-    source = None if isolated else (directory / paths[0] if paths else find(directory))
+    source = None if isolated else (directory / paths[0] if paths else find(near))
     layers = _read(source, table) if source else []
     layers += [_pair(item, table) for item in config if item not in paths]
     layers += [_checked(options, _Place("the CLI"), table)] if options else []
-    root = source.parent if source and not paths else directory
-    return _resolve(table, layers, root, source)
+    project = project_root(near) or near
+    root = source.parent if source and not paths else project
+    return replace(_resolve(table, layers, root, source), project=project)
 
 
 def _read(path: Path, rules: Sequence[Configurable]) -> list[Options]:

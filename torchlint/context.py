@@ -185,7 +185,7 @@ class Context:
     def role(self, module: Module) -> Role:
         """What the file is for, by its path and its top-level code."""
         if module.path not in self._roles:
-            self._roles[module.path] = role_of(module)
+            self._roles[module.path] = role_of(module, self.project.home(module.path))
         return self._roles[module.path]
 
 

@@ -24,6 +24,7 @@ from .facts.module import Class, Function, Module
 from .facts.units import bound, head, stores, unit, unit_of
 from .facts.values import Value
 from .fault import FileError
+from .home import Home
 from .project import MAX_FILES, STARTS, CallSite, Project, Sought, aliases, called_name, origins
 from .source import Source
 from .stamp import as_bytes, digest, encoded
@@ -79,6 +80,7 @@ class Recording(Project):
     def __init__(
         self,
         files: Mapping[str, Callable[[], bytes]],
+        home: Home | None = None,
         import_texts: Mapping[str, bytes] | None = None,
         own_words: Mapping[str, frozenset[bytes]] | None = None,
         facts: Mapping[str, Mapping[str, Any]] | None = None,
@@ -105,7 +107,7 @@ class Recording(Project):
         """Those of them that were asked for."""
         self.is_whole = True
         """Whether no file was left out."""
-        super().__init__(files)
+        super().__init__(files, home)
 
     # Nodes
 

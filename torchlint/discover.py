@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from .config import Settings
 from .failure import Failure
 from .gitignore import Ignores, lines_of
-from .stamp import ROOT_MARKS, contents
+from .home import Home, project_root
+from .stamp import contents
 
 if TYPE_CHECKING:
     from .replay import Witness
@@ -48,24 +49,6 @@ def excluded(path: str, settings: Settings) -> bool:
     return _Walk(settings).excluded_above(_normal(path))
 
 
-def project_root(start: Path) -> Path | None:
-    """The nearest directory at or above `start` that looks like a project's; never the home directory or the root."""
-    start = start.absolute()
-    home = Path(os.path.expanduser("~"))
-    for directory in (start, *start.parents):
-        if directory in (home, Path(directory.anchor)):
-            return None
-        if any((directory / mark).exists() for mark in ROOT_MARKS):
-            return directory
-    return None
-
-
-def root_around(paths: Iterable[str]) -> Path | None:
-    """The project's directory that all of the paths lie in."""
-    above = os.path.commonpath([os.path.abspath(path) for path in paths] or [os.getcwd()])
-    return project_root(Path(above if os.path.isdir(above) else os.path.dirname(above)))
-
-
 class ProjectFiles(Sequence[Path]):
     """The Python files of a project less those that are linted anyway; looked for at first use."""
 
@@ -81,9 +64,10 @@ class ProjectFiles(Sequence[Path]):
     def _files(self) -> tuple[Path, ...]:
         if self._root is None:
             return ()
-        linted = {os.path.abspath(path) for path in self._linted}
+        home = Home(str(self._root))
+        linted = {home(str(path)) for path in self._linted}
         files = discover([self._root], self._settings, self._witness).files
-        return tuple(path for path in files if os.path.abspath(path) not in linted)
+        return tuple(path for path in files if home(str(path)) not in linted)
 
     def __getitem__(self, index: Any) -> Any:
         return self._files[index]
@@ -113,9 +97,10 @@ class _Walk:
         if self.settings.force_exclude and self.excluded_above(path):
             return
         absolute, real = os.path.abspath(path), os.path.realpath(path)
+        if self.witness is not None and real != absolute:
+            self.witness.exact = False  # where a link leads changes elsewhere
         if os.path.isdir(path):
-            ignores = _inherited(absolute) if self.settings.respect_gitignore else []
-            self.directory(path, absolute, absolute if real == absolute else real, ignores)
+            self.directory(path, real, _inherited(real) if self.settings.respect_gitignore else [])
         elif os.path.isfile(path):
             if real == absolute:
                 self.files.setdefault(absolute, path)
@@ -128,7 +113,8 @@ class _Walk:
         else:
             raise Failure(f"{path}: No such file or directory")
 
-    def directory(self, path: str, absolute: str, real: str, ignores: list[Ignores]) -> None:
+    def directory(self, path: str, absolute: str, ignores: list[Ignores]) -> None:
+        """Look into a directory that is shown as `path` and lies, without links, at `absolute`."""
         if self.witness is not None:
             self.witness.directory(absolute)
         try:
@@ -144,9 +130,9 @@ class _Walk:
             if ".gitignore" in names and (ignores or _repository(absolute)):
                 ignores = [*ignores, *self.ignore_file(absolute, ".gitignore")]
         for entry in entries:
-            self.entry(path, absolute, real, entry, ignores)
+            self.entry(path, absolute, entry, ignores)
 
-    def entry(self, parent: str, above: str, real: str, entry: os.DirEntry[str], ignores: list[Ignores]) -> None:
+    def entry(self, parent: str, above: str, entry: os.DirEntry[str], ignores: list[Ignores]) -> None:
         name = entry.name
         is_directory = entry.is_dir(follow_symlinks=False)
         if not (is_directory or name.endswith(SUFFIXES)) or name in self.names:
@@ -155,11 +141,10 @@ class _Walk:
         if self.patterns.verdict(absolute, name, is_directory) or _ignored(absolute, name, is_directory, ignores):
             return
         path = name if parent == "." else os.path.join(parent, name)
-        target = absolute if real is above else f"{real.rstrip(os.sep)}{os.sep}{name}"
         if is_directory:
-            self.directory(path, absolute, target, ignores)
+            self.directory(path, absolute, ignores)
         elif entry.is_file(follow_symlinks=False):
-            self.files.setdefault(target, path)
+            self.files.setdefault(absolute, path)
         elif entry.is_symlink() and os.path.isfile(absolute):
             self.found_links.append(path)
 
@@ -191,12 +176,13 @@ class _Walk:
     def patterns(self) -> Ignores:
         """The other exclude patterns."""
         return Ignores(
-            str(self.settings.root), [p for p in self.settings.exclude if p.strip() and _GLOB.intersection(p)]
+            os.path.realpath(self.settings.root),
+            [p for p in self.settings.exclude if p.strip() and _GLOB.intersection(p)],
         )
 
     def excluded_above(self, path: str) -> bool:
         """Whether a path that was named, or a directory it lies in, is excluded."""
-        absolute, root = os.path.abspath(path), str(self.settings.root)
+        absolute, root = os.path.realpath(path), os.path.realpath(self.settings.root)
         below = absolute.removeprefix(os.path.join(root, ""))
         if absolute == root:
             return False

@@ -16,6 +16,7 @@ from . import regions, steps
 from .config import Settings
 from .dependencies import IN_FILE, Answer, Atom, Recording
 from .dispatch import last_word
+from .home import Home
 from .project import read
 from .rule import load
 from .site import Analysis
@@ -60,6 +61,7 @@ class Linked:
         same = [path for path in paths if path not in self._changed]
         self.project = Recording(
             {path: read(path) for path in paths},
+            Home(str(settings.project)),
             *({path: table[path] for path in same if path in table} for table in _tables(before)),
         )
         self._analysis = Analysis(self.project, settings)

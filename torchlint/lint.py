@@ -17,6 +17,7 @@ from .dispatch import Dispatch
 from .facts.module import Function, Module
 from .fault import FileError, fault
 from .finding import Finding
+from .home import Home
 from .project import Project, normal, read
 from .rule import Rule, fixer, load
 from .sieve import Sieve
@@ -25,6 +26,8 @@ from .source import Source, SourceError, Words
 from .stack import is_large, with_room
 from .suppress import JUDGE, Suppressions
 from .tree import NoNode
+
+Make = Callable[[Mapping[str, Callable[[], bytes]], Home], Project]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def lint(
     context: Sequence[Path] = (),
     buffers: Mapping[str, bytes] | None = None,
     progress: Callable[[int, int], None] | None = None,
-    make: Callable[[Mapping[str, Callable[[], bytes]]], Project] = Project,
+    make: Make = Project,
 ) -> Result:
     """Lint files together, so that a call in one can be hot, compiled or under no_grad because of another.
 
@@ -93,18 +96,19 @@ def lint(
     `context` are further files of the project: read where they matter, never reported on.
     `buffers` are what some of all these files hold in place of what is on disk (fixed or edited, not saved).
     `progress` is told how many of how many files have been looked into.
-    `make` gets the project's files, by path, and makes the project.
+    `make` gets the project's files, by path, and its home, and makes the project.
     """
-    return lint_project(*gathered(files, context, buffers, make), settings, progress)
+    return lint_project(*gathered(files, settings.project, context, buffers, make), settings, progress)
 
 
 def gathered(
     files: Sequence[Path] | Mapping[str, bytes],
+    root: Path | None = None,
     context: Sequence[Path] = (),
     buffers: Mapping[str, bytes] | None = None,
-    make: Callable[[Mapping[str, Callable[[], bytes]]], Project] = Project,
+    make: Make = Project,
 ) -> tuple[Project, list[str]]:
-    """The project that `lint` looks at, and the files in it that are linted."""
+    """The project that `lint` looks at, with its directory (None: the working one), and the files in it that are linted."""
     readers: dict[str, Callable[[], bytes]] = {}
     if isinstance(files, Mapping):
         readers.update({normal(name): _given(data) for name, data in files.items()})
@@ -113,7 +117,7 @@ def gathered(
         targets = [normal(str(file)) for file in files]
         readers.update({path: read(path) for path in targets})
     readers.update({normal(path): _given(data) for path, data in (buffers or {}).items()})
-    project = make(readers)
+    project = make(readers, Home(None if root is None else str(root)))
     if mention_torch(project, targets):
         for path in context:
             readers.setdefault(normal(str(path)), read(normal(str(path))))
@@ -228,7 +232,9 @@ class _Run:
 
     def _tasks(self) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
         anywhere, hot, compiled = (self._dispatch(scope) for scope in ("any", "hot", "compiled"))
-        paths = [path for path in self.targets if _is_torch(self.project.source(path))]
+        # In an order that does not tell how they were named.
+        ordered = sorted(self.targets, key=self.project.home)
+        paths = [path for path in ordered if _is_torch(self.project.source(path))]
         wanted = set(paths)
         for function, lines in self._sifted(paths, anywhere):
             yield anywhere, function, lines

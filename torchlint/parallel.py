@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from .config import Settings
 from .fault import FileError
-from .lint import Checked, Result, gathered, lint_project, mention_torch, prepared
+from .home import Home
+from .lint import Checked, Make, Result, gathered, lint_project, mention_torch, prepared
 from .places import asked_here, where
 from .project import Project
 from .regions import Regions, region_index
@@ -59,10 +60,10 @@ class Linter:
         context: Sequence[Path] = (),
         buffers: Mapping[str, bytes] | None = None,
         progress: Progress | None = None,
-        make: Callable[[Mapping[str, Callable[[], bytes]]], Project] = Project,
+        make: Make = Project,
     ) -> Result:
         """What `lint.lint` gives; small runs stay in this process."""
-        project, targets = gathered(files, context, buffers, make)
+        project, targets = gathered(files, settings.project, context, buffers, make)
         if self.scheduler is not None:
             from .executors_dask import Dask
 
@@ -256,7 +257,10 @@ class Shared:
         folders = {path.rpartition("/")[0] for path in files}
         torch = {folder: self.analysis.torch_in(folder) for folder in folders}
         options = {field.name: getattr(self.settings, field.name) for field in fields(self.settings)}
-        return _shared, (type(self.project), files, _Elsewhere(**options, directory=Path.cwd()), torch)
+        home = self.project.home
+        for path in files:
+            home(path)
+        return _shared, (type(self.project), files, home, _Elsewhere(**options, directory=Path.cwd()), torch)
 
 
 @dataclass(frozen=True)
@@ -270,9 +274,13 @@ class _Elsewhere(Settings):
 
 
 def _shared(
-    kind: type[Project], files: Mapping[str, bytes | OSError], settings: Settings, torch: Mapping[str, Range]
+    kind: type[Project],
+    files: Mapping[str, bytes | OSError],
+    home: Home,
+    settings: Settings,
+    torch: Mapping[str, Range],
 ) -> Shared:
-    shared = Shared(kind({path: partial(_read, data) for path, data in files.items()}), settings)
+    shared = Shared(kind({path: partial(_read, data) for path, data in files.items()}, home), settings)
     shared.analysis.know_torch(torch)
     return shared
 

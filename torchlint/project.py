@@ -22,6 +22,7 @@ from .facts.nearby import nodes_on
 from .facts.roles import is_test
 from .facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, anywhere, constant, join
 from .fault import FileError, fault
+from .home import Home
 from .source import Source, SourceError, Words
 from .stack import with_room
 from .stamp import as_bytes, contents
@@ -85,12 +86,6 @@ class Sought:
         """The word before it, b"" where there is none."""
         return as_bytes(self.module.rpartition(".")[0].rpartition(".")[2])
 
-    @property
-    def folder(self) -> str:
-        """The folder of the package that the module is part of."""
-        folder, _, file = self.path.rpartition("/")
-        return folder.rpartition("/")[0] if file.startswith("__init__.") else folder
-
 
 T = TypeVar("T")
 
@@ -98,9 +93,11 @@ T = TypeVar("T")
 class Project:
     """The files of a project by path; each is read, parsed and evaluated at most once, when first asked for."""
 
-    def __init__(self, files: Mapping[str, Callable[[], bytes]]) -> None:
+    def __init__(self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None) -> None:
+        self.home = home or Home()
+        """Where the files lie, which names and roles are told from; what they are called here depends on who asks."""
         self._files = files
-        self.paths = sorted(files)
+        self.paths = sorted(files, key=self.home)
         self.errors: dict[str, SourceError | OSError] = {}
         self.faults: list[FileError] = []
         """What torchlint failed at that more than one file may need to be known."""
@@ -151,7 +148,8 @@ class Project:
 
     def refresh(self) -> None:
         """Take in files that were added to the mapping."""
-        self.paths = sorted(self._files)
+        self.paths = sorted(self._files, key=self.home)
+        self.__dict__.pop("_places", None)
 
     @property
     def parsed(self) -> Mapping[str, Module | None]:
@@ -210,20 +208,25 @@ class Project:
         return [instead if isinstance(answer, FileError) else answer for answer in answers]
 
     def _name(self, path: str) -> tuple[str, bool]:
-        folder, _, file = path.rpartition("/")
+        folder, _, file = self.home(path).rpartition("/")
         stem = file.removesuffix(".pyi").removesuffix(".py")
         is_package = stem == "__init__"
         parts = [] if is_package else [stem]
-        while folder and f"{folder}/__init__.py" in self._files:
+        while folder and f"{folder}/__init__.py" in self._places:
             folder, _, last = folder.rpartition("/")
             parts.append(last)
         return ".".join(reversed(parts)) or stem, is_package
 
     @cached_property
+    def _places(self) -> frozenset[str]:
+        """Where all files lie."""
+        return frozenset(map(self.home, self._files))
+
+    @cached_property
     def _by_stem(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path in self.paths:
-            folder, _, file = path.rpartition("/")
+            folder, _, file = self.home(path).rpartition("/")
             stem = file.rpartition(".")[0]
             if stem == "__init__":
                 stem = folder.rpartition("/")[2]
@@ -232,7 +235,7 @@ class Project:
 
     def find(self, dotted: str, near: Module) -> str | None:
         """The path of the file that `import dotted` in `near` reads, if the project has it."""
-        folder = near.path.rpartition("/")[0]
+        folder = self.home(near.path).rpartition("/")[0]
         key = (dotted, folder)
         if key not in self._found:
             self._found[key] = self._find(dotted, folder)
@@ -245,17 +248,22 @@ class Project:
         tail = "/".join(parts)
         best: tuple[int, str] | None = None
         for path in self._by_stem.get(parts[-1], ()):
+            place = self.home(path)
             for ending in (f"{tail}.py", f"{tail}/__init__.py", f"{tail}.pyi"):
-                if path != ending and not path.endswith(f"/{ending}"):
+                if place != ending and not place.endswith(f"/{ending}"):
                     continue
-                base = path[: len(path) - len(ending)].rstrip("/")
-                if path.startswith("/") and not base:
+                base = place[: len(place) - len(ending)].rstrip("/")
+                if place.startswith("/") and not base:
                     base = "/"
                 # What is on sys.path: the script's own folder, one above it, or a source folder beside those.
                 anchor = base.rpartition("/")[0] if base.rpartition("/")[2] in _SOURCE_FOLDERS else base
                 if _above(anchor, folder) and (best is None or len(base) > best[0]):
                     best = (len(base), path)
         return best[1] if best else None
+
+    def in_test(self, path: str, name: str) -> bool:
+        """Whether a function of that name in a file is part of a test."""
+        return is_test(self.home(path), name)
 
     # Names
 
@@ -412,13 +420,13 @@ class Project:
         for site in self.call_sites(function, MAX_SITES) or ():
             value = self._passed(site, function, name)
             if value is not None:
-                given[is_test(site.function.module.path, site.function.name)].append(value)
+                given[self.in_test(site.function.module.path, site.function.name)].append(value)
         if given[False]:
             return _joined(given[False])
         if given[True]:
             # A test passes what a program would, but small and in the host's memory.
             passed = _joined(given[True])
-            return passed if is_test(function.module.path, function.name) else anywhere(passed)
+            return passed if self.in_test(function.module.path, function.name) else anywhere(passed)
         return self._base_parameter(function, name)
 
     def _base_parameter(self, function: Function, name: str) -> Value:
@@ -720,8 +728,14 @@ class Project:
     def _imports_module(self, path: str, sought: Sought) -> bool:
         words = self.import_words(path)
         # From outside its package, `generation.utils` is not imported without the word `generation`.
-        near = not sought.package or sought.package in words or path.startswith(f"{sought.folder}/")
+        near = not sought.package or sought.package in words or self.home(path).startswith(self._package_of(sought))
         return near and sought.stem in words
+
+    def _package_of(self, sought: Sought) -> str:
+        """Where the files lie of the package that a module is part of: what their places begin with."""
+        folder, _, file = self.home(sought.path).rpartition("/")
+        folder = folder.rpartition("/")[0] if file.startswith("__init__.") else folder
+        return f"{folder}/" if folder else ""
 
     def may_use(self, path: str, sought: Sought) -> bool:
         """Whether one file would be among those that may use what is sought."""
@@ -817,7 +831,7 @@ class Project:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
         if (pattern, under) not in self._held:
             regex = re.compile(pattern)
-            paths = (path for path in self.paths if path.startswith(under))
+            paths = (path for path in self.paths if self.home(path).startswith(under))
             self._held[pattern, under] = any(self.holds(path, regex) for path in paths)
         return self._held[pattern, under]
 
@@ -881,13 +895,13 @@ class Project:
     def importers(self, module: Module) -> list[str]:
         """The files whose imports name the module."""
         word = as_bytes(module.name.rpartition(".")[2])
-        own = module.path.rpartition("/")[0]
+        own = self.home(module.path).rpartition("/")[0]
         # A folder without `__init__.py` may be part of the name too.
         parts = [*own.split("/"), module.name.rpartition(".")[2]]
         longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
         found = []
         for path in self._importers.get(word, ()):
-            folder = path.rpartition("/")[0]
+            folder = self.home(path).rpartition("/")[0]
             written = [name for name in longer if as_bytes(name) in self._raw(path)]
             named = any(module.path == self._find(name, folder) for name in (module.name, *written))
             if path != module.path and (named or (folder == own and "." in module.name)):

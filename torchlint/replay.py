@@ -162,14 +162,17 @@ def _directory(arguments: Sequence[str]) -> str | None:
 def _root(here: str) -> str:
     """The directory of the project around one, as `discover.project_root` and the configuration give it; else that one."""
     home = os.path.expanduser("~")
-    directory = here
+    directory, marked = here, ""
     while True:
         above = os.path.dirname(directory)
-        marks = (".torchlint.toml", "torchlint.toml") if directory in (home, above) else ROOT_MARKS
-        if any(os.path.exists(os.path.join(directory, mark)) for mark in marks):
+        inside = directory not in (home, above)
+        if inside and os.path.exists(os.path.join(directory, ".git")):
             return directory
-        if directory == above:
-            return here
+        marks = ROOT_MARKS if inside else (".torchlint.toml", "torchlint.toml")
+        if not marked and any(os.path.exists(os.path.join(directory, mark)) for mark in marks):
+            marked = directory
+        if not inside:
+            return marked or here
         directory = above
 
 

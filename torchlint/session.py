@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from .config import Settings
-from .discover import ProjectFiles, discover, excluded, project_root
+from .discover import ProjectFiles, discover, excluded
 from .facts.evaluate import Evaluator
 from .facts.module import Class, Function, Module
+from .home import project_root
 from .lint import Result, lint, lint_project
 from .project import Project, Sought, normal
 from .source import Source

@@ -120,6 +120,11 @@ class Site:
         return self.function.module
 
     @property
+    def place(self) -> str:
+        """Where the file lies in its project."""
+        return self.project.home(self.module.path)
+
+    @property
     def source(self) -> Source:
         return self.function.module.source
 

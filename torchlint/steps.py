@@ -15,7 +15,6 @@ from .facts import calls, first_time, guards, names, runs
 from .facts.answers import work_out
 from .facts.flow import Flow, Loop
 from .facts.module import Function, Module
-from .facts.roles import is_test
 from .facts.values import Value
 from .frameworks import STEP_NAMES, runs_on_steps
 from .places import (
@@ -174,7 +173,9 @@ def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
                     further[caller] = None
         steppers = [caller for caller in further if caller not in seen]
         seen.update(steppers)
-    heated = {loop: function for loop, function in loops.items() if not is_test(function[0], names_of[function])}
+    heated = {
+        loop: function for loop, function in loops.items() if not project.in_test(function[0], names_of[function])
+    }
     return StepIndex(loops, frozenset(names_of.values()), _called_on_steps(heated, framework, closures, ask))
 
 
@@ -280,7 +281,7 @@ class Steps:
                 outside.add("step" if last_name(call) == "step" else "backward")
         if outside:
             own.steppers.append(place_of(function))
-        if is_test(function.module.path, function.name):
+        if self.project.in_test(function.module.path, function.name):
             return
         # A method that takes a whole step is called for nothing else.
         if (len(outside) == 2 and function.cls is not None) or runs_on_steps(self.project, function):

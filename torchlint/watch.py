@@ -9,6 +9,7 @@ from pathlib import Path
 
 from . import config, discover, streams
 from .failure import Failure
+from .home import around, project_root
 from .printable import several_lines
 
 _WAIT = 300
@@ -59,7 +60,7 @@ def _folders(paths: list[str]) -> list[Path]:
         if not os.path.exists(path):
             raise Failure(f"{path}: No such file or directory")
     found = {Path(path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))).absolute() for path in paths}
-    root = discover.root_around(paths)
+    root = project_root(around(paths))
     return sorted(found | ({root} if root else set()))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from torchlint.home import around
 
 from . import terminal
-from .check import linter, selection, settings_of, speed, work_of
+from .check import linter, places, selection, settings_of, speed, work_of
 
 _DESCRIPTION = """\
 Write the findings in the given files and directories into a baseline, which `torchlint check --baseline` hides.
@@ -34,7 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--output-file",
         metavar="FILE",
         default=None,
-        help="the baseline (default: the closest .torchlint-baseline.json, or a new one in the working directory)",
+        help="the baseline (default: the closest .torchlint-baseline.json, or a new one in the project's directory)",
     )
     selection(parser)
     speed(parser)
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     work = work_of(args, settings)
     result = linter(args)(work.files, settings, context=work.context)
     terminal.errors(result.errors)
-    path = baseline.locate(args.output_file, Path.cwd())
+    path = baseline.locate(args.output_file, around(places(args)))
     count = baseline.update(path, result, work.files)
     terminal.out(f"Wrote {plural(count, 'finding')} to {path}.\n")
     return 2 if result.errors else 0

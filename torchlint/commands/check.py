@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint import config, discover
 from torchlint.config import Settings
 from torchlint.failure import Failure
+from torchlint.home import around, project_root
 from torchlint.printable import printable, shown_path
 from torchlint.stamp import CACHE
 
@@ -37,7 +38,7 @@ _DESCRIPTION = """\
 Find what makes PyTorch code slow in the given files and directories.
 
 Settings come from the closest torchlint.toml, .torchlint.toml or pyproject.toml ([tool.torchlint]) at or above the
-working directory; the command line comes first. Files that git ignores are left out.
+given paths; the command line comes first. Files that git ignores are left out.
 """
 _EXAMPLES = """\
 examples:
@@ -279,8 +280,15 @@ def settings_of(args: argparse.Namespace) -> Settings:
     """The settings that the options of `selection` and the configuration file give."""
     from torchlint.rule import load
 
-    settings = config.load(load().values(), _options(args), config=args.config, isolated=args.isolated)
+    near = around(places(args))
+    settings = config.load(load().values(), _options(args), near=near, config=args.config, isolated=args.isolated)
     return replace(settings, ignore_noqa="ignore_noqa" in args, sieve=not getattr(args, "no_sieve", False))
+
+
+def places(args: argparse.Namespace) -> list[str]:
+    """The paths that a run is about: those of the command line, the name of what comes on standard input."""
+    paths = getattr(args, "paths", [os.curdir])
+    return [getattr(args, "stdin_filename", os.curdir)] if paths == ["-"] else paths
 
 
 def run(args: argparse.Namespace) -> int:
@@ -328,6 +336,7 @@ def _recorded(args: argparse.Namespace) -> int:
 
 def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
     started = time.perf_counter()
+    _sort_out(args)
     settings = settings_of(args)
     if witness is not None:
         witness.above([os.curdir, *args.paths])
@@ -380,19 +389,20 @@ def _shown(settings: Settings) -> str:
     return "".join(f"{field.name} = {text(getattr(settings, field.name))}\n" for field in fields(settings))
 
 
+def _sort_out(args: argparse.Namespace) -> None:
+    """Take `--baseline src` for a path: no baseline is called so."""
+    if (given := getattr(args, "baseline", None)) is not None and _is_code(given):
+        args.paths = [given, *(path for path in args.paths if args.paths != ["."])]
+        args.baseline = None
+
+
 def work_of(args: argparse.Namespace, settings: Settings, witness: Witness | None = None) -> Work:
     """What the paths of the command line stand for."""
-    if (given := getattr(args, "baseline", None)) is not None and _is_code(given):
-        args.paths = [
-            given,
-            *(path for path in args.paths if args.paths != ["."]),
-        ]  # `--baseline src`: no such baseline
-        args.baseline = None
     if "-" not in args.paths:
         found = discover.discover(args.paths, settings, witness)
         for warning in found.warnings:
             terminal.warn(warning)
-        return Work(found.files, _context(args.paths, found.files, settings, witness), witness=witness)
+        return Work(found.files, _context(found.files, settings, witness), witness=witness)
     if args.paths != ["-"]:
         raise Failure("`-` (standard input) can't be linted together with files")
     name = getattr(args, "stdin_filename", "-")
@@ -401,18 +411,16 @@ def work_of(args: argparse.Namespace, settings: Settings, witness: Witness | Non
     data = sys.stdin.buffer.read()
     if settings.force_exclude and discover.excluded(name, settings):
         return Work({}, ())
-    return Work({name: data}, _context([name], [Path(name)], settings))
+    return Work({name: data}, _context([Path(name)], settings))
 
 
 def _is_code(path: str) -> bool:
     return path == "-" or os.path.isdir(path) or path.endswith(discover.SUFFIXES)
 
 
-def _context(
-    paths: Iterable[str], files: Iterable[Path], settings: Settings, witness: Witness | None = None
-) -> Sequence[Path]:
-    """The other files of the project around the paths."""
-    return discover.ProjectFiles(discover.root_around(paths), files, settings, witness)
+def _context(files: Iterable[Path], settings: Settings, witness: Witness | None = None) -> Sequence[Path]:
+    """The other files of the project."""
+    return discover.ProjectFiles(project_root(settings.project), files, settings, witness)
 
 
 def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
@@ -420,13 +428,13 @@ def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
     if "diff_base" in args:
         from torchlint.changed import ChangedLines
 
-        work = replace(work, narrow=ChangedLines(args.diff_base, Path.cwd()))
+        work = replace(work, narrow=ChangedLines(args.diff_base, settings.project))
     if "baseline" in args:
         from torchlint import baseline
 
         if "diff_base" in args:
             raise Failure("`--baseline` and `--diff-base` are two ways to say what is new; give one")
-        path = baseline.locate(args.baseline, Path.cwd())
+        path = baseline.locate(args.baseline, around(places(args)))
         known = baseline.Baseline(path, work.files, settings.codes)
         work = replace(work, narrow=known, baseline=known)
     return work
@@ -477,7 +485,7 @@ def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options:
         return lint(work.files, settings, context=work.context, **options)
     from torchlint import cached
 
-    cache = cache_of(args.paths, settings)
+    cache = cache_of(settings)
     if (reason := cache.refused()) is not None:
         terminal.warn(f"{cache.directory}: {reason}; nothing is kept for the next run")
         return lint(work.files, settings, context=work.context, **options)
@@ -513,12 +521,11 @@ def linter(args: argparse.Namespace) -> Callable[..., Result]:
     return Linter(args.jobs, args.scheduler).lint
 
 
-def cache_of(paths: Iterable[str], settings: Settings) -> Cache:
-    """The cache of the project around the paths. Raises Failure where one is asked for that would lie among other files."""
+def cache_of(settings: Settings) -> Cache:
+    """The cache of the project. Raises Failure where one is asked for that would lie among other files."""
     from torchlint.cache import Cache
 
-    paths = list(paths)
-    root = discover.root_around(paths) or settings.root
+    root = project_root(settings.project) or (settings.root if settings.source else Path.cwd())
     if settings.cache_dir is None:
         return Cache(str(root / CACHE))
     cache = Cache(os.path.abspath(settings.cache_dir))
@@ -626,8 +633,7 @@ def _repository(settings: Settings) -> Path:
     for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "BUILD_SOURCESDIRECTORY"):
         if (said := os.environ.get(variable)) and Path.cwd().is_relative_to(said):
             return Path(said)
-    here = Path.cwd()
-    return next((d for d in (here, *here.parents) if (d / ".git").exists()), settings.root)
+    return settings.project if (settings.project / ".git").exists() else settings.root
 
 
 def _output_file(args: argparse.Namespace) -> str | None:

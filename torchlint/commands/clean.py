@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Delete the cache, if there is one."""
     from .check import cache_of, settings_of
 
-    cache = cache_of(["."], settings_of(args))
+    cache = cache_of(settings_of(args))
     try:
         left = cache.clean()
     except OSError as error:

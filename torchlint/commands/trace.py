@@ -257,12 +257,12 @@ def _folder_of(entry: str) -> Path:
 
 def _lint(entry: str) -> list[Finding]:
     """The findings of the entry's folder, with those of preview rules: the run decides whether they are shown."""
-    from torchlint import config, discover, lint, rule
+    from torchlint import config, discover, home, lint, rule
 
     folder = _folder_of(entry)
     settings = config.load(list(rule.load().values()), {"preview": True}, cwd=folder)
     files = discover.discover([folder], settings).files
-    context = discover.ProjectFiles(discover.project_root(folder), files, settings)
+    context = discover.ProjectFiles(home.project_root(settings.project), files, settings)
     return list(lint.lint(files, settings, context=context).findings)
 
 

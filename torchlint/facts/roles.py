@@ -15,15 +15,15 @@ _TEST = re.compile(
 _BENCHMARK = re.compile(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
 
-def role_of(module: Module) -> Role:
-    """What a file is for, by its path and its top-level code."""
-    if _TEST.search(module.path):
+def role_of(module: Module, place: str) -> Role:
+    """What a file is for, by its place in the project and its top-level code."""
+    if _TEST.search(place):
         return "test"
-    if _BENCHMARK.search(module.path) or module.source.holds(b"torch.utils.benchmark"):
+    if _BENCHMARK.search(place) or module.source.holds(b"torch.utils.benchmark"):
         return "benchmark"
     return "script" if module.source.holds(b"__main__") else "library"
 
 
-def is_test(path: str, name: str) -> bool:
-    """Whether a function of that name in a file is part of a test: it tells nothing of how often a program calls anything."""
-    return name.startswith("test_") or _TEST.search(path) is not None
+def is_test(place: str, name: str) -> bool:
+    """Whether a function of that name in a file at that place is part of a test: it tells nothing of how often a program calls anything."""
+    return name.startswith("test_") or _TEST.search(place) is not None

@@ -17,10 +17,10 @@ from typing import Any, Protocol, TypeVar
 
 from torchlint import config
 from torchlint.config import Settings
-from torchlint.discover import project_root
 from torchlint.failure import Failure
 from torchlint.finding import Finding
 from torchlint.fix import applicable, fix_all
+from torchlint.home import project_root
 from torchlint.lint import Result
 from torchlint.rule import load
 from torchlint.session import Interrupted, Session
@@ -63,6 +63,17 @@ class _Text:
     cells: Cells
 
 
+@dataclass(frozen=True)
+class _Home:
+    """Where documents belong that are looked at together."""
+
+    root: Path
+    configured: Path
+    """The directory of the configuration file; the root where there is none."""
+    loose: bool
+    """Whether the root is no project."""
+
+
 class Engine:
     """Sessions by root folder, open documents, and one thread that alone touches them.
 
@@ -74,7 +85,7 @@ class Engine:
         self.folders: tuple[Path, ...] = ()
         self._listener = listener
         self._options: Mapping[str, Any] = {}
-        self._sessions: dict[Path, Session] = {}
+        self._sessions: dict[_Home, Session] = {}
         self._open: dict[str, _Text] = {}
         self._results: dict[str, Looked] = {}
         self._edited: dict[str, None] = {}
@@ -191,12 +202,13 @@ class Engine:
             self.folders = folders
             self._sessions.clear()
             self._edited.update(dict.fromkeys(self._open))
-        for root, session in list(self._sessions.items()):
-            if session.loose:  # a file may have come that makes a project of its folder
-                del self._sessions[root]
-                self._edited.update(dict.fromkeys(self._open))
-            else:
-                session.configure(self._settings(root, session.settings))
+        homes = {self._home(_file(uri).parent): None for uri in self._open}
+        for home, session in list(self._sessions.items()):
+            if home in homes:
+                session.configure(self._settings(home, session.settings))
+            else:  # a file has come, or gone, that makes a project of a folder or configures it
+                del self._sessions[home]
+        self._edited.update((uri, None) for uri in self._open if self._home(_file(uri).parent) not in self._sessions)
         self._look_soon()
 
     # Findings
@@ -222,13 +234,13 @@ class Engine:
     def _look(self) -> None:
         """Look at every project with open documents, exactly, unless something comes in between."""
         self._due = None
-        by_session: dict[Path, list[str]] = {}
+        by_session: dict[Session, list[str]] = {}
         for uri in self._open:
             session, _ = self._session(uri)
-            by_session.setdefault(session.root, []).append(uri)
+            by_session.setdefault(session, []).append(uri)
         try:
-            for root, uris in by_session.items():
-                self._look_at(self._sessions[root], uris)
+            for session, uris in by_session.items():
+                self._look_at(session, uris)
         except Interrupted:
             self._look_soon()
         gc.collect()
@@ -319,32 +331,49 @@ class Engine:
 
     def _session(self, uri: str) -> tuple[Session, str]:
         """The session that a document belongs to, and its path there. The working directory becomes its root."""
-        file = _path(uri)
-        around = [folder for folder in self.folders if file.is_relative_to(folder) and folder.is_dir()]
-        project = max(around, key=lambda folder: len(folder.parts)) if around else project_root(file.parent)
-        root = project or next(folder for folder in file.parents if folder.is_dir())
-        os.chdir(root)
-        if root not in self._sessions:
-            self._sessions[root] = Session(root, self._settings(root, None), loose=project is None)
-            self._new.add(root)
-        return self._sessions[root], file.relative_to(root).as_posix()
+        file = _file(uri)
+        home = self._home(file.parent)
+        os.chdir(home.root)
+        if home not in self._sessions:
+            self._sessions[home] = Session(home.root, self._settings(home, None), loose=home.loose)
+            self._new.add(home.root)
+        return self._sessions[home], file.relative_to(home.root).as_posix()
 
-    def _settings(self, root: Path, before: Settings | None) -> Settings:
-        """The settings of a root: the editor's over the configuration file's; those of before where they are wrong."""
+    def _home(self, folder: Path) -> _Home:
+        """Where the files of a folder belong: to the project that `torchlint check` finds, else to a folder of the editor's."""
+        folders = [one for one in self.folders if folder.is_relative_to(one) and one.is_dir()]
+        project = project_root(folder) or max(folders, key=lambda one: len(one.parts), default=None)
+        root = project or next(one for one in (folder, *folder.parents) if one.is_dir())
+        return _Home(root, _configured(folder) or root, project is None)
+
+    def _settings(self, home: _Home, before: Settings | None) -> Settings:
+        """The editor's settings over the configuration file's; those of before where they are wrong."""
         rules = load().values()
         options = dict(self._options)
         named = options.pop("configuration", None)
+        root, near = home.root, home.configured
         try:
-            settings = config.load(rules, options, cwd=root, config=[str(named)] if named else [])
+            settings = config.load(rules, options, cwd=root, near=near, config=[str(named)] if named else [])
         except Failure as failure:
             self._listener.show(f"{failure}".replace("from the CLI", "from the editor's settings"))
-            return before or config.load(rules, cwd=root, isolated=True)
+            return before or config.load(rules, cwd=root, near=near, isolated=True)
         for warning in settings.warnings:
             self._log(warning)
         return settings
 
 
-def _path(uri: str) -> Path:
+def _configured(folder: Path) -> Path | None:
+    """The directory of the configuration file that counts in a folder; the folder itself where one can't be read."""
+    try:
+        source = config.find(folder)
+    except Failure:
+        return folder
+    return source.parent if source is not None else None
+
+
+def _file(uri: str) -> Path:
+    """The file of a document, by a path without links to it."""
     from pygls.uris import to_fs_path
 
-    return Path(to_fs_path(uri) or uri)
+    path = to_fs_path(uri) or uri
+    return Path(os.path.realpath(os.path.dirname(path)), os.path.basename(path))

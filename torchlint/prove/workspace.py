@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from torchlint import discover
 from torchlint.failure import Failure
 from torchlint.git import Repository
+from torchlint.home import project_root
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,7 +54,7 @@ class Project:
             known = None
         if known is not None and (not needed or os.path.relpath(os.path.realpath(needed), known.home) in known.copied):
             return known
-        return cls._walked(discover.project_root(folder) or folder)
+        return cls._walked(project_root(folder) or folder)
 
     @classmethod
     def _known(cls, repository: Repository) -> Project:
