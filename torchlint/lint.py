@@ -18,6 +18,7 @@ from .facts.module import Function, Module
 from .fault import FileError, fault
 from .finding import Finding
 from .home import Home
+from .kept import keeps_comments
 from .project import Project, normal, read
 from .rule import Rule, fixer, load
 from .sieve import Sieve
@@ -323,6 +324,8 @@ class _Run:
         if repair is not None and fix is None:
             try:
                 fix = repair(site, finding)
+                if fix is not None and not keeps_comments(site.source, fix):
+                    fix = None
             except NoNode:
                 pass
             except Exception as error:  # noqa: BLE001 - it costs the fix, not the finding

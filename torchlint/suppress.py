@@ -33,6 +33,11 @@ _NEXT = re.compile(rb"#\s*(?:(?i:noqa)\b|[\w.-]+\s*:)")
 _ITEM = re.compile(rb"[^\s,]+")
 
 
+def comments(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where each comment of a program begins and ends."""
+    return (match.span("comment") for match in _COMMENT_OR_STRING.finditer(data) if match["comment"] is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """A code, a prefix of codes or a rule's name as written in a comment, and its bytes in `Source.data`."""
@@ -117,9 +122,8 @@ class Suppressions:
             return cls(source)
         found: list[Directive] = []
         malformed: list[tuple[int, int]] = []
-        for match in _COMMENT_OR_STRING.finditer(source.data):
-            start, end = match.span("comment")
-            while 0 <= start < end:
+        for start, end in comments(source.data):
+            while start < end:
                 following = _NEXT.search(source.data, start + 1, end)
                 stop = following.start() if following else end
                 _read(source, start, start + len(source.data[start:stop].rstrip()), found, malformed)

@@ -137,10 +137,8 @@ def worse(one: Fixed) -> Iterator[str]:
         yield "  other newlines"
 
 
-MENDING = frozenset(
-    "TL105 TL111 TL405 TL407 TL501 TL609 TL610 TL706 TL709 TL710 TL713 TL901 TL902 TL903 TL909 TL910 TL911 TLK04 TLK08".split()
-)
-"""Rules whose fixes still drop comments or leave imports unused."""
+MENDING = frozenset("TL111 TL405 TL407 TL501 TL609 TL610 TL710 TL901 TL902 TL903 TL909 TL910".split())
+"""Rules whose fixes still leave imports unused."""
 
 
 @pytest.mark.parametrize(
