@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import html
 import re
 import shlex
 import subprocess
@@ -27,6 +28,18 @@ def test_the_output_is_real(command: str, output: str) -> None:
         [sys.executable, "-m", "torchlint", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (output, "", 1) == (ran.stdout, ran.stderr, ran.returncode)
+
+
+def test_the_picture_is_of_a_real_run() -> None:
+    picture = html.unescape((ROOT / "docs" / "pictures" / "check.svg").read_text("utf-8"))
+    text = re.sub(r"<[^>]+>", "", re.sub(r"(?s)<style>.*?</style>", "", picture)).replace("\u00a0", " ")
+    (arguments,) = re.findall(r"\$ torchlint (check .*?) *\n", text)
+    ran = subprocess.run(
+        [sys.executable, "-m", "torchlint", *arguments.split()], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    words = re.sub(r"\s", "", text)
+    told = "stale: run `python scripts/pictures.py`"
+    assert [] == [line for line in ran.stdout.splitlines() if re.sub(r"\s", "", line) not in words], told
 
 
 def test_the_demonstration_has_faults_in_several_files() -> None:
