@@ -119,7 +119,15 @@ def _edited(data: bytes, edits: Sequence[Edit]) -> bytes:
     return b"".join((*pieces, data[at:]))
 
 
-def fix_all(look: Callable[[Mapping[str, Source]], V], wanted: Callable[[Finding], bool]) -> Fixed[V]:
+Neat = Callable[[Source, Source], Iterable[Edit]]
+"""What is to be done about a file after a pass over it, told from the file before the pass and after it."""
+
+
+def fix_all(
+    look: Callable[[Mapping[str, Source]], V],
+    wanted: Callable[[Finding], bool],
+    neat: Neat = lambda before, after: (),
+) -> Fixed[V]:
     """Apply the fixes of the findings that are `wanted`, in all files at once, until none is left.
 
     `look` lints the project with the files it is given in place of those on disk. After each pass every changed file is
@@ -127,7 +135,7 @@ def fix_all(look: Callable[[Mapping[str, Source]], V], wanted: Callable[[Finding
     """
     failed: dict[tuple[str, str], Finding] = {}
     while True:
-        fixed, restless = _until_quiet(look, wanted, failed)
+        fixed, restless = _until_quiet(look, wanted, neat, failed)
         if not restless:
             return fixed
         failed.update(restless)
@@ -136,6 +144,7 @@ def fix_all(look: Callable[[Mapping[str, Source]], V], wanted: Callable[[Finding
 def _until_quiet(
     look: Callable[[Mapping[str, Source]], V],
     wanted: Callable[[Finding], bool],
+    neat: Neat,
     failed: dict[tuple[str, str], Finding],
 ) -> tuple[Fixed[V], dict[tuple[str, str], Finding]]:
     """Fix and look by turns. Adds to `failed` what breaks a file; the second result is what never comes to rest."""
@@ -153,7 +162,7 @@ def _until_quiet(
             fixed, more = _step(source, findings, failed)
             if more:
                 before.setdefault(path, source)
-                after[path] = fixed
+                after[path] = _sound(fixed, _edited(fixed.data, sorted(neat(source, fixed)))) or fixed
                 done += more
         if not done:
             return Fixed(view, before, after, tuple(applied), tuple(failed.values())), {}

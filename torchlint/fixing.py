@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .config import Settings
 from .fault import FileError
-from .finding import Finding
+from .finding import Edit, Finding
 from .fix import ChangedOnDisk, Fixed, Level, applicable, diff, fix_all
 from .fix import write as write_file
 from .lint import Result, lint
 from .project import normal
 from .rule import load
 from .site import FileSite
-from .source import Source
+from .source import Source, SourceError
+from .unused_imports import unused_imports
 
 Narrow = Callable[[Result], Result]
 """Leaves out the findings that are not asked for."""
@@ -61,7 +63,10 @@ def fix_files(
     def wanted(finding: Finding) -> bool:
         return finding.code in settings.fixable and finding.fix is not None and applicable(finding.fix, level)
 
-    fixed = fix_all(look, wanted)
+    def neat(before: Source, after: Source) -> list[Edit]:
+        return unused_imports(before, after, lambda word: _others(after.path, word, files, context))
+
+    fixed = fix_all(look, wanted, neat)
     changed = {path: source for path, source in fixed.after.items() if source.raw != fixed.before[path].raw}
     names = {normal(str(path)): str(path) for path in files}
     failed = _write(fixed, changed, names) if write else {}
@@ -81,6 +86,18 @@ def fix_files(
         {names[path]: source.raw for path, source in changed.items()},
         tuple(failed.values()),
     )
+
+
+def _others(
+    path: str, word: bytes, files: Sequence[Path] | Mapping[str, bytes], context: Sequence[Path]
+) -> Iterator[Source]:
+    """The other files of the project that hold a word, as they are on disk."""
+    for file in (*files, *context):
+        if normal(str(file)) != path:
+            with suppress(OSError, SourceError):
+                data = files[file] if isinstance(files, Mapping) and isinstance(file, str) else Path(file).read_bytes()
+                if word in data:
+                    yield Source.of(normal(str(file)), data)
 
 
 def _write(fixed: Fixed[Result], changed: Mapping[str, Source], names: Mapping[str, str]) -> dict[str, FileError]:

@@ -7,7 +7,7 @@ the parsed files, as the command line does, and can be interrupted. What `look` 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -122,6 +122,13 @@ class Session:
         if known is None or known.stamp != stamp:
             known = self._files[path] = _read(path, stamp)
         return known
+
+    def others(self, path: str, word: bytes) -> Iterator[Source]:
+        """The other files of the project that hold a word."""
+        for other in self._paths([path]):
+            source = self.source(other) if other != path else None
+            if source is not None and word in source.data:
+                yield source
 
     def _name(self, path: str) -> tuple[str, bool]:
         if self._project is not None:

@@ -38,8 +38,10 @@ def _form_feed(text: str) -> bytes:
     return b"\x0c\n" + text.encode()
 
 
-def _indented(text: str, *around: str) -> bytes:
+def _indented(text: str, *around: str) -> bytes | None:
     """Everything behind the imports at the top, inside of other statements."""
+    if "__all__" in text:
+        return None  # it means something at the top only
     tree = ast.parse(text)
     top = next((n for n, one in enumerate(tree.body) if not isinstance(one, ast.Import | ast.ImportFrom)), 0)
     lines = text.splitlines(keepends=True)
@@ -53,6 +55,11 @@ def _indented(text: str, *around: str) -> bytes:
         line if n in strings or not line.strip() else margin + line for n, line in enumerate(lines[start:], start + 1)
     ]
     return "".join([*lines[:start], head, *rest]).encode()
+
+
+def _tried(text: str) -> bytes | None:
+    inside = _indented(text, "try:")
+    return None if inside is None else inside + b"except ValueError:\n    pass\n"
 
 
 def _inside_strings(text: str) -> set[int]:
@@ -111,9 +118,22 @@ def _imported(style: str) -> Rewriting:
             return None
         lines = text.splitlines(keepends=True)
         del lines[plain[0].lineno - 1]
-        return imported("".join(lines), style).encode()
+        made = imported("".join(lines), style)
+        names = [
+            alias.asname or alias.name
+            for n in ast.parse(made).body[: made.count("import ")]
+            for alias in getattr(n, "names", ())
+        ]
+        return None if _binds(tree, names) else made.encode()
 
     return rewritten
+
+
+def _binds(tree: ast.Module, names: list[str]) -> bool:
+    """Whether a program uses one of the names for something of its own."""
+    own = {getattr(node, "name", None) or getattr(node, "arg", None) for node in ast.walk(tree)}
+    own |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return not own.isdisjoint(names)
 
 
 WAYS: dict[str, Rewriting] = {
@@ -130,7 +150,7 @@ WAYS: dict[str, Rewriting] = {
     "in an async function": lambda text: _indented(text, "async def main():"),
     "in a nested class": lambda text: _indented(text, "class Outer:", "class Inner:"),
     "under a condition": lambda text: _indented(text, "if __name__ == '__main__':"),
-    "in a try": lambda text: (_indented(text, "try:").decode() + "except ValueError:\n    pass\n").encode(),
+    "in a try": _tried,
     "torch as th": _imported("torch as th"),
     "names of torch": _imported("names"),
     "other names of torch": _imported("other names"),

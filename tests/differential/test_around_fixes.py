@@ -137,13 +137,7 @@ def worse(one: Fixed) -> Iterator[str]:
         yield "  other newlines"
 
 
-MENDING = frozenset("TL111 TL405 TL407 TL501 TL609 TL610 TL710 TL901 TL902 TL903 TL909 TL910".split())
-"""Rules whose fixes still leave imports unused."""
-
-
-@pytest.mark.parametrize(
-    "code", [pytest.param(code, marks=pytest.mark.xfail(strict=False)) if code in MENDING else code for code in CASES]
-)
+@pytest.mark.parametrize("code", CASES)
 def test_a_fix_keeps_what_is_around_it(tmp_path: Path, code: str) -> None:
     programs = [one for case in CASES[code] for one in fixed(case)]
     for number, one in enumerate(programs):

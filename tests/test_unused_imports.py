@@ -1,0 +1,90 @@
+"""Imports that fixes have made unused are taken out again; in doubt they stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchlint.config import Settings
+from torchlint.fixing import fix_files
+
+USE = "\nx = torch.ones(3)\na = Variable(x)\n"
+IMPORTS = "import torch\nfrom torch.autograd import Variable\n"
+
+
+def fixed(text: str, path: str = "model.py", **others: str) -> str:
+    """What the fixes of TL910 make of a file."""
+    rules = frozenset(("TL910",))
+    files = {path: text, **{f"{name}.py": other for name, other in others.items()}}
+    settings = Settings(rules, fixable=rules, root=Path.cwd())
+    result = fix_files({name: code.encode() for name, code in files.items()}, settings, unsafe=True, write=False)
+    return result.contents.get(path, text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        IMPORTS + USE + "print(Variable)\n",
+        IMPORTS + USE + '__all__ = ["Variable"]\n',
+        IMPORTS + USE + 'def f(x: "list[Variable]"): ...\n',
+        IMPORTS.replace("Variable", "Variable  # for others") + USE,
+        IMPORTS + USE + "print(globals()['Vari' + 'able'])\n",
+        "import torch\ntry:\n    from torch.autograd import Variable\nexcept ImportError:\n    Variable = None\n" + USE,
+        "import torch\ntry:\n    from torch.autograd import Variable\n    NEW = False\nexcept ImportError:\n    NEW = True\n"
+        + USE,
+    ],
+)
+def test_what_may_be_needed_stays(code: str) -> None:
+    assert code.replace("Variable(x)", "x.detach()") == fixed(code)
+
+
+@pytest.mark.parametrize(
+    "other", ["from model import Variable\n", "import model\nmodel.Variable\n", "from model import *\n"]
+)
+def test_what_another_file_takes_from_here_stays(other: str) -> None:
+    assert IMPORTS in fixed(IMPORTS + USE, train=other)
+    assert IMPORTS in fixed(IMPORTS + USE, path="pkg/__init__.py")
+
+
+def test_what_was_unused_before_stays() -> None:
+    code = "import torch\nfrom torch import nn\nfrom torch.autograd import Variable\n"
+
+    assert "import torch\nfrom torch import nn\n\nx = torch.ones(3)\na = x.detach()\n" == fixed(code + USE)
+
+
+@pytest.mark.parametrize(
+    ("imports", "left"),
+    [
+        ("from torch.autograd import Variable\n", ""),
+        ("from torch.autograd import Variable, grad\n", "from torch.autograd import grad\n"),
+        ("from torch.autograd import Function, Variable\n", "from torch.autograd import Function\n"),
+        (
+            "from torch.autograd import (\n    Function,\n    Variable,\n)\n",
+            "from torch.autograd import (\n    Function,\n)\n",
+        ),
+        (
+            "from torch.autograd import (\n    Variable,\n    grad,  # of\n)\n",
+            "from torch.autograd import (\n    grad,  # of\n)\n",
+        ),
+        ("import json; from torch.autograd import Variable\n", "import json; from torch.autograd import Variable\n"),
+        ("if True:\n    from torch.autograd import Variable\n", "if True:\n    pass\n"),
+    ],
+)
+def test_what_is_unused_now_goes(imports: str, left: str) -> None:
+    assert f"import torch\n{left}\nx = torch.ones(3)\na = x.detach()\n" == fixed(f"import torch\n{imports}{USE}")
+
+
+def test_it_goes_once_its_last_use_has_gone(tmp_path: Path) -> None:
+    code = IMPORTS + USE + "b = Variable(Variable(a))\nc = Variable(x, requires_grad=True)\n"
+
+    assert "from torch.autograd import Variable" in fixed(code)
+    assert "Variable" not in fixed(code.replace(", requires_grad=True", ""))
+
+
+def test_a_module_goes_where_another_import_binds_its_package() -> None:
+    code = "import torch\nimport torch.autograd\n\nx = torch.ones(3)\na = torch.autograd.Variable(x)\n"
+
+    assert "import torch\n\nx = torch.ones(3)\na = x.detach()\n" == fixed(code)
+    alone = code.replace("import torch\nimport", "import")
+    assert alone.replace("torch.autograd.Variable(x)", "x.detach()") == fixed(alone)
