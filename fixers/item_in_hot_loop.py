@@ -27,7 +27,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         and isinstance(statement.op, ast.Add | ast.Sub)
         and isinstance(statement.target, ast.Name)
         and loops
-        and site.name != ".get_scale()"
+        and site.name == ".item()"
         and not site.value(_read(site)).on_cpu
     ):
         return None

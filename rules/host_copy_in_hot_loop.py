@@ -64,8 +64,12 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html>
     """
+    if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
+        return
+    if reads.host_copy(site, site.call) is None:
+        return
     level = reads.severity(site)
-    if level is None or reads.host_copy(site, site.call) is None:
+    if level is None:
         return
     if (
         reads.scalar_reads(site, site.statement)

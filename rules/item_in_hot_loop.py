@@ -98,11 +98,9 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html>
     """
-    level = reads.severity(site)
-    if level is None:
-        return
     tensor = reads.scalar_read(site, site.call)
-    if tensor is None or reads.is_logged(site, site.call) or reads.per_element(site, site.call):
+    level = reads.severity(site) if tensor is not None else None
+    if level is None or reads.is_logged(site, site.call) or reads.per_element(site, site.call):
         return
     if reads.for_environment(site, site.call) or reads.decides(site, site.call):
         return

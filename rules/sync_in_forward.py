@@ -76,7 +76,9 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     if not site.accelerator or site.region is not None or site.hot is not None:
         return
     found = _read(site) or _tested(site) or _cast(site)
-    if found is None or site.rare or _special(site) or not reads.in_forward(site) or site.warm is not None:
+    if found is None or site.rare or _special(site) or not reads.in_forward(site):
+        return
+    if site.warm is not None or site.warm_caller is not None:
         return
     message = f"`{site.short(found)}` makes the host wait for the device on every call of the module"
     yield site.finding(message, at=found)

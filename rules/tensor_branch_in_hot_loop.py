@@ -93,7 +93,7 @@ def _branch(site: Site) -> ast.AST | None:
     """The node that branches: the place itself, or in an evaluation loop the one around the call."""
     if not isinstance(site.target, ast.Call):
         return site.target
-    if site.hot is not None:
+    if site.shown_whole:
         return None
     around = (site.target, *site.flow.ancestors(site.target))
     return next((node for node in around if _test(node) is not None), None)

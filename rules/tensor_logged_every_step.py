@@ -69,11 +69,11 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis>
     """
-    level = reads.severity(site)
-    if level is None or not site.accelerator or not reads.logging_call(site, site.call):
+    if not site.accelerator or not reads.logging_call(site, site.call):
         return
-    found = reads.logged(site, site.call)
-    if found is None or reads.is_logged(site, site.call):
+    found = reads.logged(site, site.call) if site.hot or site.warm else None
+    level = reads.severity(site)
+    if level is None or found is None or reads.is_logged(site, site.call):
         return
     message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be logged"
     yield site.finding(message, severity=level, related=site.why_hot())

@@ -52,6 +52,15 @@ def callers(project: Project, function: Function) -> list[CallSite]:
     return list({site.call: site for site in sites}.values())
 
 
+def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
+    """Where a function may be called, one by one, in its own file also by a name that many things have."""
+    if function.cls is not None and function.name in GENERIC and not function.name.startswith("__"):
+        yield from project.sites_in(function.module.path, function)
+    yield from project.calls_of(function)
+    for method in overridden(project, function):
+        yield from calls_of(project, method)
+
+
 def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: ast.expr) -> bool:
     """Whether nothing is known of the object of a method that may be the project's own."""
     own = project.may_be_own(function, call)

@@ -244,11 +244,13 @@ class _Run:
             for function in self.analysis.steps.functions_in(wanted):
                 seen.add(function)
                 yield hot, function, None
+            for function in self._with_warm_loops(paths):
+                if function not in seen:
+                    seen.add(function)
+                    yield hot, function, None
             calls = self._dispatch("hot", only_calls=True)
-            for function, lines in self._sifted(
-                [path for path in paths if self._may_be_warm(path)], calls, in_loops=True
-            ):
-                if function not in seen and function.has_loops:
+            for function, lines in self._sifted(paths, calls):
+                if function not in seen:
                     yield calls, function, lines
         if compiled:
             for function in self.analysis.regions.functions_in(wanted):
@@ -260,6 +262,14 @@ class _Run:
             return Dispatch(rules, self.project, only_calls=only_calls)
 
         return self.analysis.once(("dispatch", scope, only_calls), made)
+
+    def _with_warm_loops(self, paths: Iterable[str]) -> Iterator[Function]:
+        """The functions that hold an evaluation or generation loop."""
+        for path in paths:
+            module = self.project.module(path) if self._may_be_warm(path) else None
+            for function in module.functions if module is not None else ():
+                if self.analysis.steps.holds_warm_loop(function):
+                    yield function
 
     def _may_be_warm(self, path: str) -> bool:
         source = self.project.source(path)

@@ -91,7 +91,8 @@ def rule(
     - `.grad`: a read of or store to an attribute of that name;
     - a kind of node: `if`, `while`, `assert`, `for`, `with`, `augassign`, `assign`, `subscript`, `ternary`, `boolop`,
       `comprehension`, `function`, `call`. The sieve can't look for these, so they need the scope `hot` or `compiled`.
-    `scope` says where: `hot` (step loops and what they call; method and function calls also in evaluation loops),
+    `scope` says where: `hot` (step loops and what they call, functions with evaluation loops; method and function calls
+    also in what these call),
     `compiled` (compiled regions), `any`; `file` is for the tool's own rules, which are shown a FileSite.
     `numbers` says what an unsafe fix may do to the results of a program; a safe one does nothing to them.
     `torch` is a version range such as `>=2.4` or `>=2.4,<2.9`.

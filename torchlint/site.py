@@ -189,6 +189,16 @@ class Site:
         return self.analysis.steps.warm(self.function, self.target)
 
     @cached_property
+    def warm_caller(self) -> tuple[Function, Loop] | None:
+        """The evaluation or generation loop in another function that runs the place on each iteration, and that function."""
+        return self.analysis.steps.warm_caller(self.function, self.target) if self.warm is None else None
+
+    @cached_property
+    def shown_whole(self) -> bool:
+        """Whether rules are shown all of the place's function, not its calls alone: it runs on each step, or holds a warm loop."""
+        return self.hot is not None or self.analysis.steps.holds_warm_loop(self.function)
+
+    @cached_property
     def region(self) -> Region | None:
         """The torch.compile region that traces the place."""
         return self.analysis.regions.at(self.function, self.target)
@@ -377,6 +387,8 @@ class Site:
             )
         if self.warm is not None:
             return (self.related(self.function, self.warm, "this loop runs the model"),)
+        if self.warm_caller is not None:
+            return (self.related(*self.warm_caller, "this loop runs the model"),)
         return ()
 
     def why_compiled(self) -> tuple[Related, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,10 @@ _TRIGGERS = Words(
 DEPTH = 4
 """How many calls away from a step loop a function still counts as run by it."""
 
+WARM_DEPTH = 2
+"""How many calls away from an evaluation loop a function still counts as run by it."""
+MOST_CALLERS = 20
+"""So many callers of a function are looked at for one in such a loop."""
 _MAKES = re.compile(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
 _LOSS = re.compile(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
@@ -220,6 +225,7 @@ class Steps:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._warm: dict[Loop, bool] = {}
+        self._warm_callers: dict[tuple[Function, int], tuple[Function, Loop] | None] = {}
         self._conditions: dict[Loop, frozenset[ast.expr]] = {}
         self._whole: dict[ast.stmt, bool] = {}
         self._hot_statements: dict[ast.stmt, Hot | None] = {}
@@ -459,6 +465,50 @@ class Steps:
                 return None if self.guarded(function, node, loop) in ("throttled", "cold") else loop
         return None
 
+    def holds_warm_loop(self, function: Function) -> bool:
+        """Whether an evaluation or generation loop stands in a function."""
+        return function.has_loops and any(
+            self.is_warm(function, node)
+            for node in function.flow.nodes
+            if isinstance(node, ast.For | ast.AsyncFor | ast.While)
+        )
+
+    def warm_caller(self, function: Function, node: ast.AST) -> tuple[Function, Loop] | None:
+        """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.
+
+        What a function does beside a loop of its own that runs a model is little next to that.
+        """
+        if self.guarded(function, node, None) in ("throttled", "cold"):
+            return None
+        return self._warm_caller(function, WARM_DEPTH)
+
+    def _warm_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
+        return self.project.linked(("warm caller", function, depth), lambda: self._found_caller(function, depth))
+
+    def _found_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
+        if (function, depth) not in self._warm_callers:
+            self._warm_callers[function, depth] = None
+            self._warm_callers[function, depth] = self._find_caller(function, depth)
+        return self._warm_callers[function, depth]
+
+    def _find_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
+        if isinstance(function.node, ast.Module) or function.name == "forward" or self.holds_warm_loop(function):
+            return None
+        further: list[Function] = []
+        for site in itertools.islice(families.calls_of(self.project, function), MOST_CALLERS):
+            if self.project.in_test(site.function.module.path, site.function.name):
+                continue
+            for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
+                if self.is_warm(site.function, loop):
+                    if self.guarded(site.function, site.call, loop) not in ("throttled", "cold"):
+                        return site.function, loop
+                    break
+            else:
+                if depth > 1 and self.guarded(site.function, site.call, None) not in ("throttled", "cold"):
+                    further.append(site.function)
+        callers = (self._warm_caller(caller, depth - 1) for caller in dict.fromkeys(further) if caller is not function)
+        return next((found for found in callers if found is not None), None)
+
     def is_warm(self, function: Function, loop: Loop) -> bool:
         """Whether a loop calls a model on each iteration without training it."""
         return self.project.linked(("warm", loop), lambda: self._is_warm(function, loop))
@@ -514,11 +564,15 @@ class Steps:
             or not call.args
         ):
             return False
-        return (
-            self.project.value(function, call.func.value).kind == "module"
-            and callee.function.cls is not None
-            and self.runs_module(callee.function)
-        )
+        kind = self.project.value(function, call.func.value).kind
+        if callee.function.cls is None or kind not in ("module", "instance"):
+            return False
+        # `engine.logits(tokens)` of another object: once, not in a loop of its own.
+        return self.runs_module(callee.function) and (kind == "module" or self._runs_once(callee.function))
+
+    def _runs_once(self, method: Function) -> bool:
+        """Whether a method that runs a module does so outside of its own loops."""
+        return any(self._runs_module(method, call) and not method.flow.loops(call) for call in method.flow.calls)
 
     def runs_module(self, method: Function) -> bool:
         """Whether a method of a model calls a module, by itself or in another method: `get_weight` does not."""

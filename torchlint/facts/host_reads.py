@@ -63,6 +63,8 @@ class Place(Protocol):
     @property
     def warm(self) -> Loop | None: ...
     @property
+    def warm_caller(self) -> tuple[Function, Loop] | None: ...
+    @property
     def project(self) -> Any: ...
     def value(self, node: ast.expr) -> Value: ...
     def resolve(self, node: ast.expr) -> str | None: ...
@@ -158,7 +160,9 @@ def _only_tested(place: Place, node: ast.expr) -> bool:
 
 # Copies
 
-_WRITES = frozenset(("save", "savez", "savez_compressed", "dump", "imwrite", "imsave", "save_image", "write_video"))
+_WRITES = frozenset(
+    ("save", "write", "savez", "savez_compressed", "dump", "imwrite", "imsave", "save_image", "write_video")
+)
 _SHOWS = frozenset(("imshow", "fromarray", "plot", "scatter", "hist", "to_pil_image", "numpy_to_pil"))
 _NEEDS_HOST = _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put"}
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
@@ -401,20 +405,19 @@ def is_logged(place: Place, node: ast.expr) -> bool:
 
 
 def severity(place: Place) -> Literal["warning", "info"] | None:
-    """`warning` in step loops, `info` in evaluation and generation loops, None elsewhere and in tests.
-
-    Calls of builtins are searched for in step loops and what they call only.
-    """
-    if place.role == "test" or (place.hot is None and "." not in place.name):
+    """`warning` in step loops, `info` in evaluation and generation loops and in what these call, None elsewhere and in tests."""
+    if place.role == "test":
         return None
     if place.hot is not None:
         return "warning"
-    return "info" if place.warm is not None else None
+    return "info" if place.warm is not None or place.warm_caller is not None else None
 
 
 def how_often(place: Place) -> str:
     """The end of a sentence: when the cost is paid."""
-    return "on every training step" if place.hot is not None else "on every iteration of this loop"
+    if place.hot is not None:
+        return "on every training step"
+    return "on every iteration of this loop" if place.warm is not None else "on every iteration of a loop that calls it"
 
 
 def for_environment(place: Place, node: ast.expr) -> bool:
@@ -435,6 +438,9 @@ def decides(place: Place, node: ast.expr) -> bool:
         return True
     if place.hot is not None:
         return False
+    statement = place.statement
+    if isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body)):
+        return True
     names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
     assigned = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
     return not names.isdisjoint(assigned) or (bool(calls_) and ast.dump(node) in calls_)
