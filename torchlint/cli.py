@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     "check",
     "baseline",
+    "certificate",
     "clean",
     "compare",
     "completion",
@@ -26,6 +27,7 @@ COMMANDS = (
     "review",
     "rule",
     "linter",
+    "optimize",
     "server",
     "trace",
     "version",

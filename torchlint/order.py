@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-World = Literal["plain", "nudged", "float64"]
+World = Literal["plain", "nudged", "float64", "traced"]
 Tick = Literal["step", "forward"]
 End = Literal["finished", "stopped", "exit", "error", "no entry", "refused", "killed", "died"]
 
@@ -24,7 +24,8 @@ class Order:
     is an optimizer step, or a call of an outermost module for a program that takes none.
 
     A recorded run may take place in another world: `nudged` moves every parameter by one unit in the last place before
-    the first step, `float64` computes everything in double precision. `keep_start` writes the parameters and the random
+    the first step, `float64` computes everything in double precision; in the world `traced`
+    nothing is recorded but counted, on a virtual GPU where there is none. `keep_start` writes the parameters and the random
     state from which training starts to `out`, `start` takes them from such a file. `watch` holds lines to look out for.
     """
 
@@ -80,6 +81,8 @@ class Done:
     reached: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """The Python files of the copy that were imported, by their paths in it."""
     strangers: tuple[str, ...] = ()
     """Files of the project itself, not of the copy, that were imported all the same."""
 

@@ -23,6 +23,8 @@ class Compared:
 
     judgement: Judgement
     plain: Record
+    double: Record
+    traced: Record
     unreached: tuple[Part, ...]
     """What is different and was not run."""
 
@@ -34,6 +36,8 @@ class Numbers:
     lab: Lab
     version: Version
     runs: Original
+    counted: bool = False
+    """Whether each version is traced, too."""
 
     @classmethod
     def of(cls, lab: Lab, version: Version) -> Numbers:
@@ -48,13 +52,21 @@ class Numbers:
     def with_(self, other: Version) -> Compared:
         """Run another version twice, and compare."""
         changed = tuple(differences(self.version, other, self.lab.space))
-        plain, double = self.lab.record([Asked(other, watch=changed), Asked(other, "float64")])
+        plain, double, *counted = self.lab.record(
+            [Asked(other, watch=changed), Asked(other, "float64"), *([Asked(other, "traced")] if self.counted else [])]
+        )
         judgement = judge(self.runs, plain, double, lambda: self._from_the_same_start(other))
         unreached = tuple(part for part in changed if not _came(part, plain))
         if unreached and judgement.name in ("exact", "rounding", "init", "precision"):
             where = ", ".join(f"{part.name or 'the top'} in {part.file}" for part in unreached[:3])
             judgement = replace(judgement, name="unknown", reasons=(f"what is different was not run: {where}",))
-        return Compared(judgement, plain, unreached)
+        return Compared(judgement, plain, double, counted[0] if counted else plain, unreached)
+
+    def after(self, other: Version, compared: Compared) -> Numbers:
+        """The runs of a version that was compared, for others to be compared with it."""
+        again, nudged = self.lab.record([Asked(other), Asked(other, "nudged")])
+        runs = Original(compared.plain, again, nudged, compared.double)
+        return Numbers(self.lab, other, runs, self.counted)
 
     def _from_the_same_start(self, other: Version) -> tuple[Record, Record]:
         (one,) = self.lab.record([Asked(self.version, "float64", keep_start=True)])

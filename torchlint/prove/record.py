@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchlint.event import Event, read_events
 from torchlint.order import Done
 
 from . import text
@@ -88,6 +89,14 @@ class Record:
 
         loaded: numpy.ndarray[Any, Any] = numpy.load(self.folder / "sketches.npy")
         return loaded
+
+    @property
+    def events(self) -> list[Event]:
+        """What a traced run saw."""
+        try:
+            return read_events(self.folder / "events.jsonl")
+        except (OSError, ValueError):
+            return []
 
     @property
     def dtypes(self) -> frozenset[str]:

@@ -68,6 +68,14 @@ class Versions:
             return self._at(name, self._project(path.parent, name), {}, name)
         return self._folder(path) if path.is_dir() else self._revision(name)
 
+    def entry(self) -> Version:
+        """The entry itself, in the tree as it is."""
+        if not is_script(self._entry) and ":" not in self._entry:
+            raise Failure(f"{self._entry}: no such script (a function is written pkg.module:function)")
+        script = self._entry if is_script(self._entry) else ""
+        folder = Path(script).parent if script else Path.cwd()
+        return self._at(self._entry, self._project(folder, script), {}, self._entry)
+
     def _needed(self) -> str:
         if not self._entry:
             raise Failure("what is to be run? Give --entry SCRIPT.py or --entry PKG.MODULE:FUNCTION")
@@ -113,7 +121,7 @@ def patched(patch: bytes, project: Project, space: Workspace, overlay: Overlay) 
     place = scratch / "change.patch"
     place.write_bytes(patch)
     home = os.path.relpath(Path.cwd().resolve(), project.home)
-    why = "it names no file"
+    why = ""
     for strip, folder in dict.fromkeys((s, f) for f in (".", home) for s in ("-p1", "-p0") if not f.startswith("..")):
         touched = _touched(scratch, strip)
         if not touched:
@@ -132,8 +140,8 @@ def patched(patch: bytes, project: Project, space: Workspace, overlay: Overlay) 
         done = _git_apply(tree, *flags, str(place))
         if done.returncode == 0:
             return {**overlay, **_changed(before, tree)}
-        why = done.stderr.decode(errors="replace").strip().splitlines()[0].removeprefix("error: ")
-    raise Failure(f"the patch does not apply: {why}")
+        why = why or done.stderr.decode(errors="replace").strip().splitlines()[0].removeprefix("error: ")
+    raise Failure(f"the patch does not apply: {why or 'it names no file'}")
 
 
 def _touched(scratch: Path, strip: str) -> list[str]:

@@ -18,7 +18,7 @@ from unittest import mock
 import torch
 
 from torchlint.order import Done, End, Order
-from torchlint.runner.places import enter_copy, strangers
+from torchlint.runner.places import enter_copy, imported, strangers
 from torchlint.runner.sandbox import Sandbox
 from torchlint.trace import entry as program
 
@@ -97,6 +97,7 @@ class Run:
             reached=tuple(sorted(self.reached)),
             outside=tuple(self.sandbox.outside),
             modules=tuple(name for name in sys.modules if name.startswith("torch.") and name not in self._before),
+            files=tuple(imported(self.order)),
             strangers=tuple(strangers(self.order)),
         )
 

@@ -33,6 +33,15 @@ def _moved(path: str, order: Order) -> str:
     return moved if os.path.exists(moved) and not os.path.realpath(moved).startswith(home + os.sep) else path
 
 
+def imported(order: Order) -> Iterator[str]:
+    """The files of the copy that were imported, and the script."""
+    top = os.path.realpath(order.top) + os.sep
+    for module in list(sys.modules.values()):
+        file: Any = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.endswith(".py") and os.path.realpath(file).startswith(top):
+            yield os.path.relpath(os.path.realpath(file), top)
+
+
 def strangers(order: Order) -> Iterator[str]:
     """The files of the project that were imported from there and not from the copy: a change of them would not show."""
     home = os.path.realpath(order.home) + os.sep

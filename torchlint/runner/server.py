@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import torch._dynamo  # noqa: F401 - the first step of an optimizer imports it
 
 from torchlint.order import Done, Order
-from torchlint.runner import child, clock, recording
+from torchlint.runner import child, clock, recording, traced
 
 _PAUSE = 0.02
 _CHILD_SUBREAPER = 36
@@ -92,7 +92,7 @@ class _Server:
             while waiting or running:
                 while waiting and len(running) < at_once:
                     number, order = waiting.pop(0)
-                    running[number] = _fork(order, lambda order: child.run(order, recording.recorded))
+                    running[number] = _fork(order, _observed)
                 for number, one in list(running.items()):
                     if (ended := self._poll(one)) is not None:
                         done[number] = ended
@@ -208,6 +208,10 @@ def _adopt_orphans() -> None:
     """Processes whose parent ends become children of this one, so that their time can be counted (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _observed(order: Order) -> NoReturn:
+    child.run(order, traced.traced if order.world == "traced" else recording.recorded)
 
 
 def _fork(order: Order, work: Callable[[Order], NoReturn], close: Iterable[int] = ()) -> _Child:

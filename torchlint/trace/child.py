@@ -67,7 +67,7 @@ def _observe(
     # First, for the step to be counted before another hook of the observation does something after it.
     in_compiled_code = observation.enter_context(count_steps(after_step))
     try:
-        _enter(observation, job, recorder, version, in_compiled_code)
+        enter(observation, job, recorder, version, in_compiled_code)
     except ValueError as error:
         return _NOT_RUN, "no entry", str(error)
     except Exception as error:  # noqa: BLE001 - an unknown torch: the other pass may still work
@@ -89,7 +89,7 @@ def _observe(
     return 0, "finished", ""
 
 
-def _enter(
+def enter(
     observation: contextlib.ExitStack,
     job: Job,
     recorder: Recorder,

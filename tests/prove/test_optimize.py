@@ -1,0 +1,226 @@
+"""`torchlint optimize`: what it decides, what it leaves, and that the tree is as it was until it is told otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from torchlint import cli
+from torchlint.prove.decide import after_numbers, after_race, by_counts
+from torchlint.prove.intervals import Interval
+from torchlint.prove.numbers import Judgement
+from torchlint.prove.race import Raced, Round, Track
+
+BEFORE = """\
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(8):
+    x = torch.randn(64, 64)
+    with torch.no_grad():
+        for _ in range(200):
+            model(x)
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(f"{loss.item():.4f}")
+"""
+FAST = BEFORE.replace("range(200)", "range(20)")
+PATCH = """\
+--- a/train.py
++++ b/train.py
+@@ -6,4 +6,4 @@
+     x = torch.randn(64, 64)
+     with torch.no_grad():
+-        for _ in range(200):
++        for _ in range({}):
+             model(x)
+"""
+WRONG = """\
+--- a/train.py
++++ b/train.py
+@@ -9,3 +9,3 @@
+             model(x)
+-    loss = model(x).square().mean()
++    loss = model(x).abs().mean()
+     optimizer.zero_grad()
+"""
+
+
+def raced(verdict: str, low: float, middle: float, high: float) -> Raced:
+    interval = Interval(math.log(middle), math.log(low), math.log(high))
+    return Raced(verdict, Track(), (Round(1.0, 1.0, 1.0, 8),), 1.0, interval, Interval(0.0, -0.01, 0.01))  # type: ignore[arg-type]
+
+
+class TestDecisions:
+    @pytest.mark.parametrize(
+        ("name", "allowed", "status"),
+        [
+            ("broken", "rounding", "Rolled back"),
+            ("unknown", "rounding", "Not applied"),
+            ("precision", "rounding", "Rolled back"),
+            ("changed", "rounding", "Rolled back"),
+            ("rounding", "exact", "Rolled back"),
+            ("init", "rounding", "Rolled back"),
+        ],
+    )
+    def test_numbers_beyond_what_is_allowed_end_it(self, name: str, allowed: str, status: str) -> None:
+        decision = after_numbers(Judgement(name, ("why",)), allowed)  # type: ignore[arg-type]
+        assert decision is not None
+        assert (status, True) == (decision.status, "why" in decision.reason)
+
+    @pytest.mark.parametrize(("name", "allowed"), [("exact", "exact"), ("rounding", "rounding"), ("init", "init")])
+    def test_numbers_within_it_leave_it_to_the_race(self, name: str, allowed: str) -> None:
+        assert after_numbers(Judgement(name, ("why",)), allowed) is None  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("race", "status", "reason"),
+        [
+            (raced("faster", 1.1, 1.2, 1.3), "Applied", "faster: 1.20x, between 1.10 and 1.30"),
+            (raced("slower", 0.8, 0.9, 0.95), "Rolled back", "slower: 0.90x, between 0.80 and 0.95"),
+            (raced("no gain", 0.8, 0.9, 1.02), "Rolled back", "slower: 0.90x, between 0.80 and 1.02"),
+            (raced("no gain", 0.99, 1.0, 1.02), "Not applied", "no gain: 1.00x, between 0.99 and 1.02"),
+            (raced("undecided", 0.9, 1.05, 1.2), "Not applied", "no gain shown: 1.05x, between 0.90 and 1.20"),
+            (raced("too noisy", 0.5, 1.05, 2.0), "Not applied", "the machine is too noisy: the program beats itself"),
+        ],
+    )
+    def test_a_race_decides_the_rest(self, race: Raced, status: str, reason: str) -> None:
+        decision = after_race(race)
+        assert (status, reason) == (decision.status, decision.reason)
+
+    def test_counts_alone_never_apply_anything(self) -> None:
+        better = by_counts({"h2d": 3.0, "syncs": 1.0}, {"h2d": 2.0, "syncs": 1.0})
+        assert ("Not applied", "counts are better (h2d 3 to 2 a step), time was not measured") == (
+            better.status,
+            better.reason,
+        )
+        assert "Not applied" == by_counts({"h2d": 2.0}, {"h2d": 2.0}).status
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "train.py").write_text(BEFORE)
+    (tmp_path / "fast.patch").write_text(PATCH.format(20))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def state(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file() and ".torchlint" not in path.parts)
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.torch
+@pytest.mark.usefixtures("warm")
+class TestRuns:
+    def test_a_patch_that_pays_is_kept_applied_and_taken_back(
+        self, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = state(home)
+        command = ["optimize", "train.py", "--patch", "fast.patch", "--steps", "8", "--goal", "1.3"]
+        assert 0 == cli.main([*command, "--out", "first"])
+
+        out = capsys.readouterr().out
+        assert out.startswith(
+            "## Optimization Summary\n\n**Goal**: 1.30x, or 23% less latency, in CPU seconds of this machine a step\n"
+        )
+        assert "| 1 | patch fast.patch | train.py | " in out
+        assert "APPROVED; the report is in first\n" == out.splitlines(keepends=True)[-1]
+        made = {path.relative_to(home / "first").as_posix() for path in (home / "first").rglob("*") if path.is_file()}
+        assert {
+            "report.md", "report.html", "certificate.md", "results.json", "plot.svg", "change.patch", "backup.patch",
+            "traces/before.json", "traces/after.json",
+        } == made  # fmt: skip
+        assert before == {path: digest for path, digest in state(home).items() if "/first/" not in path}
+        self.check_report((home / "first" / "report.md").read_text())
+        found = json.loads((home / "first" / "results.json").read_text())
+        assert (1, "goal reached", "exact") == (found["schema"], found["outcome"], found["final_numbers"]["name"])
+        assert found["final"]["low"] >= 1.3
+
+        assert 0 == cli.main([*command, "--out", "second", "--resume", "--apply"])
+        captured = capsys.readouterr()
+        assert "written: train.py\n" == captured.out.splitlines(keepends=True)[-1]
+        assert "(known from an earlier run)" in captured.err
+        assert (home / "train.py").read_text() == FAST
+        assert 0 == cli.main(["certificate", "verify", "second/certificate.md"])
+        assert 0 == cli.main(["optimize", "--undo", "second"])
+        assert (home / "train.py").read_text() == BEFORE
+        assert 1 == cli.main(["certificate", "verify", "second/certificate.md"])
+        assert "train.py has changed\n" in capsys.readouterr().out
+        assert 2 == cli.main(["optimize", "--undo", "second"])
+
+    def check_report(self, text: str) -> None:
+        headings = [line for line in text.splitlines() if line.startswith("#")]
+        assert [
+            "## Optimization Summary",
+            "### Optimizations Applied (in order)",
+            "### Cumulative Results",
+            "### Remaining Opportunities",
+            "## Optimization Applied: patch fast.patch",
+            "### Prerequisites Checked",
+            "### Implementation",
+            "### Validation",
+            "### Result",
+        ] == headings
+
+    def test_a_wrong_patch_is_rolled_back_and_not_tried_again(
+        self, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (home / "wrong.patch").write_text(WRONG)
+        before = state(home)
+        for said in ("numbers: ", "(known from an earlier run)"):
+            assert 1 == cli.main(
+                ["optimize", "train.py", "--patch", "wrong.patch", "--steps", "8", "--out", ".torchlint/x"]
+            )
+            captured = capsys.readouterr()
+            assert captured.err.startswith("Rolled back: patch wrong.patch at train.py: numbers: ")
+            assert said in captured.err
+            assert "DO_NOT_RECOMMEND; the report is in .torchlint/x\n" in captured.out
+        assert before == state(home)
+
+    @pytest.mark.parametrize(
+        ("source", "code", "said"),
+        [
+            ("raise ValueError('no data')", 2, "train.py does not run: ValueError: no data, at train.py:1"),
+            ("open('/outside.txt', 'w')", 2, "train.py writes to /outside.txt, outside of its copy"),
+            ("import sys\nprint('x')", 0, "ADVISORY_ONLY"),
+        ],
+    )
+    def test_a_hard_program_ends_with_a_sentence_and_the_tree_as_it_was(
+        self, source: str, code: int, said: str, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (home / "train.py").write_text(source + "\n")
+        before = state(home)
+        assert code == cli.main(["optimize", "train.py"])
+        captured = capsys.readouterr()
+        assert said in captured.out + captured.err
+        assert before == state(home)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "what is to be optimized? Give one ENTRY"),
+        (["missing.py"], "missing.py: no such script (a function is written pkg.module:function)"),
+        (["--undo", "nowhere"], "nowhere is no folder of an optimization: it has no backup.patch"),
+    ],
+)
+def test_what_can_not_be_done_is_said(
+    arguments: list[str], said: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == cli.main(["optimize", *arguments])
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "said"), [("--goal=0.9", "is no gain"), ("--latency=20%", "write --latency=-20%")])
+def test_goals_are_gains(given: str, said: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["optimize", "train.py", given])
+    assert said in capsys.readouterr().err

@@ -1,0 +1,287 @@
+"""`torchlint optimize`: try every fix on a program, keep what pays and changes no numbers."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import secrets
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchlint.failure import Failure
+
+from . import terminal
+from .running import conditions, split, with_conditions
+from .trace import positive_float
+
+if TYPE_CHECKING:
+    from torchlint.certificate import Certificate
+    from torchlint.prove.lab import Lab
+    from torchlint.prove.optimize import Optimized, Plan
+
+_DESCRIPTION = """\
+Try the fixes of what torchlint finds in a program, and your own patches, one at a time: the numbers are compared, the
+versions are raced, and what pays and changes no numbers is kept. This executes the program, many times, in copies of the
+project; your files are not touched before --apply.
+"""
+_EXAMPLES = """\
+examples:
+  torchlint optimize train.py -- --epochs 1
+  torchlint optimize train.py --patch fused.patch --goal 1.5
+  torchlint optimize train.py --resume --apply       take what an earlier run has decided, and write it
+  torchlint optimize --undo .torchlint/optimize/ID   take it back
+
+exit codes:
+  0  the goal is reached, or there was nothing to try
+  1  the goal is not reached, or not shown
+  2  the program can't be run, wants to write outside of its copy, or the work can't be done
+  3  it can't be decided: the machine is too noisy, or the program differs from itself
+  4  the whole change computes something else than its parts: nothing is applied
+"""
+_CODES = {"goal reached": 0, "nothing to try": 0, "faster": 1, "nothing paid": 1, "undecided": 3, "emergency stop": 4}
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "optimize",
+        parents=[_options()],
+        help="try every fix on a program, and keep what pays and changes no numbers",
+        usage="torchlint optimize [options] ENTRY [-- argument ...]",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("entry", metavar="ENTRY", nargs="*", help="a script, or pkg.module:function. What follows -- is the "
+                        "program's own")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("torchlint optimize", add_help=False, allow_abbrev=False)
+    option = parser.add_argument
+    option("--goal", type=_goal, default=1.25, help="how many times as fast it is to become (default: 1.25)")
+    option(
+        "--latency",
+        type=_latency,
+        metavar="-20%",
+        dest="goal",
+        help="the same, by how much less time a step is to take",
+    )
+    option("--patch", action="append", type=Path, default=[], metavar="FILE", help="try this patch, too")
+    option("--select", default="", metavar="CODES", help="only fixes of these rules")
+    option(
+        "--numbers",
+        choices=("exact", "rounding"),
+        default="rounding",
+        help="what may differ at most (default: rounding)",
+    )
+    option("--clock", choices=("auto", "cpu", "wall", "device"), default="auto", help="which time counts (default: the CPU's, "
+           "for programs that use a GPU the device's)")  # fmt: skip
+    option("--seconds", type=positive_float, default=600.0, help="try nothing new after that time (default: 600)")
+    option("--out", type=Path, metavar="DIR", help="where the report goes (default: .torchlint/optimize/ID)")
+    option("--apply", action="store_true", help="write what was kept into the tree")
+    option("--undo", type=Path, metavar="DIR", help="take back what the run with that folder has applied")
+    option("--resume", action="store_true", help="take decisions of earlier runs for what is unchanged")
+    option("--retry", action="store_true", help="try again what earlier runs have refused")
+    with_conditions(parser)
+    return parser
+
+
+def _goal(text: str) -> float:
+    value = positive_float(text)
+    if value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no gain; a goal is a number above 1, such as 1.3")
+    return value
+
+
+def _latency(text: str) -> float:
+    number = text.removesuffix("%")
+    try:
+        share = -float(number) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1 or number == text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no change of latency; write --latency=-20%")
+    return 1 / (1 - share)
+
+
+def run(args: argparse.Namespace) -> int:
+    parser = _options()
+    parser.add_argument("entry", metavar="ENTRY", nargs="*")
+    options, program = split(parser, args.arguments)
+    if options.undo is not None:
+        return _undo(options.undo)
+    if len(options.entry) != 1:
+        raise Failure(
+            "what is to be optimized? Give one ENTRY: SCRIPT.py or PKG.MODULE:FUNCTION; its own arguments come after --"
+        )
+    return _optimize(options.entry[0], options, program)
+
+
+def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> int:
+    from torchlint.prove import report
+    from torchlint.prove.history import History
+    from torchlint.prove.lab import Lab
+    from torchlint.prove.optimize import Optimizer, Plan
+    from torchlint.prove.runs import Runner
+    from torchlint.prove.versions import Versions
+    from torchlint.prove.workspace import Workspace
+
+    plan = Plan(
+        options.goal,
+        options.seconds,
+        options.numbers,
+        options.clock,
+        tuple(options.patch),
+        options.select,
+        options.resume,
+    )
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    shown = _Progress()
+    with Workspace() as space, Runner(space.folder) as runner:
+        version = Versions(space, entry).entry()
+        home = version.project.home
+        folder = options.out or home / ".torchlint" / "optimize" / name
+        try:
+            _prepare(home, folder)
+            history = History.read(home / ".torchlint" / "history.jsonl", name, options.retry)
+            lab = Lab(space, runner, conditions(options, program))
+            found = Optimizer(lab, version, plan, history, shown).run()
+            certificate = _certificate(found, plan, lab)
+            report.write(folder, lab, found, plan, _environment(lab), name, certificate.markdown())
+        except KeyboardInterrupt:
+            shown.close()
+            print("stopped; the tree is as it was, and --resume goes on from what is known", file=sys.stderr)
+            raise
+        except OSError as error:
+            raise Failure(f"{error.filename or folder}: {error.strerror}") from error
+        finally:
+            shown.close()
+        terminal.out(report.markdown(found, plan).partition("\n## Optimization Applied")[0].rstrip("\n") + "\n\n")
+        terminal.out(f"{certificate.decision}; the report is in {os.path.relpath(folder)}\n")
+        if options.apply and found.diff and found.outcome in ("goal reached", "faster"):
+            _apply(lab, found)
+    return _CODES[found.outcome]
+
+
+def _prepare(home: Path, folder: Path) -> None:
+    """Make the folders; git is told to leave torchlint's own alone."""
+    (home / ".torchlint").mkdir(exist_ok=True)
+    ignore = home / ".torchlint" / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("# Made by torchlint.\n*\n", "utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _apply(lab: Lab, found: Optimized) -> None:
+    from torchlint.prove.applying import write
+
+    version = found.version
+    before = {path: lab.space.frozen(version.project, path) for path in found.state}
+    for path in write(version.project.home, before, found.state):
+        terminal.out(f"written: {path}\n")
+
+
+def _undo(folder: Path) -> int:
+    """Apply the backup of a run, where the files are still as the run has left them."""
+    from torchlint.prove.applying import write
+    from torchlint.prove.versions import patched
+    from torchlint.prove.workspace import Project, Workspace
+
+    patch = folder / "backup.patch"
+    if not patch.is_file():
+        raise Failure(f"{folder} is no folder of an optimization: it has no backup.patch")
+    with Workspace() as space:
+        project = Project.around(Path.cwd())
+        space.freeze(project)
+        after = patched(patch.read_bytes(), project, space, {})
+        before = {path: space.frozen(project, path) for path in after}
+        for path in write(project.home, before, after):
+            terminal.out(f"taken back: {path}\n")
+    return 0
+
+
+def _environment(lab: Lab) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    return {
+        "torchlint": version("torchlint"),
+        "torch": version("torch"),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        "load": os.getloadavg(),
+        "threads": lab.conditions.threads,
+        "steps": lab.conditions.steps,
+        "arguments": lab.conditions.args,
+    }
+
+
+def _certificate(found: Optimized, plan: Plan, lab: Lab) -> Certificate:
+    """The status: approved only where the goal was reached on the kind of machine that the program is for."""
+    from torchlint.certificate import Certificate, Status
+    from torchlint.prove.report import result
+
+    status: Status = {
+        "goal reached": "CONDITIONALLY_APPROVED" if found.for_gpu else "APPROVED",
+        "faster": "CONDITIONALLY_APPROVED",
+        "nothing paid": "DO_NOT_RECOMMEND",
+        "nothing to try": "ADVISORY_ONLY",
+        "undecided": "NEEDS_FURTHER_REVIEW",
+        "emergency stop": "EMERGENCY_STOP",
+    }[found.outcome]
+    conditions = ["repeat on the GPU that the program is for: none was used"] if found.for_gpu else []
+    if found.scouted.compiles:
+        conditions.append("torch.compile was switched off while it was measured")
+    if found.outcome == "faster":
+        conditions.append(f"the goal of {plan.goal:.2f}x is not shown")
+    paths = sorted({*found.state, *filter(None, [found.version.script])})
+    files = [(path, contents) for path in paths if (contents := _after(found, lab, path)) is not None]
+    return Certificate(
+        found.version.entry,
+        "torchlint optimize",
+        f"{len(found.tried)} changes to {found.version.entry}, run for {lab.conditions.steps} steps at most with "
+        f"{lab.conditions.threads} thread, by the {found.track.clock} clock, in {found.track.how}",
+        status,
+        result(found),
+        [
+            f"{one.candidate.place} {one.candidate.name}: {one.decision.status} ({one.decision.reason})"
+            for one in found.tried
+        ],
+        conditions,
+        [
+            "results.json, plot.svg, change.patch",
+            *(f"final numbers: {found.judgement.name}" for _ in [0] if found.judgement),
+        ],
+        ["numbers: six runs of each version", "races in rounds with a control, see results.json"],
+        files,
+    )
+
+
+def _after(found: Optimized, lab: Lab, path: str) -> bytes | None:
+    return found.state[path] if path in found.state else lab.space.frozen(found.version.project, path)
+
+
+class _Progress:
+    """One line on a terminal that says what is being done; elsewhere a line for each decision."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        decided = text.startswith(("Applied: ", "Rolled back: ", "Not applied: "))
+        if self._terminal:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+            sys.stderr.write(f"\r\033[K{text[:width]}" + "\n" * decided)
+            sys.stderr.flush()
+        elif decided:
+            print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._terminal:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()

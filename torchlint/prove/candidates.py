@@ -1,0 +1,172 @@
+"""What can be tried on a program: the fixes of its findings, a rule and a file at a time, and patches."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from torchlint import config, discover
+from torchlint.failure import Failure
+from torchlint.finding import Finding
+from torchlint.fixing import fix_files
+from torchlint.lint import Result, lint
+from torchlint.rule import Rule, load
+
+from .numbers import Allowed
+from .versions import Version, patched
+from .workspace import Overlay, Project, Workspace
+
+CATEGORIES = frozenset({"sync", "data", "memory", "kernel", "precision"})
+"""Of rules whose fixes are meant to make eager code faster; the others mend, migrate or compile."""
+_IMPACT = ("high", "medium", "low")
+_OF_DEVICE = frozenset({"h2d", "d2h", "sync", "synchronize", "empty_cache"})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One change that can be tried: what it is, where, and what it may do to the numbers."""
+
+    name: str
+    place: str
+    why: str
+    note: str
+    risk: str
+    allowed: Allowed
+    after: Overlay
+    diff: str
+    device_only: bool = False
+    """Whether it only helps a device: without one it is judged by counts."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same change, wherever in the file it has moved to."""
+        changed = "\n".join(
+            line for line in self.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
+        )
+        return sha256(f"{self.name}\n{self.place.partition(':')[0]}\n{changed}".encode()).hexdigest()[:16]
+
+
+class Finder:
+    """Looks for candidates in the files that the program imports."""
+
+    def __init__(self, space: Workspace, version: Version, files: Sequence[str], allowed: Allowed, select: str) -> None:
+        self._space = space
+        self._project = version.project
+        self._files = [path for path in dict.fromkeys([*filter(None, [version.script]), *files]) if not _foreign(path)]
+        self._allowed = allowed
+        given: dict[str, object] = {"select": select.split(",")} if select else {}
+        where = version.project.home / os.path.dirname(version.script)
+        self._settings = config.load(load().values(), given, cwd=where)
+        around = discover.ProjectFiles(version.project.home, map(Path, self._paths({})), self._settings)
+        self._context = around if len(self._files) < 500 else ()
+
+    def _paths(self, overlay: Overlay) -> dict[str, bytes]:
+        found = {}
+        for path in self._files:
+            contents = overlay[path] if path in overlay else self._space.frozen(self._project, path)
+            if contents is not None:
+                found[str(self._project.home / path)] = contents
+        return found
+
+    def fixes(self, state: Overlay) -> Iterator[Candidate]:
+        """The fixes that there are now, in the order in which they are to be tried."""
+        rules = load()
+        texts = self._paths(state)
+        result = lint(texts, self._settings, context=self._context)
+        groups: dict[tuple[str, str], list[Finding]] = {}
+        for finding in result.findings:
+            rule = rules.get(finding.code)
+            if rule and finding.fix and finding.fix.applicability != "suggestion" and _wanted(rule):
+                groups.setdefault((finding.code, finding.path), []).append(finding)
+        for (code, path), findings in sorted(groups.items(), key=lambda one: _order(rules[one[0][0]], one[1])):
+            if candidate := self._candidate(rules[code], path, findings, state, texts):
+                yield candidate
+
+    def _candidate(
+        self, rule: Rule, path: str, findings: Sequence[Finding], state: Overlay, texts: Mapping[str, bytes]
+    ) -> Candidate | None:
+        def narrow(result: Result) -> Result:
+            return replace(
+                result, findings=tuple(one for one in result.findings if one.code == rule.code and one.path == path)
+            )
+
+        fixed = fix_files(texts, self._settings, unsafe=True, write=False, context=self._context, narrow=narrow)
+        after = {os.path.relpath(name, self._project.home): contents for name, contents in fixed.contents.items()}
+        if not after:
+            return None
+        first = findings[0]
+        assert first.fix is not None
+        unsafe = any(one.fix and one.fix.applicability == "unsafe" for one in findings)
+        events = {event.partition(":")[0] for event in rule.confirmed_by}
+        more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+        return Candidate(
+            f"{rule.code} {rule.name}",
+            f"{os.path.relpath(first.path, self._project.home)}:{first.line}{more}",
+            first.message,
+            first.fix.note,
+            "unsafe" if unsafe else "safe",
+            _least(rule.numbers or "rounding", self._allowed),
+            {**state, **after},
+            difference(self._space, self._project, state, {**state, **after}),
+            rule.category == "data" and bool(events) and events <= _OF_DEVICE,
+        )
+
+    def patch(self, path: Path, state: Overlay) -> Candidate:
+        """A patch of the user's. Raises Failure where it does not apply to what there is now."""
+        try:
+            contents = path.read_bytes()
+        except OSError as error:
+            raise Failure(f"{path}: {error.strerror}") from error
+        after = patched(contents, self._project, self._space, state)
+        diff = difference(self._space, self._project, state, after)
+        place = next((line[6:] for line in diff.splitlines() if line.startswith("+++ b/")), "")
+        return Candidate(f"patch {path.name}", place, f"the patch {path}", "", "patch", self._allowed, after, diff)
+
+
+def _foreign(path: str) -> bool:
+    return "site-packages" in path or path.startswith("..")
+
+
+def _wanted(rule: Rule) -> bool:
+    return rule.category in CATEGORIES and rule.numbers != "changed"
+
+
+def _order(rule: Rule, findings: Sequence[Finding]) -> tuple[int, int, int, str, int]:
+    """Great impact first, of equal ones the safe first, and what another rule is waited for after it."""
+    unsafe = any(one.fix and one.fix.applicability == "unsafe" for one in findings)
+    return _IMPACT.index(rule.impact), int(unsafe), len(rule.depends_on), findings[0].path, findings[0].line
+
+
+def _least(of_rule: str, of_user: Allowed) -> Allowed:
+    """What a fix may do: no more than its rule says, and than the user allows."""
+    if of_user == "exact" or of_rule == "exact":
+        return "exact"
+    return "init" if of_rule == "init" else "rounding"
+
+
+def difference(space: Workspace, project: Project, before: Overlay, after: Overlay) -> str:
+    """The change as a unified diff that `git apply` takes."""
+    pieces: list[str] = []
+    for path in sorted({*before, *after}):
+        old = before[path] if path in before else space.frozen(project, path)
+        new = after[path] if path in after else space.frozen(project, path)
+        if old != new:
+            pieces += _unified(path, old, new)
+    return "".join(pieces)
+
+
+def _unified(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
+    names = (f"a/{path}" if old is not None else "/dev/null", f"b/{path}" if new is not None else "/dev/null")
+    for line in difflib.unified_diff(_lines(old), _lines(new), *names):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _lines(contents: bytes | None) -> list[str]:
+    """The lines as diff sees them: a lone carriage return or a form feed ends none."""
+    text = (contents or b"").decode("utf-8", "surrogateescape")
+    return [line for line in re.split(r"(?<=\n)", text) if line]

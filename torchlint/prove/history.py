@@ -1,0 +1,62 @@
+"""What was tried before: decisions with their reasons, one JSON object a line; nothing is tried twice unchanged."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .candidates import Candidate
+from .decide import Decision
+
+if TYPE_CHECKING:
+    from .optimize import Tried
+
+
+@dataclass
+class History:
+    """A file of decisions; `run` is the one that is being made."""
+
+    path: Path
+    run: str
+    _known: dict[tuple[str, str], Decision] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path, run: str, again: bool = False) -> History:
+        """With `again`, what it says is forgotten; lines that can't be read are left out."""
+        history = cls(path, run)
+        if again or not path.exists():
+            return history
+        for line in path.read_text("utf-8", "replace").splitlines():
+            try:
+                found = json.loads(line)
+                decision = Decision(found["status"], found["reason"], found["next"])
+                history._known[found["state"], found["fingerprint"]] = decision
+            except (ValueError, KeyError, TypeError):
+                continue
+        return history
+
+    def known(self, state: str, candidate: Candidate) -> Decision | None:
+        return self._known.get((state, candidate.fingerprint))
+
+    def add(self, state: str, candidate: Candidate, tried: Tried) -> None:
+        """Write a decision down at once: an interrupted run loses none."""
+        entry = {
+            "run": self.run,
+            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "state": state,
+            "fingerprint": candidate.fingerprint,
+            "candidate": candidate.name,
+            "place": candidate.place,
+            "numbers": tried.judgement.name if tried.judgement else "",
+            "speedup": [tried.raced.speedup, tried.raced.low, tried.raced.high]
+            if tried.raced and tried.raced.rounds
+            else [],
+            "status": tried.decision.status,
+            "reason": tried.decision.reason,
+            "next": tried.decision.next,
+        }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")

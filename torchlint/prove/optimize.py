@@ -1,0 +1,262 @@
+"""Optimizing a program: a frozen baseline, one change at a time, and what is kept of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from torchlint import budget
+from torchlint.event import Event
+from torchlint.failure import Failure
+from torchlint.order import Done
+
+from .candidates import Candidate, Finder, difference
+from .compare import Numbers
+from .decide import Decision, after_numbers, after_race, by_counts
+from .history import History
+from .intervals import Rule
+from .lab import Asked, Lab, key, outside
+from .numbers import Allowed, Judgement
+from .race import Raced, Races, Track, track
+from .versions import Version
+from .workspace import Overlay
+
+FINAL_LOOKS = (3, 4, 6, 8, 12, 16, 24, 32)
+_COUNTED = ("syncs", "h2d", "d2h", "operators", "traffic")
+_PER_RACE = 20.0
+
+Outcome = Literal["goal reached", "faster", "nothing paid", "nothing to try", "undecided", "emergency stop"]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asks for."""
+
+    goal: float = 1.25
+    seconds: float = 600.0
+    allowed: Allowed = "rounding"
+    clock: Literal["auto", "cpu", "wall", "device"] = "auto"
+    patches: tuple[Path, ...] = ()
+    select: str = ""
+    resume: bool = False
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate and what became of it."""
+
+    candidate: Candidate
+    decision: Decision
+    judgement: Judgement | None = None
+    raced: Raced | None = None
+    before: dict[str, float] = field(default_factory=dict)
+    after: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    known: bool = False
+    """Whether it is remembered from an earlier run."""
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """All that is known at the end."""
+
+    version: Version
+    state: Overlay
+    diff: str
+    tried: tuple[Tried, ...]
+    track: Track
+    scouted: Done
+    outcome: Outcome
+    final: Raced | None = None
+    judgement: Judgement | None = None
+    before: dict[str, float] = field(default_factory=dict)
+    after: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    for_gpu: bool = False
+    """Whether the program is one for a GPU and was measured without."""
+
+    @property
+    def applied(self) -> list[Tried]:
+        return [one for one in self.tried if one.decision.status == "Applied"]
+
+
+class Optimizer:
+    """Tries candidates on one program in a lab."""
+
+    def __init__(self, lab: Lab, version: Version, plan: Plan, history: History, say: Say = lambda _: None) -> None:
+        self._lab, self._version, self._plan, self._history, self._say = lab, version, plan, history, say
+        self._started = time.monotonic()
+        self._tried: list[Tried] = []
+
+    def run(self) -> Optimized:
+        """Raises Failure for a program that can't be run."""
+        say = self._say
+        say("running the program once")
+        scouted = self._scout()
+        course = track(scouted, self._plan.clock)
+        races = Races(self._lab, course)
+        say("recording its numbers")
+        numbers = self._first = replace(Numbers.of(self._lab, self._version), counted=True)
+        (counted,) = self._lab.record([Asked(self._version, "traced")])
+        baseline = counts = measures(counted.events)
+        for_gpu = not scouted.cuda and any(baseline[name] for name in ("h2d", "d2h", "syncs"))
+        finder = Finder(self._lab.space, self._version, scouted.files, self._plan.allowed, self._plan.select)
+        seen: set[str] = set()
+        while (candidate := self._next(finder, seen)) is not None:
+            seen.add(candidate.fingerprint)
+            begun = time.monotonic()
+            tried, accepted = self._try(candidate, numbers, counts, races)
+            tried = replace(tried, seconds=time.monotonic() - begun)
+            self._tried.append(tried)
+            if not tried.known:
+                self._history.add(self._key(numbers.version), candidate, tried)
+            say(f"{tried.decision.status}: {candidate.name} at {candidate.place}: {tried.decision.reason}")
+            if accepted is not None:
+                numbers = accepted
+                counts = tried.after or counts
+        return self._finish(numbers, races, baseline, counts, scouted, for_gpu)
+
+    def _scout(self) -> Done:
+        (tree,) = self._lab.trees(self._version, 1)
+        order = self._lab.order(self._version, tree)
+        (done,) = self._lab.runner.lockstep([order], 1)
+        if done.ran and not done.ticks and done.forwards:
+            self._lab.tick = "forward"
+            (tree,) = self._lab.trees(self._version, 1)
+            order = self._lab.order(self._version, tree)
+            (done,) = self._lab.runner.lockstep([order], 1)
+        outside(done, self._version)
+        if not done.ran:
+            errors = Path(order.out, "stderr").read_text("utf-8", "replace").strip().splitlines()[-12:]
+            raise Failure("\n".join([f"{self._version.name} does not run: {done.detail or done.end}", *errors]))
+        return done
+
+    def _next(self, finder: Finder, seen: set[str]) -> Candidate | None:
+        if time.monotonic() - self._started > self._plan.seconds:
+            return None
+        state = self._state
+        for candidate in finder.fixes(state):
+            if candidate.fingerprint not in seen:
+                return candidate
+        for path in self._plan.patches:
+            if f"patch {path.name}" in {one.candidate.name for one in self._tried}:
+                continue
+            try:
+                candidate = finder.patch(path, state)
+            except Failure as error:
+                missing = Candidate(f"patch {path.name}", "", str(path), "", "patch", self._plan.allowed, state, "")
+                self._tried.append(Tried(missing, Decision("Not applied", str(error), "make it again for this tree")))
+                continue
+            return candidate
+        return None
+
+    @property
+    def _state(self) -> Overlay:
+        applied = [one for one in self._tried if one.decision.status == "Applied"]
+        return applied[-1].candidate.after if applied else self._version.overlay
+
+    def _key(self, version: Version) -> str:
+        conditions = self._lab.conditions
+        return f"{key(version)} {conditions.args} {conditions.steps} {conditions.threads} {self._plan.allowed}"
+
+    def _try(
+        self, candidate: Candidate, numbers: Numbers, counts: dict[str, float], races: Races
+    ) -> tuple[Tried, Numbers | None]:
+        version = replace(self._version, overlay=candidate.after)
+        if (known := self._history.known(self._key(numbers.version), candidate)) and (
+            known.status != "Applied" or self._plan.resume
+        ):
+            tried = Tried(candidate, replace(known, reason=f"{known.reason} (known from an earlier run)"), known=True)
+            if known.status != "Applied":
+                return tried, None
+            return tried, replace(Numbers.of(self._lab, version), counted=True)
+        self._say(f"{candidate.name} at {candidate.place}: numbers")
+        compared = numbers.with_(version)
+        after = measures(compared.traced.events)
+        tried = Tried(candidate, Decision("Not applied", ""), compared.judgement, None, counts, after)
+        decision = after_numbers(compared.judgement, candidate.allowed)
+        if decision is None and candidate.device_only and races.track.clock != "device":
+            decision = by_counts(counts, after)
+        if decision is not None:
+            return replace(tried, decision=decision), None
+        rule = Rule()
+        raced = races.race(numbers.version, version, rule, self._share(), self._told(candidate.name))
+        tried = replace(tried, raced=raced, decision=after_race(raced))
+        return tried, numbers.after(version, compared) if tried.decision.status == "Applied" else None
+
+    def _share(self) -> float:
+        return max(5.0, min(_PER_RACE, (self._plan.seconds - (time.monotonic() - self._started)) / 2))
+
+    def _told(self, name: str) -> Callable[[Raced, int], None]:
+        def told(raced: Raced, most: int) -> None:
+            done = len(raced.rounds)
+            each = raced.seconds / done
+            sure = f", {raced.speedup:.2f}x between {raced.low:.2f} and {raced.high:.2f}" if done > 2 else ""
+            self._say(f"{name}: round {done} of at most {most}{sure}; up to {each * (most - done):.0f} s more")
+
+        return told
+
+    def _finish(
+        self,
+        numbers: Numbers,
+        races: Races,
+        baseline: dict[str, float],
+        counts: dict[str, float],
+        scouted: Done,
+        for_gpu: bool,
+    ) -> Optimized:
+        version, state = self._version, self._state
+        diff = difference(self._lab.space, version.project, version.overlay, state)
+        found = Optimized(
+            version,
+            state,
+            diff,
+            tuple(self._tried),
+            races.track,
+            scouted,
+            "nothing to try",
+            for_gpu=for_gpu,
+            before=baseline,
+        )
+        if not diff:
+            noisy = any(one.raced and one.raced.verdict == "too noisy" for one in self._tried)
+            unknown = any(one.judgement and one.judgement.name == "unknown" for one in self._tried)
+            outcome: Outcome = "undecided" if noisy or unknown else "nothing paid" if self._tried else "nothing to try"
+            return replace(found, outcome=outcome, after=baseline, seconds=time.monotonic() - self._started)
+        self._say("the whole change: numbers")
+        final_version = replace(version, overlay=state)
+        compared = self._first.with_(final_version)
+        allowed: Allowed = (
+            "init" if any(one.candidate.allowed == "init" for one in found.applied) else self._plan.allowed
+        )
+        if not compared.judgement.within(allowed):
+            return replace(
+                found,
+                outcome="emergency stop",
+                judgement=compared.judgement,
+                after=counts,
+                seconds=time.monotonic() - self._started,
+            )
+        rule = Rule(looks=FINAL_LOOKS, goal=self._plan.goal)
+        raced = races.race(version, final_version, rule, max(20.0, self._share()), self._told("the whole change"))
+        outcome = (
+            "goal reached" if raced.low >= self._plan.goal else "faster" if raced.verdict == "faster" else "undecided"
+        )
+        return replace(
+            found,
+            outcome=outcome,
+            final=raced,
+            judgement=compared.judgement,
+            after=measures(compared.traced.events) or counts,
+            seconds=time.monotonic() - self._started,
+        )
+
+
+def measures(events: Sequence[Event]) -> dict[str, float]:
+    """What a traced run counted, a step."""
+    found = budget.measure(events)
+    return {name: found[name].value for name in (*_COUNTED, "memory")}

@@ -1,0 +1,251 @@
+"""What an optimization leaves to be read: the report in both formats, the results for machines, the page, the patches."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torchlint.confirm import bytes_text
+
+from .candidates import difference
+from .lab import Lab
+from .optimize import Optimized, Plan, Tried
+from .plot import svg
+from .race import Raced
+
+SCHEMA = 1
+_CLOCKS = {"cpu": "CPU seconds of this machine", "wall": "seconds of this machine", "device": "seconds of the device"}
+_OUTCOMES = {
+    "goal reached": "the goal is reached",
+    "faster": "faster for certain, the goal is not shown",
+    "nothing paid": "nothing that was tried pays here",
+    "nothing to try": "there was nothing to try",
+    "undecided": "it could not be decided",
+    "emergency stop": "the whole change computes something else than it may: nothing is to be applied",
+}
+
+
+def markdown(found: Optimized, plan: Plan) -> str:
+    """The summary, and a section for each change that was applied."""
+    return "\n".join([*_summary(found, plan), *(line for one in found.applied for line in _applied(found, one))]) + "\n"
+
+
+def _summary(found: Optimized, plan: Plan) -> Iterator[str]:
+    final, clock = found.final, found.track.clock
+    yield "## Optimization Summary"
+    yield ""
+    yield f"**Goal**: {plan.goal:.2f}x, or {1 - 1 / plan.goal:.0%} less latency, in {_CLOCKS[clock]} a step"
+    start = final.before if final else next((one.raced.before for one in found.tried if one.raced), 0.0)
+    yield ""
+    yield f"**Starting Point**: {1000 * start:.3g} ms a step" if start else "**Starting Point**: not raced"
+    yield ""
+    yield f"**Result**: {result(found)}"
+    yield ""
+    yield "### Optimizations Applied (in order)"
+    yield ""
+    yield "| # | Optimization | Place | Impact | Numbers | Status |"
+    yield "|---|---|---|---|---|---|"
+    for number, one in enumerate(found.tried, 1):
+        numbers = one.judgement.name if one.judgement else "-"
+        yield f"| {number} | {one.candidate.name} | {one.candidate.place} | {_impact(one.raced)} | {numbers} | {one.decision.status} |"
+    yield ""
+    yield "### Cumulative Results"
+    yield ""
+    yield "| Metric | Before | After | Change |"
+    yield "|---|---|---|---|"
+    yield from _rows(final, found.before, found.after)
+    yield (
+        "| SOL % | not measured | not measured | no GPU was used |"
+        if clock != "device"
+        else "| SOL % | not measured | not measured | - |"
+    )
+    yield ""
+    yield "### Remaining Opportunities"
+    yield ""
+    remaining = [one for one in found.tried if one.decision.status != "Applied"]
+    for one in remaining:
+        after = f" Next: {one.decision.next}." if one.decision.next else ""
+        yield f"- {one.candidate.name} at {one.candidate.place}: {one.decision.status.lower()}, {one.decision.reason}.{after}"
+    if not remaining:
+        yield "None."
+    yield ""
+
+
+def result(found: Optimized) -> str:
+    said = _OUTCOMES[found.outcome]
+    if found.final and found.final.rounds:
+        said = f"{1000 * found.final.after:.3g} ms a step, {_impact(found.final)}: {said}"
+    if found.for_gpu:
+        said += "; the program is one for a GPU, and none was used"
+    return said
+
+
+def _impact(raced: Raced | None) -> str:
+    if raced is None or not raced.rounds:
+        return "not raced"
+    return f"{raced.speedup:.2f}x [{raced.low:.2f}, {raced.high:.2f}], control {math.exp(raced.control.middle):.3f}"
+
+
+def _applied(found: Optimized, one: Tried) -> Iterator[str]:
+    raced, judged = one.raced, one.judgement
+    yield f"## Optimization Applied: {one.candidate.name}"
+    yield ""
+    yield "### Prerequisites Checked"
+    yield ""
+    yield "- [x] the program repeats itself to the bit"
+    yield "- [x] what is different was run"
+    yield f"- [x] both versions take the same steps ({found.scouted.ticks})"
+    yield f"- [x] numbers: {judged.name if judged else 'as in an earlier run'}, at most {one.candidate.allowed} allowed"
+    yield ""
+    yield "### Implementation"
+    yield ""
+    note = f" {one.candidate.note}." if one.candidate.note else ""
+    yield f"{one.candidate.place}: {one.candidate.why}. A change of the kind `{one.candidate.risk}`.{note}"
+    yield ""
+    yield "```diff"
+    yield one.candidate.diff.rstrip("\n")
+    yield "```"
+    yield ""
+    yield "### Validation"
+    yield ""
+    yield "| Metric | Before | After | Change |"
+    yield "|---|---|---|---|"
+    yield from _rows(raced, one.before, one.after)
+    yield ""
+    yield "### Result"
+    yield ""
+    yield f"{one.decision.status}: {one.decision.reason}, in {raced.track.how if raced else 'an earlier run'}."
+    yield ""
+
+
+def _rows(raced: Raced | None, before: dict[str, float], after: dict[str, float]) -> Iterator[str]:
+    if raced and raced.rounds and raced.before and raced.after:
+        rate = (1 / raced.before, 1 / raced.after)
+        yield f"| Throughput (steps a {raced.track.clock} second) | {rate[0]:.4g} | {rate[1]:.4g} | {_change(*rate)} |"
+        low, high = 1 / raced.high - 1, 1 / raced.low - 1
+        yield f"| Latency (ms a step) | {1000 * raced.before:.4g} | {1000 * raced.after:.4g} | {_change(raced.before, raced.after)} [{low:+.1%}, {high:+.1%}] |"
+        peaks = raced.peaks
+        yield f"| Memory (peak of the process) | {bytes_text(peaks[0])} | {bytes_text(peaks[1])} | {_change(*peaks)} |"
+    else:
+        yield "| Throughput | not measured | not measured | - |"
+        yield "| Latency | not measured | not measured | - |"
+    for name, title in (("memory", "Memory (peak of a traced device)"), ("operators", "Operators a step"), ("traffic", "Bytes they touch a step"),
+                        ("syncs", "Synchronizations a step"), ("h2d", "Copies to the device a step")):  # fmt: skip
+        if before.get(name) or after.get(name):
+            a, b = before.get(name, 0.0), after.get(name, 0.0)
+            show = bytes_text if name in ("memory", "traffic") else "{:g}".format
+            yield f"| {title} | {show(a)} | {show(b)} | {_change(a, b)} |"
+
+
+def _change(before: float, after: float) -> str:
+    return f"{after / before - 1:+.1%}" if before else "-"
+
+
+def results(found: Optimized, plan: Plan, environment: dict[str, Any], run: str) -> str:
+    """Everything for programs; docs/optimize.md says what each field is."""
+    document = {
+        "schema": SCHEMA,
+        "run": run,
+        "entry": found.version.entry,
+        "outcome": found.outcome,
+        "goal": plan.goal,
+        "numbers": plan.allowed,
+        "for_gpu": found.for_gpu,
+        "environment": environment,
+        "track": asdict(found.track),
+        "seconds": found.seconds,
+        "before": found.before,
+        "after": found.after,
+        "final": _race(found.final),
+        "final_numbers": _judged(found),
+        "tried": [_tried(one) for one in found.tried],
+    }
+    return json.dumps(_finite(document), indent=1) + "\n"
+
+
+def _tried(one: Tried) -> dict[str, Any]:
+    return {
+        "candidate": one.candidate.name,
+        "place": one.candidate.place,
+        "risk": one.candidate.risk,
+        "allowed": one.candidate.allowed,
+        "fingerprint": one.candidate.fingerprint,
+        "diff": one.candidate.diff,
+        "status": one.decision.status,
+        "reason": one.decision.reason,
+        "next": one.decision.next,
+        "numbers": asdict(one.judgement) if one.judgement else None,
+        "race": _race(one.raced),
+        "before": one.before,
+        "after": one.after,
+        "seconds": one.seconds,
+        "known": one.known,
+    }
+
+
+def _race(raced: Raced | None) -> dict[str, Any] | None:
+    if raced is None:
+        return None
+    return {
+        "verdict": raced.verdict,
+        "clock": raced.track.clock,
+        "how": raced.track.how,
+        "speedup": raced.speedup,
+        "low": raced.low,
+        "high": raced.high,
+        "control": [math.exp(value) if value < 700 else math.inf for value in raced.control],
+        "seconds": raced.seconds,
+        "before": raced.before,
+        "after": raced.after,
+        "rounds": [asdict(one) for one in raced.rounds],
+    }
+
+
+def _judged(found: Optimized) -> dict[str, Any] | None:
+    return asdict(found.judgement) if found.judgement else None
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def page(found: Optimized, plan: Plan, certificate: str) -> str:
+    """All of it on one page."""
+    from html import escape
+
+    from torchlint.report.document import document
+
+    parts = [f"<h1>torchlint optimize <code>{escape(found.version.entry)}</code></h1>", svg(found)]
+    parts += [f"<pre>{escape(text)}</pre>" for text in (markdown(found, plan), certificate, found.diff) if text]
+    return document(f"torchlint optimize {escape(found.version.entry)}", "\n".join(parts))
+
+
+def write(
+    folder: Path, lab: Lab, found: Optimized, plan: Plan, environment: dict[str, Any], run: str, certificate: str
+) -> None:
+    """Write all files; what they are called docs/optimize.md says. Raises OSError."""
+    back = difference(lab.space, found.version.project, found.state, found.version.overlay)
+    files = {
+        "report.md": markdown(found, plan),
+        "certificate.md": certificate,
+        "results.json": results(found, plan, environment, run),
+        "plot.svg": svg(found),
+        "report.html": page(found, plan, certificate),
+        "change.patch": found.diff,
+        "backup.patch": back,
+        "traces/before.json": json.dumps(found.before, indent=1) + "\n",
+        "traces/after.json": json.dumps(found.after, indent=1) + "\n",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8", errors="surrogateescape")

@@ -1,0 +1,35 @@
+"""Counts what a run does, on a virtual GPU where there is none: the eager pass of a traced run, kept in the copy."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import torch
+
+from torchlint.job import Job
+from torchlint.runner.child import Run
+from torchlint.trace import child, observe
+from torchlint.trace.recorder import Recorder
+from torchlint.trace.stop import count_steps
+
+EVENTS = "events.jsonl"
+
+
+@contextlib.contextmanager
+def traced(run: Run) -> Iterator[None]:
+    """Write the events of what happens in the block to a file in the run's folder."""
+    recorder = Recorder(os.path.join(run.order.out, EVENTS))
+    job = Job(run.order.entry, run.order.args, "eager", str(recorder.path), steps=run.order.steps)
+    run.at_end.append(recorder.close)
+
+    def after_step() -> None:
+        recorder.end_step()
+        observe.record_memory(recorder)
+        run.tick()
+
+    with contextlib.ExitStack() as observation:
+        in_compiled_code = observation.enter_context(count_steps(after_step))
+        child.enter(observation, job, recorder, torch.__version__, in_compiled_code)
+        yield
