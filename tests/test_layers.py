@@ -88,7 +88,7 @@ def test_tracing_knows_events_jobs_and_operators_only() -> None:
 
 def test_running_knows_orders_and_the_tracing_only() -> None:
     known = {one for path in FILES if place(name_of(path)) == "runner" for one in imported(path)}
-    assert {"event", "order", "trace"} == {place(one) for one in known if place(one) != "runner"}
+    assert {"event", "job", "order", "trace"} == {place(one) for one in known if place(one) != "runner"}
 
 
 def test_only_commands_know_the_tracing() -> None:
