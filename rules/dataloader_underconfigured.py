@@ -82,7 +82,7 @@ def _missing(site: Site) -> Iterator[str]:
     elif workers is not None and _is(workers, 0) and not _in_memory(site):
         yield "`num_workers=0`"
     pinned = _option(site, "pin_memory", 7)
-    if site.accelerator and (pinned is None or _is(pinned, False)):
+    if site.accelerator and not _of_indices(site) and (pinned is None or _is(pinned, False)):
         yield "no `pin_memory=True`"
     several = workers is not None and isinstance(workers.const, int) and workers.const > 0
     kept = _option(site, "persistent_workers", -1)
@@ -119,6 +119,12 @@ def _in_memory(site: Site) -> bool:
         return True
     bases = dataset.klass.node.bases if dataset.klass is not None else []
     return any((chain(base) or [""])[-1] == "IterableDataset" for base in bases)
+
+
+def _of_indices(site: Site) -> bool:
+    """`DataLoader(range(n))`: there is nothing to read, and nothing worth pinning."""
+    given = site.argument("dataset", 0)
+    return isinstance(given, ast.Call) and site.resolve(given.func) == "range"
 
 
 def _in_epochs(site: Site) -> bool:

@@ -26,7 +26,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `torch.autograd.Variable(x)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
+    Finds `torch.autograd.Variable(x)`, constructors such as `torch.cuda.DoubleTensor(n)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
     other lists too where that happens on each step or for the device, `torch.set_default_tensor_type`, and writes in place
     through `.data` in the step loop; there, and in loops that run a model, also `.data` of an expression that autograd records.
 
@@ -95,12 +95,14 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
 def _is_data(site: Site) -> bool:
     """Whether the constructor gets data, not sizes: a literal, or on each step or for the device anything known to be data."""
+    if site.name.startswith("torch.cuda.") and site.call.args and not site.spread:
+        return True  # deprecated whatever it is given: the device is part of the name
     if len(site.call.args) != 1 or site.call.keywords or site.spread:
         return False
     given = site.call.args[0]
     if isinstance(given, ast.List):
         return True
-    if not (site.name.startswith("torch.cuda.") or site.hot or site.warm or site.in_forward):
+    if not (site.hot or site.warm or site.in_forward):
         return False
     value = site.value(given)
     return isinstance(given, ast.ListComp) or value.kind == "ndarray" or (value.kind == "list" and value.sure >= 2)

@@ -447,6 +447,13 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         # What is no method of a tensor was called on none.
         ("torch.zeros(3).startswith('a')", "unknown"),
         ("def f(x):\n    y = x.unsqueeze(0)\n    x.has('a')", "unknown"),
+        # A capital makes a module, and calling that runs it.
+        ("Net(16)", "module?"),
+        ("x.Encoder(16)", "module?"),
+        ("Net(16)(x)", "tensor? grad"),
+        ("net(x)", "tensor? grad"),
+        ("netD(x)", "tensor? grad"),
+        ("trainer.accelerator.gather(x)", "tensor? @accelerator"),
         # What a test tells inside.
         ("def f(x):\n    if isinstance(x, torch.Tensor):\n        x", "tensor"),
         ("def f(x):\n    if not torch.is_tensor(x):\n        return\n    x", "tensor"),

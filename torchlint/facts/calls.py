@@ -610,6 +610,12 @@ def _made_with(origin: ast.expr | None) -> Arguments:
     return Arguments.of(origin, lambda node: constant(node.value) if isinstance(node, ast.Constant) else UNKNOWN)
 
 
+def called_by_name(name: str) -> Value:
+    """What calling something gives that is named like a model: `Net(16)` makes a module, `net(x)` and `netD(x)` run one."""
+    makes = name[:1].isupper() and name[1:2].islower()
+    return Value("module", 1) if makes else likely_module_result()
+
+
 def likely_module_result() -> Value:
     return replace(LIKELY_TENSOR, grad=True)
 

@@ -558,6 +558,8 @@ class Evaluator:
             return tensor(sure=1, grad=True, scalar=attr == "loss")
         if calls.DEVICE_NAME.search(attr):
             return DEVICE
+        if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
+            return Value("accelerator", 1)
         return UNKNOWN
 
     def subscript(self, node: ast.Subscript) -> Value:
@@ -867,7 +869,7 @@ class Evaluator:
         if attr in ("to", "cuda", "cpu") and not base:
             return replace(calls.move(LIKELY_TENSOR, attr, args), kind="unknown", sure=0)
         if calls.MODEL_NAME.search(attr):
-            return calls.likely_module_result()
+            return calls.called_by_name(attr)
         if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
             return operations.accelerator_method(attr, args)
         if attr == "state_dict":
@@ -907,7 +909,7 @@ class Evaluator:
             return self.by_name(callee.cls, node, args)
         key = names.chain(function)
         if not callee and key is not None and calls.MODEL_NAME.search(key[-1]):
-            return calls.likely_module_result()
+            return calls.called_by_name(key[-1])
         return UNKNOWN
 
 
