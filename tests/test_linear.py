@@ -115,6 +115,21 @@ SHAPES: dict[str, Shape] = {
     "reads into one sum": lambda n: step(each(n, "total += loss.item()")),
     "reads in one list": lambda n: step(["x = [", *each(n, "    loss.item(),"), "]"]),
     "reads in one f-string": lambda n: step(["x = (", *each(n, "    f'{loss.item()}'"), ")"]),
+    "reads in one `or`": lambda n: step([f"if {' or '.join(each(n, 'loss.item() > #'))}:", "    print(1)"]),
+    "reads behind one `or`": lambda n: step([f"x = {' or '.join(each(n, 'y#'))} or loss.item()", "x.item()"]),
+    "reads in one `and` of `or`": lambda n: step(
+        [f"if {' and '.join(each(n, '(a# or loss.item() or b#)'))}:", "    x = loss.item()"]
+    ),
+    "reads in one comparison": lambda n: step([f"x = {' < '.join(each(n, 'loss.item()'))}"]),
+    "reads in conditional expressions": lambda n: step(
+        [f"x = {' '.join(each(n, 'loss.item() if a# else'))} loss.item()"]
+    ),
+    "flags of one `or`": lambda n: step(
+        [*each(n, "f# = step % # == 0"), f"if {' or '.join(each(n, 'f#'))}:", "    loss.item()"]
+    ),
+    "names that stand for each other": lambda n: step(
+        ["x0 = loss.item()", *(f"x{i + 1} = x{i} or x{i}" for i in range(n)), f"if x{n}:", "    loss.item()"]
+    ),
     "reads in evaluation": lambda n: one(
         HEAD,
         "def test(model, loader):\n    model.eval()\n    with torch.no_grad():\n        for x in loader:\n",

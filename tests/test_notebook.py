@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -406,3 +407,91 @@ def test_standard_input(check: Check, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert (
         raw(BOOK).decode().replace('x.to(\\"cuda\\")', 'x.to(\\"cuda\\", non_blocking=True)') == capsys.readouterr().out
     )
+
+
+# Notebooks that nobody trusts
+
+
+@pytest.mark.parametrize("numbers", [range(3000), [0, 10, 11, 12], [10**30], ["9" * 100_000]])
+def test_comments_like_the_borders_clash_with_none(numbers: Any) -> None:
+    cell = "import torch\n" + "".join(f"#%%{number}:\n" for number in numbers) + "%time\nx = 1\n"
+    book = read(cell, "y = 2\n")
+    assert book.raw == book.encode(book.data)
+    assert cell + "\ny = 2\n" == book.plain(book.data.decode())
+    assert ["import torch\n" + cell[13:], "z = 2\n"] == sources(book.encode(book.data.replace(b"y = 2", b"z = 2")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"nbformat": 4', f'"nbformat": {"9" * 10_000}', "a notebook of format inf; only format 4 is known"),
+        ('"nbformat": 4', f'"nbformat": -{"9" * 10_000}', "a notebook of format -inf; only format 4 is known; `jup"),
+        ('"nbformat": 4', '"nbformat": "4"', "not a notebook: it has no `cells`"),
+        ('"nbformat": 4', '"nbformat": NaN', "a notebook of format nan; only format 4 is known"),
+        ('"code"', "9" * 10_000, ""),
+        ('"execution_count": null', f'"execution_count": {"9" * 100_000}', ""),
+        ('"metadata": {}', f'"metadata": {"[" * 100_000}', "not a notebook: its cells are not as nbformat 4 has them"),
+        ('"cells": [', '"cells": {', "not a notebook: Expecting property name enclosed in double quotes"),
+    ],
+)  # fmt: skip
+def test_huge_numbers_and_deep_values(old: str, new: str, message: str) -> None:
+    text = raw(["x = 1"], indent=None).decode()
+    assert old in text
+    try:
+        Source.of("a.ipynb", text.replace(old, new).encode())
+    except SourceError as error:
+        assert message
+        assert error.message.startswith(message)
+    else:
+        assert not message
+
+
+GROWING = {
+    "blank lines": "'import torch' + '\\n' * n",
+    "blank lines of spaces": "'import torch' + ' \\n' * n + '%x'",
+    "form feeds": "'import torch\\n' + '\\f' * n + '%x\\n'",
+    "a line of spaces": "'import torch\\n%x\\n' + ' ' * n + 'x = 1'",
+    "a line of names": "'%x\\n' + 'a ' * n + '= 1'",
+    "a line of brackets": "'%x\\na' + '[0]' * n + ' = 1\\nb' + '[0]' * n",
+    "open brackets": "'%x\\na' + '[' * n + '\\na' + '[a' * n + ']' * n",
+    "question marks": "'%x\\n' + '?' * n + ' ' * n + 'x'",
+    "questions on lines": "'%x\\n' + '?\\n' * n + 'x'",
+    "signs": "'%x\\n' + '= ' * n + 'x'",
+    "shell words": "'%x\\npip ' + '- ' * n + '\\npip ' + ' ' * n + '-' * n",
+    "operators": "'%x\\n' + 'a' * n + ' ' * n + '@'",
+    "quotes": "'%x\\n' + '\"' * n + \"'\" * n",
+    "backslashes": "'%x\\n' + '\\\\\\\\ ' * n",
+    "magics": "'%x\\n' * n",
+    "assigned magics": "'y = %x\\n' * n",
+    "numbers like borders": "''.join(f'#%%{i}\\n' for i in range(n)) + '%x\\n'",
+    "a long number like a border": "'#%%' + '1' * n + '\\n%x\\n'",
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_no_line_takes_time_beyond_measure(name: str) -> None:
+    """100,000 of anything: what grows with the square of it would take minutes."""
+    program = (
+        "import json; from torchlint.source import Source; n = 100_000\n"
+        f"code = {GROWING[name]}\n"
+        "cells = [{'cell_type': 'code', 'source': code, 'metadata': {}, 'outputs': []}]\n"
+        "raw = json.dumps({'cells': cells, 'metadata': {}, 'nbformat': 4}).encode()\n"
+        "book = Source.of('a.ipynb', raw); assert raw == book.encode(book.data)\n"
+        "book.plain(book.data.decode()); book.encode(book.data + b'x = 1\\n')\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_places_of_many_lines_and_cells_take_no_time_beyond_measure() -> None:
+    program = (
+        "import json; from torchlint.source import Source\n"
+        "lines = ['x = \"é\"\\n'] * 20_000\n"
+        "cells = [{'cell_type': 'code', 'source': lines, 'metadata': {}, 'outputs': []}] * 3\n"
+        "cells += [{'cell_type': 'code', 'source': '%x\\ny = 1\\n', 'metadata': {}, 'outputs': []}] * 20_000\n"
+        "raw = json.dumps({'cells': cells, 'metadata': {}, 'nbformat': 4}, ensure_ascii=False).encode()\n"
+        "book = Source.of('a.ipynb', raw)\n"
+        "for line in range(1, len(book.lines), 2):\n"
+        "    start, end = book.place(line); book.line_text(line)\n"
+        "    assert raw[start - 1:start] == raw[end:end + 1] == b'\"', line\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

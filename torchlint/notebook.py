@@ -8,33 +8,38 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, count
 from json import JSONDecodeError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PYTHON_MAGICS = frozenset(("capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"))
 """Cell magics whose cell is Python."""
+# No two parts of a pattern that can be repeated may match the same, or lines of blanks and brackets take years.
 _LIKE_MAGIC = re.compile(
-    r"^\s*(?:[%!?]|(?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv) )|=\s*[%!]|\?\s*$", re.MULTILINE
+    r"^[^\S\n]*(?:[%!?]|(?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv) )|=[^\S\n]*[%!]|\?[^\S\n]*$", re.MULTILINE
 )
 _MAGIC = re.compile(
     r"""\s*(?:
         [%!] | \?{1,2}\S                                                      # %matplotlib inline, !ls, ?print
       | (?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv)\ +(?!(?:in|is|and|or|if|not|for)\b)[\w./~\"'$-]*\w  # without a sign
-      | [%\w][\w.*]*(?:\[\S+?\])*\?{1,2}\s*$                                  # torch.nn?
+      | [%\w][\w.*]*(?:\[[^\s\[\]]+\])*\?{1,2}\s*$                            # torch.nn?
     )""",
     re.VERBOSE,
 )
 _SHELL_WORD_IS_CODE = re.compile(r"\s*\w+\s*(?:[-+*/%&|^<>=!]=?|//|\*\*|<<|>>)\s*\w")
-_ASSIGNED = re.compile(r"(?P<target>\s*[\w.,\s\[\]*'\"]+?=\s*)[%!]")
+_ASSIGNED = re.compile(r"(?P<target>\s*[\w.,\[\]*'\"][\w.,\s\[\]*'\"]*?=\s*)[%!]")
 _SIGNS = re.compile(
     r"""\#.*|[rbfuRBFU]{0,2}(?P<quote>\"\"\"|'''|"|')|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<joined>\\\s*$)"""
 )
 
 Span = tuple[int, int]
+_DIGITS = 12
+"""No notebook holds so many comments that a number needs more."""
+_BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ class Book:
         """Raises NotebookError for what is no notebook of a known version, with its place in the file."""
         found = [*_code_cells(text)]
         sources = [code for _, _, _, code in found]
-        key = next(f"#%%{n}" for n in range(len(sources) + 1) if not any(f"#%%{n}" in code for code in sources))
+        key = _unused(sources)
         cells: list[_Cell] = []
         for number, span, literals, code in found:
             masked, masks, start = _masked(code, f"{key}:{number}")
@@ -125,24 +130,54 @@ class Book:
         """A part of `code` without masks and borders."""
         if self.key not in text:
             return text
-        for cell in self.cells:
-            text = text.replace(_border(self.key, cell.number), "\n")
-            for mask, original in cell.masks:
-                text = text.replace(mask, original)
-        return text
+        text = re.sub(rf"{self.key}:\d+\n", "\n", text)
+        return self._unmasked(text, lambda mark: self._masks.get(mark))[0]
+
+    @cached_property
+    def _masks(self) -> dict[str, tuple[str, str]]:
+        """Masks and what they stand for, by the mark that each ends with."""
+        return {_mark(self.key, mask): (mask, original) for cell in self.cells for mask, original in cell.masks}
+
+    def _unmasked(self, code: str, known: Callable[[str], tuple[str, str] | None]) -> tuple[str, list[str]]:
+        """The code with what its masks stand for, and the marks of the masks that were in it."""
+        pieces, marks, at = [], [], 0
+        for found in re.finditer(rf"{self.key}:\d+!\d+;", code):
+            mask, original = known(found[0]) or ("", "")
+            start = found.end() - len(mask)
+            if mask and start >= at and code.startswith(mask, start):
+                pieces += [code[at:start], original]
+                marks.append(found[0])
+                at = found.end()
+        return "".join((*pieces, code[at:])), marks
 
     def place(self, line: int) -> Span:
         """Where the JSON string of a line stands in the file, without quotes: start and end, in bytes."""
-        cell = self.cells[self._index(line)]
-        row, seen = self.row(line), 0
-        span = cell.literals[-1] if cell.literals else cell.span
-        for literal in cell.literals:
-            seen += len(_lines(_string(self.text, literal)))
-            if seen >= row:
-                span = literal
-                break
-        start = len(self.text[: span[0]].encode())
-        return start + 1, start + len(self.text[span[0] : span[1]].encode()) - 1
+        at = self._index(line)
+        spans, lasts = self._strings(at)
+        start, end = spans[min(bisect_left(lasts, self.row(line)), len(spans) - 1)]
+        return self._bytes(start) + 1, self._bytes(end) - 1
+
+    def _strings(self, index: int) -> tuple[tuple[Span, ...], list[int]]:
+        """The JSON strings of a cell, and the last row of each."""
+        known: dict[int, tuple[tuple[Span, ...], list[int]]] = self.__dict__.setdefault("_known_strings", {})
+        if index not in known:
+            cell = self.cells[index]
+            counts = (len(_lines(_string(self.text, literal))) for literal in cell.literals)
+            known[index] = cell.literals or (cell.span,), list(accumulate(counts))
+        return known[index]
+
+    def _bytes(self, place: int) -> int:
+        """Where a place in the text lies in the file."""
+        if self.text.isascii():
+            return place
+        block, rest = divmod(place, _BLOCK)
+        return self._blocks[block] + len(self.text[place - rest : place].encode())
+
+    @cached_property
+    def _blocks(self) -> list[int]:
+        """The bytes before each block of the text."""
+        blocks = (self.text[start : start + _BLOCK] for start in range(0, len(self.text), _BLOCK))
+        return [0, *accumulate(len(block.encode()) for block in blocks)]
 
     def written(self, code: str) -> str:
         """The text of the file with that as its code. Raises NotebookError for an edit that is not within cells, or
@@ -164,10 +199,10 @@ class Book:
     def _literal(self, cell: _Cell, piece: str) -> str:
         """The JSON of a changed cell, as the notebook writes it: unchanged lines as they are, new ones alike."""
         code = piece if cell.masked.endswith("\n") else piece.removesuffix("\n")
-        for mask, original in cell.masks:
-            if code.count(mask) != 1:
-                raise NotebookError("an edit changes a magic")
-            code = code.replace(mask, original)
+        masks = {_mark(self.key, mask): (mask, original) for mask, original in cell.masks}
+        code, marks = self._unmasked(code, masks.get)
+        if sorted(marks) != sorted(masks):
+            raise NotebookError("an edit changes a magic")
         if not code.startswith(cell.fixed_start):
             raise NotebookError("an edit stands in front of a cell magic")
         file, (start, end) = self.text, cell.span
@@ -183,6 +218,18 @@ class Book:
             file[cell.literals[0][1] : cell.literals[1][0]] if len(cell.literals) > 1 else f",{opening[1:] or ' '}"
         )
         return f"{opening}{between.join(lines)}{closing}" if lines else "[]"
+
+
+def _unused(sources: Iterable[str]) -> str:
+    """The start of a comment that stands in none of the texts."""
+    runs = {run for code in sources for run in re.findall(r"#%%(\d+)", code)}
+    taken = {run[:size] for run in runs for size in range(1, min(len(run), _DIGITS) + 1)}
+    return f"#%%{next(number for number in count() if str(number) not in taken)}"
+
+
+def _mark(key: str, mask: str) -> str:
+    """What a mask ends with, and no other one has."""
+    return mask[mask.index(key) :]
 
 
 def _border(key: str, number: int) -> str:
@@ -215,14 +262,14 @@ def _code_cells(text: str) -> Iterator[tuple[int, Span, tuple[Span, ...], str]]:
     """Each code cell of a Python notebook: its number, the place of its source and of the strings there, and the code."""
     try:
         top = _top(text)
-        version = json.loads(text[slice(*top["nbformat"])]) if "nbformat" in top else None
+        version = _decode(text, top["nbformat"][0])[0] if "nbformat" in top else None
         _check(version, has_cells="cells" in top)
-        metadata = json.loads(text[slice(*top["metadata"])]) if "metadata" in top else {}
+        metadata = _decode(text, top["metadata"][0])[0] if "metadata" in top else {}
         if not _is_python(metadata):
             return
         for number, (start, _) in enumerate(_elements(text, top["cells"][0]), 1):
             cell = _members(text, start)
-            if "source" in cell and json.loads(text[slice(*cell["cell_type"])]) == "code":
+            if "source" in cell and _decode(text, cell["cell_type"][0])[0] == "code":
                 span = cell["source"]
                 literals = tuple(_elements(text, span[0])) if text[span[0]] == "[" else (span,)
                 yield number, span, literals, "".join(_string(text, one) for one in literals)
@@ -235,9 +282,9 @@ def _code_cells(text: str) -> Iterator[tuple[int, Span, tuple[Span, ...], str]]:
 def _check(version: object, *, has_cells: bool) -> None:
     if version == 4 and has_cells:
         return
-    if isinstance(version, int) and version != 4:
+    if isinstance(version, float) and version != 4:
         hint = "; `jupyter nbconvert --to notebook --nbformat 4` converts it" if version < 4 else ""
-        raise NotebookError(f"a notebook of format {version}; only format 4 is known{hint}")
+        raise NotebookError(f"a notebook of format {version:g}; only format 4 is known{hint}")
     raise NotebookError(
         "not a notebook: it has no `nbformat`" if version is None else "not a notebook: it has no `cells`"
     )
@@ -249,7 +296,8 @@ def _is_python(metadata: dict[str, dict[str, str]]) -> bool:
     return (info.get("name") or kernel.get("language") or "python").lower() in ("python", "ipython", "python3")
 
 
-_decode = json.JSONDecoder().raw_decode
+_decode = json.JSONDecoder(parse_int=float).raw_decode
+"""Numbers are of no interest, and integers of many digits an error or slow."""
 
 
 def _top(text: str) -> dict[str, Span]:

@@ -409,13 +409,10 @@ def contains(outer: ast.AST, inner: ast.AST) -> bool:
 
 
 def is_elif(parent: ast.AST, child: ast.AST) -> bool:
-    """Whether a statement is the `elif` of another one, or an `if` that is all of its `else`."""
-    return (
-        child.__class__ is ast.If
-        and parent.__class__ is ast.If
-        and len(parent.orelse) == 1
-        and parent.orelse[0] is child
-    )
+    """Whether a statement is the `elif` of another one, or an `if` that is all of its `else`; of expressions likewise."""
+    if child.__class__ is ast.If and parent.__class__ is ast.If:
+        return len(parent.orelse) == 1 and parent.orelse[0] is child
+    return child.__class__ is ast.IfExp and parent.__class__ is ast.IfExp and parent.orelse is child
 
 
 def _exit(statement: ast.stmt) -> Guard | None:
