@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -195,3 +196,96 @@ def test_files_and_their_contents() -> None:
     files = found.files("HEAD")
     assert ["binary.py", "empty.py", "train.py"] == sorted(files)
     assert [b"\0\n\n", b"", LOADED.encode()] == found.read(files[name] for name in sorted(files))
+
+
+class TestNobodyIsTrusted:
+    """Nothing that the configuration of a repository names is run."""
+
+    @pytest.fixture
+    def traps(self, repository: Path) -> Path:
+        """A repository that names a program wherever git would run one; the file that they would leave."""
+        trap = repository.parent / "sprung"
+        program = repository.parent / "program"
+        program.write_text(f'#!/bin/sh\necho "$0 $*" >> {trap}\ncat\n')
+        program.chmod(0o755)
+        hooks = repository / ".git" / "hooks"
+        hooks.mkdir(exist_ok=True)
+        for name in ("post-index-change", "fsmonitor-watchman", "query-watchman", "reference-transaction"):
+            (hooks / name).write_text(f"#!/bin/sh\n{program}\n")
+            (hooks / name).chmod(0o755)
+        commit(other=LOADED)
+        for name, value in (
+            ("core.fsmonitor", program),
+            ("core.hooksPath", hooks),
+            ("core.sshCommand", program),
+            ("core.gitProxy", program),
+            ("core.pager", program),
+            ("core.alternateRefsCommand", program),
+            ("credential.helper", f"!{program}"),
+            ("diff.external", program),
+            ("diff.trap.command", program),
+            ("diff.trap.textconv", program),
+            ("filter.trap.clean", program),
+            ("filter.trap.smudge", program),
+            ("filter.a=b.clean", program),
+            ("filter.c d.process", program),
+            ("filter.trap.required", "true"),
+            ("diff.suppressBlankEmpty", "true"),
+            ("remote.origin.url", f"ext::{program}"),
+            ("remote.origin.promisor", "true"),
+            ("remote.origin.uploadpack", program),
+            ("protocol.ext.allow", "always"),
+            ("extensions.partialClone", "origin"),
+        ):
+            git("config", name, str(value))
+        Path(".gitattributes").write_text("*.py diff=trap filter=trap\nother.py filter=a=b\n")
+        trap.unlink(missing_ok=True)
+        return trap
+
+    @pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
+    def test_lines_that_changed(self, check: Check, traps: Path) -> None:
+        Path("train.py").write_text(ANOTHER)
+        Path("other.py").write_text(ANOTHER)
+        Path("new.py").write_text(LOADED)
+        code, found = check()
+        assert (1, ["new.py:7:13", "other.py:8:13", "train.py:8:13"]) == (code, found)
+        assert not traps.exists()
+
+    @pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
+    def test_objects_that_are_not_here(self, check: Check, traps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        blob = subprocess.run(
+            ["git", "rev-parse", "HEAD:train.py"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        (Path(".git/objects") / blob[:2] / blob[2:]).unlink()
+        Path("train.py").write_text(ANOTHER)
+        assert 2 == cli.main(["check", "--diff-base=main", "-q"])
+        assert "Cause: git" in capsys.readouterr().err
+        assert not traps.exists()
+
+    @pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
+    def test_a_bare_repository_among_the_files(
+        self, traps: Path, repository: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """`git` takes a directory with HEAD, objects and refs for a repository, and reads the `config` there."""
+        bare = repository / "sub"
+        git("init", "-q", "--bare", str(bare))
+        git("config", "core.fsmonitor", str(repository.parent / "program"), cwd=bare)
+        git("config", "core.bare", "false", cwd=bare)
+        git("config", "core.worktree", str(repository), cwd=bare)
+        traps.unlink(missing_ok=True)
+        os.chdir(bare)
+        (bare / "a.py").write_text(LOADED)
+        assert 2 == cli.main(["check", "--diff-base=HEAD", "-q"])
+        assert "cannot use bare repository" in capsys.readouterr().err
+        assert not traps.exists()
+
+    def test_settings_that_the_user_gives_by_the_environment_stay(
+        self, check: Check, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        git("config", "filter.x.clean", "false")
+        monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+        monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.abbrev")
+        monkeypatch.setenv("GIT_CONFIG_VALUE_0", "7")
+        Path(".gitattributes").write_text("*.py filter=x\n")
+        Path("train.py").write_text(ANOTHER)
+        assert (1, ["train.py:8:13"]) == check()

@@ -21,6 +21,7 @@ try:
 except ImportError:  # of Windows, where a file that is open can't be deleted anyway
     fcntl = None  # type: ignore[assignment]
 
+_DEVICES = ("/dev/", "/proc/")
 _PREFIX, _SUFFIX = ".torchlint-", ".tmp"
 _BINARY = getattr(os, "O_BINARY", 0)
 
@@ -35,15 +36,16 @@ def write(path: str, data: bytes, *, ready: Callable[[], None] = lambda: None) -
 
     `ready` is called just before the file is touched, and may raise. Raises OSError; the file is then as it was.
     """
-    path = os.path.realpath(path)
     try:
         before = os.stat(path)
     except FileNotFoundError:
         before = None
-    if before is not None and not stat.S_ISREG(before.st_mode):
-        with open(path, "wb") as file:  # a device or a pipe, which has no place to be put in
+    if before is not None and (not stat.S_ISREG(before.st_mode) or os.path.abspath(path).startswith(_DEVICES)):
+        with open(path, "wb") as file:  # a device, a pipe or a stream, which have no place to be put in
             file.write(data)
-    elif (before is not None and before.st_nlink > 1) or not _replace(path, data, before, ready):
+        return
+    path = os.path.realpath(path)
+    if (before is not None and before.st_nlink > 1) or not _replace(path, data, before, ready):
         _overwrite(path, data, ready)
 
 

@@ -6,13 +6,29 @@ import ast
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .failure import Failure
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_SETTINGS = (
+    "core.quotePath=false",
+    "diff.suppressBlankEmpty=false",
+    # A repository that is linted is not trusted: nothing that its configuration names is run.
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "safe.bareRepository=explicit",
+)
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    # An object that is not here is not fetched by what the configuration says.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+}
 _REGULAR = ("100644", "100755")
 """The modes of files; links and submodules have others."""
 
@@ -97,9 +113,10 @@ class Repository:
         """
         flags = "--no-color --no-ext-diff --no-textconv --find-renames --ignore-submodules --unified=3"
         prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
-        text = self._git(
-            "diff", *flags.split(), *prefixes, *filter(None, (base, head)), "--", *(f"*{end}" for end in suffixes)
-        )
+        commits = [base] if head is None else [base, head]
+        names = (f"*{end}" for end in suffixes)
+        filters = self._filters() if head is None else []
+        text = _git(self.top, "diff", *flags.split(), *prefixes, *commits, "--", *names, plain=filters)
         return {change.path: change for change in _changes(text.split(b"\n"))}
 
     def untracked(self) -> frozenset[str]:
@@ -146,22 +163,43 @@ class Repository:
     def _git(self, *arguments: str, stdin: bytes = b"") -> bytes:
         return _git(self.top, *arguments, stdin=stdin)
 
+    def _filters(self) -> list[str]:
+        """The settings of programs that git would hand the files of the work tree to."""
+        try:
+            found = self._git(
+                "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$"
+            )
+        except Failure:  # there are none
+            return []
+        return _paths(found)
+
     def _shallow(self) -> str:
         if self._git("rev-parse", "--is-shallow-repository").strip() != b"true":
             return ""
         return "; this clone is shallow: fetch its history first (`git fetch --unshallow`, or `fetch-depth: 0`)"
 
 
-def _git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    command = ["git", "-c", "core.quotePath=false", *arguments]
-    english = {**os.environ, "LC_ALL": "C"}
+def _git(directory: Path, *arguments: str, stdin: bytes = b"", plain: Sequence[str] = ()) -> bytes:
+    """What git prints. `plain` are settings of filters that are switched off."""
+    command = ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *arguments]
+    environment = {**os.environ, **_ENVIRONMENT, **_settings(plain)}
     try:
-        done = subprocess.run(command, cwd=directory, input=stdin, capture_output=True, check=False, env=english)
+        done = subprocess.run(command, cwd=directory, input=stdin, capture_output=True, check=False, env=environment)
     except FileNotFoundError:
         raise Failure("git is not installed") from None
     if done.returncode:
         raise Failure(f"git {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")
     return done.stdout
+
+
+def _settings(empty: Sequence[str]) -> dict[str, str]:
+    """The environment that gives settings no value: their names may hold what an argument can't."""
+    given = os.environ.get("GIT_CONFIG_COUNT", "")
+    first = int(given) if given.isdecimal() else 0
+    variables = {"GIT_CONFIG_COUNT": str(first + len(empty))} if empty else {}
+    for number, name in enumerate(empty, first):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": ""}
+    return variables
 
 
 def _paths(output: bytes) -> list[str]:

@@ -24,8 +24,8 @@ _COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
 _NO_PROGRAMS = ("idna", "punycode", "undefined")
 """Encodings that no program is written in; to decode some takes time beyond all measure."""
-_ROOM = 16 * 1024 * 1024
-"""Bytes that are free where memory is not short."""
+_SHORT = 0.6
+"""The part of the memory that a process may have from which on a MemoryError is one; else the parser's own stack is full."""
 _PYTHON_2 = {
     "Missing parentheses in call to 'print'": "Python 2 print statement",
     "Missing parentheses in call to 'exec'": "Python 2 exec statement",
@@ -218,8 +218,8 @@ class Source:
         except ValueError as error:
             raise SourceError(str(error), 1, 1) from error
         except (RecursionError, MemoryError) as error:
-            if isinstance(error, MemoryError):
-                bytearray(_ROOM)  # raises the same where it is not only the parser's own stack that is full
+            if isinstance(error, MemoryError) and _is_memory_short():
+                raise
             raise SourceError("nested too deeply to be parsed", 1, 1) from error
 
     def check(self) -> None:
@@ -340,6 +340,21 @@ def _encoded(text: str, encoding: str) -> bytes:
         raise SourceError(
             f"not {encoding.upper()}: half of a surrogate pair", *_position(before, len(before))
         ) from error
+
+
+def _is_memory_short() -> bool:
+    """Whether this process has come near to a limit of its own; where it has none, the system ends it without a word."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return False
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            peak = next((line.split()[1] for line in file if line.startswith("VmPeak:")), "0")
+    except (ImportError, OSError):
+        return False
+    return int(peak) * 1024 > limit * _SHORT
 
 
 def _position(body: bytes, offset: int) -> tuple[int, int]:
