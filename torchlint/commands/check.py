@@ -54,7 +54,7 @@ examples:
 exit codes:
   0  nothing was found, or all of it was fixed
   1  findings are left; with --diff: something would change
-  2  the work could not be done, or not all of it: the reason is on stderr
+  2  the work could not be done, or not all of it: the reason is on stderr; 128 and more: a signal ended it
 """
 
 
