@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import api_table, syntax
-from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, since
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since
 from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
 
@@ -67,7 +67,8 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Written only where the new name takes the given arguments and gives the same, and `import torch` is added where it is
-    missing; the fix is unsafe where the project allows versions of torch that do not have the new name.
+    missing; the fix is unsafe where the project allows versions of torch that do not have the new name, and, where it
+says nothing of torch, if a release of the last three years does not have it.
     Names whose successor differs are reported without a fix.
 
     ## References
@@ -88,7 +89,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     if (call is None and not entry.attribute) or syntax.from_shim(site.function, site.target) or warned is None:
         return
     yield site.finding(
-        f"`{site.text()}` is deprecated{since(warned)} and warns; use {entry.instead}",
+        f"`{site.text()}` is deprecated{since(warned)} and warns; use {entry.instead}{_from(site, entry)}",
         at=call if call is not None and not entry.attribute else site.target,
     )
 
@@ -109,6 +110,14 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
     if (warned := _warned(site, missing.name)) is not None:
         message = f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns"
         yield site.finding(message, told=Argument(missing))
+
+
+def _from(site: Site, entry: Entry) -> str:
+    """From which torch on there is what a message advises, where the project may run on an older one."""
+    allowed = site.allowed_torch
+    if not (entry.rename or entry.successor) or allowed is None or allowed.low >= entry.renamed_in:
+        return ""
+    return f" from torch {entry.renamed_in[0]}.{entry.renamed_in[1]} on"
 
 
 def _warned(site: Site, name: str) -> tuple[int, int] | None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.version import Range, project_torch
+from torchlint.config import Settings
+from torchlint.lint import lint
+from torchlint.version import LATEST, RELEASES, Range, oldest_in_use, project_torch
 
 
 @pytest.mark.parametrize(
@@ -175,3 +177,61 @@ def test_a_file_that_is_not_utf8_is_passed_over(project: Path) -> None:
     (project / "requirements.txt").write_bytes(b"torch==2.4 # caf\xe9\n")
 
     assert project_torch(project) is None
+
+
+# What runs where nothing is said
+
+
+def test_releases_are_told_in_their_order_up_to_the_latest() -> None:
+    assert LATEST == max(RELEASES)
+    assert sorted(RELEASES) == sorted(RELEASES, key=RELEASES.__getitem__)
+    assert len(RELEASES) == len(set(RELEASES.values()))
+
+
+def test_the_oldest_torch_in_use_came_within_three_years_of_the_latest() -> None:
+    oldest, (year, month) = oldest_in_use(), RELEASES[LATEST].split("-")
+
+    assert RELEASES[oldest] >= f"{int(year) - 3}-{month}"
+    assert all(released < f"{int(year) - 3}-{month}" for version, released in RELEASES.items() if version < oldest)
+
+
+OLD = "import torch\nimport torch.distributed\ntorch.distributed._all_gather_base(out, x)\n"
+LONG_THERE = "import torch\ntorch.nn.init.xavier_uniform(w)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements", "target", "expected"),
+    [
+        (LONG_THERE, "", None, ("safe", "")),
+        (LONG_THERE, "torch>=1.8\n", None, ("safe", "")),
+        (OLD, "", None, ("unsafe", "it needs torch 2.13, and the project does not say which it has")),
+        (OLD, "torch>=2.9\n", None, ("unsafe", "it needs torch 2.13, and the project allows older ones")),
+        (OLD, "torch>=2.13\n", None, ("safe", "")),
+        (OLD, "torch>=2.13\n", ">=2.4", ("unsafe", "it needs torch 2.13, and the project allows older ones")),
+        (OLD, "", "2.13", ("safe", "")),
+        (
+            OLD.replace("torch.distributed._", "if torch.__version__ >= '2.13':\n    torch.distributed._"),
+            "",
+            None,
+            ("safe", ""),
+        ),
+    ],
+)
+def test_a_rename_is_safe_where_each_torch_that_may_run_it_has_the_name(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    requirements: str,
+    target: str | None,
+    expected: tuple[str, str],
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "requirements.txt").write_text(requirements)
+    codes = frozenset(("TL902", "TL903"))
+    wanted = Range.parse(target) if target is not None else None
+
+    (finding,) = lint({"a.py": text.encode()}, Settings(codes=codes, fixable=codes, target_torch=wanted)).findings
+
+    assert finding.fix is not None
+    assert expected == (finding.fix.applicability, finding.fix.note)
+    assert (" from torch 2.13 on" in finding.message) == (expected[0] == "unsafe")

@@ -255,7 +255,7 @@ class Shared:
         """For a process that knows nothing, has another working directory and maybe another disk."""
         files = {path: self.project.raw(path) for path in self.project.paths}
         folders = {path.rpartition("/")[0] for path in files}
-        torch = {folder: self.analysis.torch_in(folder) for folder in folders}
+        torch = {folder: self.analysis.stated_torch(folder) for folder in folders}
         options = {field.name: getattr(self.settings, field.name) for field in fields(self.settings)}
         home = self.project.home
         for path in files:
@@ -278,7 +278,7 @@ def _shared(
     files: Mapping[str, bytes | OSError],
     home: Home,
     settings: Settings,
-    torch: Mapping[str, Range],
+    torch: Mapping[str, Range | None],
 ) -> Shared:
     shared = Shared(kind({path: partial(_read, data) for path, data in files.items()}, home), settings)
     shared.analysis.know_torch(torch)

@@ -102,10 +102,12 @@ def renamed(site: Site, dotted: str, node: ast.expr | None = None) -> tuple[Edit
 
 def older_torch(site: Site, version: tuple[int, int]) -> str:
     """Why a name that came with a version of torch is not safe for the project; "" where it is."""
-    torch = site.torch
+    torch = site.allowed_torch
     if torch is None or torch.low >= version:
         return ""
-    return f"it needs torch {version[0]}.{version[1]}, and the project allows older ones"
+    stated = site.analysis.stated_torch(site.module.path.rpartition("/")[0])
+    why = "allows older ones" if stated is not None else "does not say which it has"
+    return f"it needs torch {version[0]}.{version[1]}, and the project {why}"
 
 
 def shown(site: Site, finding: Finding) -> Site:

@@ -22,7 +22,7 @@ from .regions import Region, Regions
 from .source import Source, SourceError
 from .steps import Hot, Steps
 from .tree import Tree
-from .version import LATEST, Range, Stated, project_torch
+from .version import LATEST, Range, Stated, oldest_in_use, project_torch
 
 if TYPE_CHECKING:
     import libcst
@@ -55,7 +55,7 @@ class Analysis:
         self.regions = Regions(project, settings.compiled)
         self.context = Context(project)
         self._trees: dict[str, Tree] = {}
-        self._torch: dict[str, Range] = {}
+        self._torch: dict[str, Range | None] = {}
         self._stated: Stated = {}
         self._tests_versions: dict[str, bool] = {}
         self._kept: dict[Hashable, Any] = {}
@@ -70,15 +70,19 @@ class Analysis:
         return self.torch_in(module.path.rpartition("/")[0])
 
     def torch_in(self, folder: str) -> Range:
-        """The torch versions that the project of the files in a folder is for."""
+        """The torch versions that the project of the files in a folder is for; the latest where nothing is said of them."""
+        return self.stated_torch(folder) or _LATEST
+
+    def stated_torch(self, folder: str) -> Range | None:
+        """What the settings, or the project of the files in a folder, say of its torch; None where they say nothing."""
         if self.settings.target_torch is not None:
             return self.settings.target_torch
         if folder not in self._torch:
-            self._torch[folder] = project_torch(Path(folder), self._stated) or _LATEST
+            self._torch[folder] = project_torch(Path(folder), self._stated)
         return self._torch[folder]
 
-    def know_torch(self, known: Mapping[str, Range]) -> None:
-        """Take over `torch_in` of some folders, which another process has looked up."""
+    def know_torch(self, known: Mapping[str, Range | None]) -> None:
+        """Take over `stated_torch` of some folders, which another process has looked up."""
         self._torch.update(known)
 
     def once(self, key: Hashable, answer: Callable[[], T]) -> T:
@@ -248,6 +252,16 @@ class Site:
         target = self.analysis.torch(self.module)
         return (
             versions.narrowed(target, self.flow, self.target) if self.analysis.tests_versions(self.module) else target
+        )
+
+    @cached_property
+    def allowed_torch(self) -> Range | None:
+        """The same for what is written there: where the project says nothing, each torch of the last years may run it."""
+        if self.analysis.stated_torch(self.module.path.rpartition("/")[0]) is not None:
+            return self.torch
+        recent = Range(low=oldest_in_use())
+        return (
+            versions.narrowed(recent, self.flow, self.target) if self.analysis.tests_versions(self.module) else recent
         )
 
     def option(self, name: str) -> bool:

@@ -18,6 +18,15 @@ Reader = Callable[[str], Iterator[str]]
 LATEST: Version = (2, 13)
 """The newest torch that is known here; a program without any statement about torch is taken to run on it."""
 
+RELEASES: dict[Version, str] = {
+    (2, 0): "2023-03", (2, 1): "2023-10", (2, 2): "2024-01", (2, 3): "2024-04", (2, 4): "2024-07", (2, 5): "2024-10",
+    (2, 6): "2025-01", (2, 7): "2025-04", (2, 8): "2025-08", (2, 9): "2025-10", (2, 10): "2026-01", (2, 11): "2026-03",
+    (2, 12): "2026-05", (2, 13): "2026-07",
+}  # fmt: skip
+"""The month of each release, by "Release Cadence" in https://github.com/pytorch/pytorch/blob/main/RELEASE.md."""
+YEARS = 3
+"""For how long after its release people are taken to use a torch."""
+
 _LOWEST: Version = (0, 0)
 _HIGHEST: Version = (99, 0)
 
@@ -67,6 +76,12 @@ class Range:
         low = f">={self.low[0]}.{self.low[1]}" if self.low > _LOWEST else ""
         high = f"<{self.high[0]}.{self.high[1]}" if self.high < _HIGHEST else ""
         return ",".join(filter(None, (low, high)))
+
+
+def oldest_in_use() -> Version:
+    """The oldest release of the last years before the newest one: a program that names no torch may run on it."""
+    year, _, month = RELEASES[LATEST].partition("-")
+    return min(version for version, released in RELEASES.items() if released >= f"{int(year) - YEARS}-{month}")
 
 
 def _interval(clause: str) -> Range:
