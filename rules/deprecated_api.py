@@ -29,53 +29,53 @@ _NEW_SUCCESSOR = frozenset(
 def deprecated_api(site: Site) -> Iterator[Finding]:
     """A function or an argument of torch that is deprecated.
 
-        ## What it does
+    ## What it does
 
-        Looks calls up in a table of deprecated names, arguments, and arguments that should not be left out any more:
-        `torch.qr`, `nn.init.uniform`, `functorch.vmap`, `F.upsample`, `size_average=`, `torch.meshgrid` without `indexing`,
-        and about a hundred others.
-        Which versions warn is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
-        What that version does not have any more is TL902's.
+    Looks calls up in a table of deprecated names, arguments, and arguments that should not be left out any more:
+    `torch.qr`, `nn.init.uniform`, `functorch.vmap`, `F.upsample`, `size_average=`, `torch.meshgrid` without `indexing`,
+    and about a hundred others.
+    Which versions warn is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
+    What that version does not have any more is TL902's.
 
-        ## Why is this slow?
+    ## Why is this slow?
 
-        Most are not slower than what takes their place, but each will stop working one day, and most warn until then.
+    Most are not slower than what takes their place, but each will stop working one day, and most warn until then.
 
-        ## When it does not matter
+    ## When it does not matter
 
-        In code for old versions of torch only, which is why the range of the project counts.
-        Names that only the documentation deprecates, such as `torch.norm` and `torch.svd`, are not reported: nothing warns,
-        and nobody has said that they will go.
-        Where the successor came with the deprecation itself (`torch.distributed.all_gather_single` in torch 2.13), a project
-        that allows an older torch, or does not say which it is for, is not told.
-        Compatibility shims (`try: ... except ImportError`, `hasattr(torch, ...)`) are not reported.
+    In code for old versions of torch only, which is why the range of the project counts.
+    Names that only the documentation deprecates, such as `torch.norm` and `torch.svd`, are not reported: nothing warns,
+    and nobody has said that they will go.
+    Where the successor came with the deprecation itself (`torch.distributed.all_gather_single` in torch 2.13), a project
+    that allows an older torch, or does not say which it is for, is not told.
+    Compatibility shims (`try: ... except ImportError`, `hasattr(torch, ...)`) are not reported.
 
-        ## Bad
+    ## Bad
 
-        ```python
-        x, y = torch.meshgrid(a, b)  # TL903
-        torch.nn.init.xavier_uniform(weight)  # TL903
-        ```
+    ```python
+    x, y = torch.meshgrid(a, b)  # TL903
+    torch.nn.init.xavier_uniform(weight)  # TL903
+    ```
 
-        ## Good
+    ## Good
 
-        ```python
-        x, y = torch.meshgrid(a, b, indexing="ij")  # ok
-        torch.nn.init.xavier_uniform_(weight)  # ok
-        ```
+    ```python
+    x, y = torch.meshgrid(a, b, indexing="ij")  # ok
+    torch.nn.init.xavier_uniform_(weight)  # ok
+    ```
 
-        ## Fix safety
+    ## Fix safety
 
-        Written only where the new name takes the given arguments and gives the same, and `import torch` is added where it is
-        missing; the fix is unsafe where the project allows versions of torch that do not have the new name, and, where it
+    Written only where the new name takes the given arguments and gives the same, and `import torch` is added where it is
+    missing; the fix is unsafe where the project allows versions of torch that do not have the new name, and, where it
     says nothing of torch, if a release of the last three years does not have it.
-        Names whose successor differs are reported without a fix.
+    Names whose successor differs are reported without a fix.
 
-        ## References
+    ## References
 
-        - https://docs.pytorch.org/docs/stable/torch.html
-        - https://docs.pytorch.org/docs/stable/func.migrating.html
-        - https://docs.pytorch.org/docs/stable/generated/torch.meshgrid.html
+    - https://docs.pytorch.org/docs/stable/torch.html
+    - https://docs.pytorch.org/docs/stable/func.migrating.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.meshgrid.html
     """
     if site.shim:
         return
