@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -144,11 +146,14 @@ class TestRuns:
         assert (1, "goal reached", "exact") == (found["schema"], found["outcome"], found["final_numbers"]["name"])
         assert found["final"]["low"] >= 1.3
 
-        assert 0 == cli.main([*command, "--out", "second", "--resume", "--apply"])
+        assert 0 == cli.main([*command, "--out", "second", "--resume", "--apply", "--certificate", "held"])
         captured = capsys.readouterr()
         assert "written: train.py\n" == captured.out.splitlines(keepends=True)[-1]
         assert "(known from an earlier run)" in captured.err
         assert (home / "train.py").read_text() == FAST
+        (held,) = (home / "held").iterdir()
+        assert re.fullmatch(r"optimize_train_\d{8}_\d{6}\.md", held.name)
+        assert held.read_text() == (home / "second" / "certificate.md").read_text()
         assert 0 == cli.main(["certificate", "verify", "second/certificate.md"])
         assert 0 == cli.main(["optimize", "--undo", "second"])
         assert (home / "train.py").read_text() == BEFORE
@@ -201,6 +206,19 @@ class TestRuns:
         assert code == cli.main(["optimize", "train.py"])
         captured = capsys.readouterr()
         assert said in captured.out + captured.err
+        assert before == state(home)
+
+    @pytest.mark.parametrize("command", [["optimize", "train.py"], ["compare", "train.py", "train.py"]])
+    def test_a_full_disk_is_said(
+        self, command: list[str], home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(source: object, target: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+        before = state(home)
+        monkeypatch.setattr("shutil.copy2", full)
+        assert 2 == cli.main(command)
+        assert capsys.readouterr().err.endswith(": No space left on device\n")
         assert before == state(home)
 
 

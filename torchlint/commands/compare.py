@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from . import terminal
-from .running import conditions, split, with_conditions
+from .running import conditions, split, what_can_not_be_written, with_conditions
 
 if TYPE_CHECKING:
     from torchlint.prove.compare import Compared
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     from torchlint.prove.versions import Versions
     from torchlint.prove.workspace import Workspace
 
-    with Workspace() as space, Runner(space.folder) as runner:
+    with what_can_not_be_written(), Workspace() as space, Runner(space.folder) as runner:
         versions = Versions(space, options.entry)
         one, other = versions.named(a), versions.named(b)
         found = Numbers.of(Lab(space, runner, conditions(options, program)), one).with_(other)

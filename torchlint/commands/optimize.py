@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint.failure import Failure
 
 from . import terminal
-from .running import conditions, split, with_conditions
+from .running import conditions, split, what_can_not_be_written, with_conditions
 from .trace import positive_float
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def _options() -> argparse.ArgumentParser:
            "for programs that use a GPU the device's)")  # fmt: skip
     option("--seconds", type=positive_float, default=600.0, help="try nothing new after that time (default: 600)")
     option("--out", type=Path, metavar="DIR", help="where the report goes (default: .torchlint/optimize/ID)")
+    option("--certificate", type=Path, metavar="DIR", help="write the certificate there, too, under a name of its own")
     option("--apply", action="store_true", help="write what was kept into the tree")
     option("--undo", type=Path, metavar="DIR", help="take back what the run with that folder has applied")
     option("--resume", action="store_true", help="take decisions of earlier runs for what is unchanged")
@@ -142,7 +143,7 @@ def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> in
     )
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     shown = _Progress()
-    with Workspace() as space, Runner(space.folder) as runner:
+    with what_can_not_be_written(), Workspace() as space, Runner(space.folder) as runner:
         version = Versions(space, entry).entry()
         home = version.project.home
         folder = options.out or home / ".torchlint" / "optimize" / name
@@ -152,13 +153,14 @@ def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> in
             lab = Lab(space, runner, conditions(options, program))
             found = Optimizer(lab, version, plan, history, shown).run()
             certificate = _certificate(found, plan, lab)
+            if options.certificate:
+                options.certificate.mkdir(parents=True, exist_ok=True)
+                (options.certificate / certificate.name("optimize")).write_text(certificate.markdown(), "utf-8")
             report.write(folder, lab, found, plan, _environment(lab), name, certificate.markdown())
         except KeyboardInterrupt:
             shown.close()
             print("stopped; the tree is as it was, and --resume goes on from what is known", file=sys.stderr)
             raise
-        except OSError as error:
-            raise Failure(f"{error.filename or folder}: {error.strerror}") from error
         finally:
             shown.close()
         terminal.out(report.markdown(found, plan).partition("\n## Optimization Applied")[0].rstrip("\n") + "\n\n")

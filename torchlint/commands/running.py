@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from torchlint.failure import Failure
 
 from .trace import positive_float, positive_int
 
@@ -38,6 +41,15 @@ def conditions(options: argparse.Namespace, program: Sequence[str], compiled: bo
         compiled,
         min(os.cpu_count() or 1, 2),
     )
+
+
+@contextlib.contextmanager
+def what_can_not_be_written() -> Iterator[None]:
+    """A disk that is full, or a folder that may not be written to, is a reason to stop and no crash."""
+    try:
+        yield
+    except OSError as error:
+        raise Failure(f"{error.filename or 'a temporary file'}: {error.strerror or error}") from error
 
 
 def split(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
