@@ -1,15 +1,37 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from torchlint.rewrite import spelled
+from torchlint.facts import api_table
+from torchlint.rewrite import older_torch, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
+
+_NOTE = "the compiled program does not write this any more"
+_LEVELS = frozenset(("debug", "info", "warning", "warn", "error", "critical", "exception", "log"))
+_WRITERS = frozenset(
+    (
+        "print",
+        "warnings.warn",
+        *(f"logging.{level}" for level in _LEVELS),
+        *(f"sys.{stream}.{verb}" for stream in ("stdout", "stderr") for verb in ("write", "writelines", "flush")),
+    )
+)
+_PURE = frozenset(
+    """len str repr float int bool complex tuple list dict set type min max sum round abs sorted format isinstance id any all
+    hasattr getattr zip range enumerate""".split()
+)
+_RANDOM = re.compile(r"rand|normal|bernoulli|multinomial|poisson|dropout|exponential|uniform|seed")
+_VALUES = frozenset(("tensor", "str", "dict", "list", "tuple", "number", "size"))
+_CHANGES = frozenset(
+    "pop popitem append extend insert remove clear update setdefault sort reverse backward register_hook copy_".split()
+)
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     """Put a statement that only writes behind `if not torch.compiler.is_compiling():`."""
     statement = site.statement
-    if not isinstance(statement, ast.Expr) or statement.value is not site.target or not _writes(site):
+    if not isinstance(statement, ast.Expr) or statement.value is not site.target or not _only_writes(site):
         return None
     source = site.source
     start = source.offset(statement.lineno, statement.col_offset)
@@ -26,12 +48,34 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     guard = f"if not {spelling[0]}():".encode() + newline + indent + deeper
     edits = (Edit(start, start, guard), *spelling[1])
-    return Fix(
-        "Leave it out of the compiled program", edits, "unsafe", "the compiled program does not write this any more"
-    )
+    older = older_torch(site, api_table.there("torch.compiler.is_compiling"))
+    return Fix("Leave it out of the compiled program", edits, "unsafe", f"{_NOTE}; {older}" if older else _NOTE)
 
 
-def _writes(site: Site) -> bool:
-    """Whether the call is for its output alone: not a file or an object that later code needs."""
-    name = site.resolve(site.call.func) or ""
-    return name in ("print", "warnings.warn") or name.startswith(("logging.", "sys.")) or not name
+def _only_writes(site: Site) -> bool:
+    """Whether the call is for its output alone, and so is what it is given: nothing is lost with it that later code needs."""
+    name, func = site.resolve(site.call.func), site.call.func
+    if name is not None:
+        writes = name in _WRITERS
+    else:
+        logger = isinstance(func, ast.Attribute) and func.attr in _LEVELS
+        writes = logger and not site.project.targets(site.function, site.call)
+    return writes and all(_has_no_effect(site, part) for part in ast.walk(site.call) if part is not site.call)
+
+
+def _has_no_effect(site: Site, node: ast.AST) -> bool:
+    """Whether nothing changes by evaluating a node, apart from its parts."""
+    if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
+        return False
+    if not isinstance(node, ast.Call):
+        return True
+    name, func = site.resolve(node.func), node.func
+    if any(keyword.arg in ("out", "inplace") for keyword in node.keywords):
+        return False
+    if name is not None:
+        last = name.rpartition(".")[2]
+        known = name in _PURE or name.startswith("time.") or (name.startswith("torch.") and not last.endswith("_"))
+        return known and not _RANDOM.search(name)
+    if not isinstance(func, ast.Attribute) or func.attr.endswith("_") or func.attr in _CHANGES:
+        return False
+    return site.value(func.value).kind in _VALUES and not _RANDOM.search(func.attr)

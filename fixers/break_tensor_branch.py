@@ -5,6 +5,11 @@ import ast
 from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
 
+_CAUGHT = rb"except[^\n:]*AssertionError|assertRaises\(\s*AssertionError|raises\(\s*AssertionError"
+_NOTE = (
+    "compiled, a failed assertion is a RuntimeError (on a GPU one that ends its context) that does not show the values"
+)
+
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     """A constant message for an `assert`; `torch.where` for a conditional expression of tensors."""
@@ -22,9 +27,14 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _constant_message(site: Site, node: ast.Assert) -> Fix | None:
-    if not isinstance(node.msg, ast.JoinedStr):
+    if not isinstance(node.msg, ast.JoinedStr) or site.analysis.context.switched_on(_CAUGHT):
         return None
     parts = [str(part.value) if isinstance(part, ast.Constant) else "..." for part in node.msg.values]
-    text = "".join(parts).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    edit = site.tree.replace(site.cst(node.msg), f'"{text}"')
-    return Fix("Make the message a constant", (edit,), "unsafe", "the error no longer shows the values")
+    edit = site.tree.replace(site.cst(node.msg), _literal(site, "".join(parts)))
+    return Fix("Make the message a constant", (edit,), "unsafe", _NOTE)
+
+
+def _literal(site: Site, text: str) -> str:
+    """A string in double quotes, in ASCII where the file is not in UTF-8."""
+    written = repr(text) if site.source.encoding == "utf-8" else ascii(text)
+    return '"' + written[1:-1].replace('"', '\\"') + '"'

@@ -2,32 +2,70 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import Place, arguments, operand
-from torchlint.rule import Finding, Fix, Site, chain
+from torchlint.rewrite import Place, arguments, call_node, operand
+from torchlint.rule import Edit, Finding, Fix, Site, Value, chain
+
+_IN_PLACE = (2, 2)
+"""The first version of torch whose modules have `compile` for sure."""
+_NOTE = "the program runs compiled code from here on: that takes time and a compiler, and the last digits differ"
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    """Bind the result; compile in place; call the module instead of its forward."""
-    call = site.call
-    if isinstance(site.statement, ast.Expr) and site.name == "torch.compile()":
-        if not call.args or not _assignable(site, call.args[0]):
-            return None
-        edit = site.tree.insert_before(site.node, f"{operand(site, call.args[0], Place.ELEMENT)} = ")
-        return Fix("Bind the result", (edit,), "unsafe", "the program runs compiled code from here on")
-    if site.name == "torch.compile()" and isinstance(site.statement, ast.Assign):
-        target = site.statement.targets[0]
-        if len(call.args) != 1 or site.text(call.args[0]) != site.text(target):
+    """Compile in place, or bind the result."""
+    call, statement = site.call, site.statement
+    if site.name != "torch.compile()" or len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
+        return None
+    if isinstance(statement, ast.Expr):
+        return _in_place(site) if site.value(call.args[0]).kind == "module" else _bound(site)
+    if isinstance(statement, ast.Assign) and statement.value is call:
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or site.text(call.args[0]) != site.text(target):
             return None
         code = f"{operand(site, target, Place.RECEIVER)}.compile({arguments(site, *call.keywords)})"
-        edit = site.tree.replace(site.cst(site.statement), code)
+        edit = site.tree.replace(site.cst(statement), code)
         return Fix("Compile in place", (edit,), "suggestion", "the module is compiled wherever it is called")
     return None
 
 
+def _in_place(site: Site) -> Fix | None:
+    """`model.compile()`, which nobody has to bind: the names in its `state_dict` and its class stay."""
+    model, node = site.call.args[0], call_node(site)
+    value = site.value(model)
+    if value.sure < 2 or _has_own_compile(site, value) or site.torch is None or site.torch.low < _IN_PLACE:
+        return None
+    called = site.tree.replace(node.func, f"{operand(site, model, Place.RECEIVER)}.compile")
+    edits: tuple[Edit, ...] = (called, site.tree.remove_argument(node, node.args[0]))
+    return Fix("Compile in place", edits, "unsafe", _NOTE)
+
+
+def _has_own_compile(site: Site, value: Value) -> bool:
+    """Whether `compile` may be a method of the project."""
+    if value.klass is not None:
+        return site.project.method(value.klass, "compile") is not None
+    return value.origin is None and site.analysis.context.switched_on(rb"def compile\(")
+
+
+def _bound(site: Site) -> Fix | None:
+    """`step = torch.compile(step)`."""
+    function = site.call.args[0]
+    compiled = site.value(function).function
+    if compiled is None or not isinstance(compiled.node, ast.FunctionDef) or not _assignable(site, function):
+        return None
+    edit = site.tree.insert_before(site.node, f"{operand(site, function, Place.ELEMENT)} = ")
+    return Fix("Bind the result", (edit,), "unsafe", _NOTE)
+
+
 def _assignable(site: Site, node: ast.expr) -> bool:
     """Whether an assignment binds what the expression reads: a name of another scope would become a local one."""
-    if not isinstance(node, ast.Name):
-        return chain(node) is not None
-    function = site.function
-    own = node.id in function.flow.stores or any(p.arg == node.id for p in function.parameters)
-    return own or function is site.module.body
+    if isinstance(node, ast.Name):
+        own = node.id in site.flow.stores or any(p.arg == node.id for p in site.function.parameters)
+        return own or site.function is site.module.body
+    # A method of an object that takes attributes
+    owner = site.value(node.value) if isinstance(node, ast.Attribute) and chain(node) is not None else Value()
+    klass = owner.klass if owner.kind in ("instance", "module", "class") else None
+    return (
+        klass is not None
+        and "__slots__" not in klass.assigned
+        and not klass.node.decorator_list
+        and not klass.node.keywords
+    )

@@ -52,7 +52,9 @@ def break_tensor_branch(site: Site) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    The fix makes the message of an `assert` a constant, so the text of the error changes: it is unsafe.
+    The fix makes the message of an `assert` a constant. It is unsafe: what was an `AssertionError` with values is, compiled, a
+    `RuntimeError` with the constant text, on a GPU one that ends its context. Nothing is offered in a project that catches
+    `AssertionError`.
     Other findings show no edit, or a suggestion that is not applied: `torch.where` computes both sides, and `torch.cond` has conditions of its own.
 
     ## References

@@ -67,8 +67,10 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    A result that is thrown away is bound to the name of what was compiled.
-    That is unsafe: the program now runs compiled code, with its compile time and its small numerical differences.
+    A module whose compiled form is thrown away is compiled in place, `model.compile()`, from torch 2.2 on: its class, the names
+    in its `state_dict` and whoever else holds it stay. A function is bound to its own name, a method to the object's
+    attribute, where that can be assigned. That is unsafe: the program now runs compiled code, which takes time and a
+    compiler, and the last digits differ.
 
     ## References
     - https://docs.pytorch.org/docs/stable/generated/torch.compile.html
