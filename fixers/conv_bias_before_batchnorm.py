@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import ast
+import re
+
 from torchlint.facts import layers, syntax
+from torchlint.facts.module import Function
 from torchlint.rewrite import call_node
 from torchlint.rule import Finding, Fix, Site
 
+_MENTION = re.compile(rb"\.bias\b|bias[\"']")
+_NOTE = "the state_dict loses a key, running means start without the bias, and later layers draw other random numbers"
+_ASKS = frozenset(("hasattr", "endswith", "startswith"))
+
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    if _bias_is_read(site):
+    if site.once(("bias is read", site.name), lambda: _bias_is_read(site)):
         return None
     given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
     if given is not None:
@@ -16,21 +24,71 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         if added is None:
             return None
         edit = added
-    return Fix(
-        "Leave the bias out",
-        (edit,),
-        "unsafe",
-        "the state_dict loses a key, running means start without the bias, and later layers draw other random numbers",
-    )
+    return Fix("Leave the bias out", (edit,), "unsafe", _NOTE)
 
 
 def _bias_is_read(site: Site) -> bool:
-    """Whether the class reads the `bias` of its layers: of this one by name, or of all of them in a loop."""
-    klass = site.function.cls
-    name = syntax.own_attribute(site.function, syntax.target(site.flow, site.call))
-    if klass is None or name is None:
+    """Whether the project reads the bias of such a layer without asking whether there is one: it initialises, copies or names it."""
+    if not site.analysis.context.switched_on(_MENTION.pattern):
         return False
-    text = site.source.data[
-        site.source.lines[klass.node.lineno - 1] : site.source.lines[(klass.node.end_lineno or 1) - 1]
-    ]
-    return f".{name}.bias".encode() in text
+    modules = (site.project.module(path) for path in site.project.paths if site.project.holds(path, _MENTION))
+    return any(
+        _reads(site, function, node)
+        for module in modules
+        if module is not None
+        for function in module.functions
+        for node in function.flow.nodes
+    )
+
+
+def _reads(site: Site, function: Function, node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.search(r"(?:^|\.)bias$", node.value) is not None and not _is_asked_for(function, node)
+    if not isinstance(node, ast.Attribute) or node.attr != "bias" or not isinstance(node.ctx, ast.Load):
+        return False
+    if syntax.own_attribute(function, node) is not None or _is_none_checked(function.flow.parents.get(node), node):
+        return False
+    owner = site.project.value(function, node.value)
+    if owner.kind == "module" and owner.cls.startswith("torch.nn.") and owner.cls != site.name.removesuffix("()"):
+        return False
+    return not any(_is_other(site, function, guard.test, guard.true, node) for guard in function.flow.guards(node))
+
+
+def _is_asked_for(function: Function, text: ast.Constant) -> bool:
+    """`"bias" in name`, `hasattr(m, "bias")`"""
+    parent = function.flow.parents.get(text)
+    if isinstance(parent, ast.Call):
+        called = parent.func
+        name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+        return name in _ASKS
+    return isinstance(parent, ast.Compare | ast.Expr)
+
+
+def _is_none_checked(test: ast.AST | None, bias: ast.Attribute) -> bool:
+    return (
+        isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot) and syntax.same(test.left, bias)
+    )
+
+
+def _is_other(site: Site, function: Function, test: ast.expr, true: bool, bias: ast.Attribute) -> bool:
+    """Whether behind the test there is a bias, or the layer is one of another kind."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and true:
+        return any(_is_other(site, function, part, true, bias) for part in test.values)
+    if isinstance(test, ast.Compare) and _is_none_checked(test, bias):
+        return isinstance(test.ops[0], ast.IsNot) is true
+    if not true:
+        return False
+    if any(isinstance(part, ast.Constant) and "Norm" in str(part.value) for part in ast.walk(test)):
+        return True  # classname.find("BatchNorm") != -1
+    if not (isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"):
+        return False
+    if len(test.args) != 2 or not syntax.same(test.args[0], bias.value):
+        return False
+    asked = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+    kinds = [site.project.resolve(function, one) for one in asked]
+    return all(
+        kind is not None
+        and kind.startswith("torch.nn.")
+        and kind not in (site.name.removesuffix("()"), "torch.nn.Module")
+        for kind in kinds
+    )

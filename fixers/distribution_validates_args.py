@@ -1,21 +1,24 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
 
-from torchlint.lazy import lazy
+from torchlint.facts.distributions import validated_at
+from torchlint.facts.handlers import is_caught
+from torchlint.rewrite import call_node
 from torchlint.rule import Finding, Fix, Site
 
-if TYPE_CHECKING:
-    import libcst as cst
-else:
-    cst = lazy("libcst")
+_NOTE = "Parameters and values outside their domain are no longer refused."
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    """Add `validate_args=False`."""
-    node = site.node
-    edit = site.tree.add_argument(node, "validate_args=False") if isinstance(node, cst.Call) else None
-    if edit is None:
+    """Add `validate_args=False`, or say False where None is given by its position."""
+    if is_caught(site, site.function, site.call):
         return None
-    note = "Parameters and values outside their domain are no longer refused."
-    return Fix("Add `validate_args=False`", (edit,), "unsafe", note)
+    at = validated_at(site.name.removesuffix("()").rpartition(".")[2])
+    given = site.call.args[at] if len(site.call.args) > at else None
+    if given is None:
+        edit = site.tree.add_argument(call_node(site), "validate_args=False")
+    else:
+        none = isinstance(given, ast.Constant) and given.value is None
+        edit = site.tree.replace(site.cst(given), "False") if none else None
+    return Fix("Add `validate_args=False`", (edit,), "unsafe", _NOTE) if edit is not None else None

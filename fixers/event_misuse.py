@@ -14,6 +14,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _timed(site: Site) -> Fix | None:
+    if site.argument("interprocess") is not None:
+        return None  # such events take no times
     given = site.argument("enable_timing")
     note = "both events then take times, which costs a little more than ordering streams"
     if isinstance(given, ast.Constant):

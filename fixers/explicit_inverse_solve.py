@@ -2,36 +2,24 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts import syntax
 from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    matrix = _matrix(site)
-    parent = site.flow.parents[site.target]
+    """`torch.linalg.solve(A, B)` for a product of matrices: `@` and `matmul` may be one of vectors, which torch solves for otherwise."""
+    matrix, product = _matrix(site), _product(site)
     spelling = spelled(site, "torch.linalg.solve")
-    if matrix is None or spelling is None:
+    if matrix is None or product is None or spelling is None:
         return None
-    right = False
-    whole: ast.expr
-    if isinstance(parent, ast.BinOp):
-        right = parent.right is site.target
-        whole, other = parent, parent.left if right else parent.right
-    elif isinstance(parent, ast.Call):
-        right = parent.args[1] is site.target
-        whole, other = parent, parent.args[0] if right else parent.args[1]
-    else:
-        call = site.flow.parents[parent]
-        assert isinstance(call, ast.Call)
-        whole, other = call, call.args[0]
+    whole, other = product
+    right = whole.args[-1] is site.target
+    if right and syntax.calls_anything(matrix) and syntax.calls_anything(other):
+        return None  # which is evaluated first may matter
     code = f"{spelling[0]}({arguments(site, matrix, other)}{', left=False' if right else ''})"
     edit = site.tree.replace(site.cst(whole), code)
-    return Fix(
-        "Solve instead",
-        (edit, *spelling[1]),
-        "unsafe",
-        "the last digits differ, and a batch of vectors is taken for a matrix",
-    )
+    return Fix("Solve instead", (edit, *spelling[1]), "unsafe", "the last digits differ")
 
 
 def _matrix(site: Site) -> ast.expr | None:
@@ -40,3 +28,14 @@ def _matrix(site: Site) -> ast.expr | None:
         assert isinstance(site.call.func, ast.Attribute)
         return site.call.func.value
     return site.call.args[0] if len(site.call.args) == 1 and not site.call.keywords else None
+
+
+def _product(site: Site) -> tuple[ast.Call, ast.expr] | None:
+    """A call of `mm` or `bmm` that the inverse is a factor of, and the other factor."""
+    parent = site.flow.parents[site.target]
+    if isinstance(parent, ast.Call) and site.resolve(parent.func) in ("torch.mm", "torch.bmm"):
+        return parent, parent.args[0] if parent.args[1] is site.target else parent.args[1]
+    if isinstance(parent, ast.Attribute) and parent.attr in ("mm", "bmm"):
+        call = syntax.called(site.flow, parent)
+        return (call, call.args[0]) if call is not None and not call.keywords else None
+    return None

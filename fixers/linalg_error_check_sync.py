@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from torchlint.facts.handlers import is_caught
 from torchlint.rewrite import call_node, renamed
 from torchlint.rule import Finding, Fix, Site
 
@@ -15,6 +16,8 @@ _RESULTS = {
 def fix(site: Site, finding: Finding) -> Fix | None:
     """`torch.linalg.inv(A)` -> `torch.linalg.inv_ex(A).inverse`."""
     name = site.name.removesuffix("()")
+    if is_caught(site, site.function, site.call):
+        return None
     if name not in _RESULTS or site.spread or site.argument("out") is not None or site.argument("input") is not None:
         return None
     if name == "torch.cholesky" and len(site.call.args) > 1:
@@ -27,5 +30,5 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         f"Call `{checked}`",
         (*edits, site.tree.insert_after(call_node(site), f".{field}")),
         "unsafe",
-        "A singular matrix raises no error any more.",
+        "A matrix that is singular, or not positive definite, raises no error, and what comes out of it means nothing.",
     )

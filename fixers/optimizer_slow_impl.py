@@ -1,7 +1,15 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from torchlint.lazy import lazy
 from torchlint.rewrite import call_node
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Edit, Finding, Fix, Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+else:
+    cst = lazy("libcst")
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -10,9 +18,20 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     call = call_node(site)
     if all(keyword.arg != "foreach" for keyword in site.call.keywords):
         added = site.tree.add_argument(call, "fused=True")
-        return Fix("Use the fused kernel", (added,), "unsafe", "sums are rounded in another order") if added else None
-    index = next(i for i, keyword in enumerate(site.call.keywords) if keyword.arg == "foreach")
-    edit = site.tree.remove_argument(call, call.args[len(site.call.args) + index])
-    return Fix(
-        "Let torch choose", (edit,), "unsafe", "sums are rounded in another order, and the peak of memory is higher"
-    )
+        note = "sums are rounded in another order, and all parameters have to be of floating point, on a device with such a kernel"
+        return Fix("Use the fused kernel", (added,), "unsafe", note) if added else None
+    edits = _without_choice(site, call)
+    note = "sums are rounded in another order, and the peak of memory is higher"
+    return Fix("Let torch choose", edits, "unsafe", note) if edits else None
+
+
+def _without_choice(site: Site, call: cst.Call) -> tuple[Edit, ...]:
+    """Take `foreach=False` out, and `fused=False`, beside which torch chooses nothing; nothing where a comment is in between."""
+    first = len(site.call.args)
+    given = [first + i for i, keyword in enumerate(site.call.keywords) if keyword.arg in ("foreach", "fused")]
+    if len(given) < 2 or given[1] != given[0] + 1:
+        return tuple(site.tree.remove_argument(call, call.args[at]) for at in given)
+    if not given[0]:
+        return ()
+    start, end = site.tree.span(call.args[given[0] - 1])[1], site.tree.span(call.args[given[1]])[1]
+    return (Edit(start, end, b""),) if b"#" not in site.source.data[start:end] else ()

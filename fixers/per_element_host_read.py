@@ -7,7 +7,7 @@ from torchlint.rule import Finding, Fix, Site
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    """`[x.item() for x in X]` -> `X.tolist()`."""
+    """`[x.item() for x in X]` -> `X.flatten().tolist()`: rows of one element give it, too."""
     comprehension = site.flow.comprehension(site.target)
     func = site.call.func
     if (
@@ -31,7 +31,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     whole = operand(site, generator.iter, Place.RECEIVER)
     return Fix(
         f"Read `{site.short(generator.iter)}` at once",
-        (site.tree.replace(site.cst(comprehension), f"{whole}.tolist()"),),
+        (site.tree.replace(site.cst(comprehension), f"{whole}.flatten().tolist()"),),
         "unsafe",
-        "Rows of one element each become lists.",
+        "Rows of several elements, and a tensor without rows, no longer raise.",
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.dtypes import dtype
 from torchlint.rewrite import Place, arguments, operand, shown
 from torchlint.rule import Finding, Fix, Site
 
@@ -12,29 +13,29 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     index = taken.slice.elts[-1] if isinstance(taken.slice, ast.Tuple) else taken.slice
     rank = len(taken.slice.elts) if isinstance(taken.slice, ast.Tuple) else 1
     dim = site.argument("dim", int(site.name.startswith("torch.")))
-    receiver = _receiver(site)
+    sorted_ = _sorted(site)
     if (
-        receiver is None
+        sorted_ is None
+        or dtype(site, sorted_) not in ("floating", "int64")
         or not isinstance(index, ast.Slice)
-        or index.upper is None
+        or not (isinstance(index.upper, ast.Constant) and type(index.upper.value) is int)
         or not _is_last(site, taken, dim, rank)
     ):
         return None
     where = f", dim={operand(site, dim, Place.VALUE)}" if dim is not None else ""
-    code = f"{receiver}.topk({arguments(site, index.upper)}{where}).{_part(site, taken)}"
+    code = f"{operand(site, sorted_, Place.RECEIVER)}.topk({arguments(site, index.upper)}{where}).{_part(site, taken)}"
     note = "equal elements may come in another order, and fewer elements than asked for are an error"
     return Fix("Select with `topk`", (site.tree.replace(site.cst(taken), code),), "unsafe", note)
 
 
-def _receiver(site: Site) -> str | None:
-    """What is sorted, as the receiver of a method."""
+def _sorted(site: Site) -> ast.expr | None:
+    """What is sorted."""
     function = site.name.startswith("torch.")
     if not int(function) <= len(site.call.args) <= int(function) + 1:
         return None
-    given = (
-        site.call.args[0] if function else site.call.func.value if isinstance(site.call.func, ast.Attribute) else None
-    )
-    return operand(site, given, Place.RECEIVER) if given is not None else None
+    if function:
+        return site.call.args[0]
+    return site.call.func.value if isinstance(site.call.func, ast.Attribute) else None
 
 
 def _is_last(site: Site, taken: ast.Subscript, dim: ast.expr | None, rank: int) -> bool:

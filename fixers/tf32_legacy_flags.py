@@ -9,6 +9,8 @@ _NEW = {
     "torch.backends.cuda.matmul.allow_tf32": ("fp32_precision",),
     "torch.backends.cudnn.allow_tf32": ("conv.fp32_precision", "rnn.fp32_precision"),
 }
+_READS = rb"allow_tf32\b(?!\s*=[^=])|float32_matmul_precision|cudnn\.flags\(|\bcompile\(|torch\.compile\b"
+"""What reads an old flag, in the project or inside torch."""
 _NOTE = "a read of the old flag, here or in a library, may raise from then on"
 
 
@@ -27,7 +29,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _all_are_assigned(site: Site) -> bool:
-    """Whether the file only ever assigns old flags, one at a time: what is left of them raises beside the new ones."""
+    """Whether the project only ever assigns old flags, one at a time: what reads them raises beside the new ones."""
+    if site.analysis.context.switched_on(_READS):
+        return False
     for function in site.module.functions:
         for node in function.flow.nodes:
             if isinstance(node, ast.Attribute) and node.attr == "allow_tf32":

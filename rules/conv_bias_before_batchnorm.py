@@ -71,7 +71,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     The fix is unsafe because the `state_dict` loses a key, so that existing checkpoints load with `strict=False` only,
     because the weights that are initialised later draw other random numbers, and because the running
     means start without the bias: an evaluation after few steps gives something else.
-    Nothing is offered where the class itself reads the bias.
+    Nothing is offered where the project reads the `bias` of what may be such a layer without asking whether there is one: in
+    its own initialisation, in a function that is given to `apply`, as a key of a `state_dict`.
 
     ## References
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.distributions import validated_at
 from torchlint.rule import Finding, Site, rule
 
 # The classes that check their parameters, by the module that defines them.
@@ -106,13 +108,14 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     The fix adds `validate_args=False`. It is unsafe, since parameters and values outside their domain (a negative
-    scale, a NaN) are then no longer refused.
+    scale, a NaN) are then no longer refused. Nothing is offered where a handler around the place, or around a call
+    that leads there, waits for the refusal.
 
     ## References
 
     - <https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.distribution.Distribution.set_default_validate_args>
     """
-    if site.spread or site.argument("validate_args") is not None or not site.accelerator or site.region is not None:
+    if site.spread or _is_decided(site) or not site.accelerator or site.region is not None:
         return
     given = [site.value(node) for node in (*site.call.args, *(keyword.value for keyword in site.call.keywords))]
     if all(value.on_cpu for value in given):
@@ -124,3 +127,9 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
     name = site.name.removesuffix("()").rpartition(".")[2]
     message = f"`{name}(...)` checks its parameters, and the host waits for the device to know the result"
     yield site.finding(message, related=site.why_hot())
+
+
+def _is_decided(site: Site) -> bool:
+    """Whether the call says True or False, by name or by position."""
+    given = site.argument("validate_args", validated_at(site.name.removesuffix("()").rpartition(".")[2]))
+    return given is not None and not (isinstance(given, ast.Constant) and given.value is None)

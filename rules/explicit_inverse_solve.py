@@ -48,8 +48,9 @@ def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Writes `torch.linalg.solve`, with `left=False` where the inverse stands on the right.
-    The fix is unsafe: the last digits differ, and a batch of vectors is taken for a matrix.
+    Writes `torch.linalg.solve` for `mm` and `bmm`, with `left=False` where the inverse stands on the right. The fix is unsafe:
+    the last digits differ. Nothing is written for `@` and `matmul`: what stands on the left may be a vector, and `n` rows
+    beside `n` matrices would be taken for a vector each.
 
     ## References
 

@@ -69,7 +69,8 @@ def linalg_error_check_sync(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     The fix calls the `_ex` function and takes its result (not for `lu_factor` and `ldl_factor`, which give
-    several). It is unsafe, since a singular matrix then raises no error.
+    several). It is unsafe, since a matrix that is singular, or for `cholesky` not positive definite, then raises no error,
+    and what comes out of it means nothing. Nothing is offered where a caller waits for the error.
 
     ## References
 

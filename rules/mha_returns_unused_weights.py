@@ -70,7 +70,8 @@ def mha_returns_unused_weights(site: Site) -> Iterator[Finding]:
 
     Adds `need_weights=False`.
     The fix is unsafe because the fused kernel sums in another order (differences of about 1e-7 in float32), draws its
-    dropout differently, and because forward hooks that read the weights then get `None`.
+    dropout differently, and gives zeros where all keys of a query are masked, in place of NaN.
+    Nothing is offered in a project that registers forward hooks, which may read the weights.
 
     ## References
 

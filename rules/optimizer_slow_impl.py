@@ -80,8 +80,9 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Leaves `foreach=False` out, and adds `fused=True` where the option asks for it.
-    The fix is unsafe: sums are rounded in another order, and the peak of memory is higher.
+    Leaves `foreach=False` out, and `fused=False` with it, beside which torch chooses nothing; adds `fused=True` where the
+    option asks for it. The fix is unsafe: sums are rounded in another order, the peak of memory is higher, and `fused=True`
+    raises for parameters that are not of floating point or not on a device with such a kernel.
 
     ## References
 

@@ -64,7 +64,8 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    `[x.item() for x in X]` becomes `X.tolist()`. It is unsafe, since rows of one element each become lists.
+    `[x.item() for x in X]` becomes `X.flatten().tolist()`, as rows may be of one element each. It is unsafe, since rows of
+    several elements, and a tensor that has no rows, no longer raise.
 
     ## References
 

@@ -49,7 +49,8 @@ def sort_for_topk(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Writes `topk(...).indices` or `.values` where the slice is over the dimension that is sorted.
+    Writes `topk(...).indices` or `.values` where the slice is over the dimension that is sorted, `k` is written as a number,
+    and the elements are proven to be numbers: `topk` takes no bools.
     The fix is unsafe: equal elements may come in another order, and `topk` raises where there are fewer than `k`.
 
     ## References

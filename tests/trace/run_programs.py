@@ -18,7 +18,7 @@ import torch
 def run(code: str) -> str:
     torch.manual_seed(0)
     out = io.StringIO()
-    with contextlib.redirect_stdout(out), torch.random.fork_rng(devices=[]):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()), torch.random.fork_rng(devices=[]):
         try:
             exec(compile(code, "program.py", "exec"), {"__name__": "__main__"})  # noqa: S102 - running it is the point
         except Exception as error:  # noqa: BLE001 - what it raised is the result

@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 
 from torchlint.facts import amp, layers
 from torchlint.facts.deprecated_table import REQUIRED
+from torchlint.facts.distributions import validated_at
 from torchlint.rule import Rule, load
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -86,6 +87,13 @@ def test_an_argument_stands_where_the_rule_looks(rule: Rule, keyword: str, posit
 @pytest.mark.parametrize(("name", "position"), list(layers.BIAS.items()))
 def test_bias_stands_where_the_table_says(name: str, position: int) -> None:
     assert position == orders(name)[0].index("bias")
+
+
+@pytest.mark.parametrize("name", sorted(torch.distributions.__all__))
+def test_a_distribution_is_told_to_validate_where_the_table_says(name: str) -> None:
+    order = orders(f"torch.distributions.{name}")
+    if f"torch.distributions.{name}()" in load()["TL110"].on:
+        assert validated_at(name) == order[0].index("validate_args")
 
 
 @pytest.mark.parametrize("name", [name for name, missing in REQUIRED.items() if missing.position >= 0])
