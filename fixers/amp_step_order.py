@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torchlint.facts import order, syntax
+from torchlint.facts import order, related, syntax
 from torchlint.facts.calls import OPTIMIZER_NAME
 from torchlint.facts.module import Function
 from torchlint.rewrite import Place, line_after, line_before, operand
@@ -135,11 +135,8 @@ def _elsewhere(site: Site, method: str) -> bool:
         calls = syntax.method_calls(function.flow, method) if function is not site.function else ()
         if any(_is_scaler(site, function, receiver) for _, receiver in calls):
             return True
-    linked = {*site.project.importers(site.module), *(module.path for module in site.project.imports_of(site.module))}
     call = re.compile(rb"\.%s\(" % method.encode())
-    return any(
-        site.project.holds(path, _SCALER) and site.project.holds(path, call) for path in linked - {site.module.path}
-    )
+    return related.beside(site, _SCALER) and related.beside(site, call)
 
 
 def _is_scaler(site: Site, function: Function, node: ast.expr) -> bool:

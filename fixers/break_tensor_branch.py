@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
+from torchlint.facts import related
 from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
 
-_CAUGHT = rb"except[^\n:]*AssertionError|assertRaises\(\s*AssertionError|raises\(\s*AssertionError"
+_CAUGHT = re.compile(rb"except[^\n:]*AssertionError|[rR]aises\(\s*AssertionError")
 _NOTE = (
     "compiled, a failed assertion is a RuntimeError (on a GPU one that ends its context) that does not show the values"
 )
@@ -27,7 +29,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _constant_message(site: Site, node: ast.Assert) -> Fix | None:
-    if not isinstance(node.msg, ast.JoinedStr) or site.analysis.context.switched_on(_CAUGHT):
+    if not isinstance(node.msg, ast.JoinedStr) or related.holds(site, _CAUGHT):
         return None
     parts = [str(part.value) if isinstance(part, ast.Constant) else "..." for part in node.msg.values]
     edit = site.tree.replace(site.cst(node.msg), _literal(site, "".join(parts)))

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import ast
+import re
 
+from torchlint.facts import related
 from torchlint.rewrite import Place, arguments, call_node, operand
 from torchlint.rule import Edit, Finding, Fix, Site, Value, chain
 
 _IN_PLACE = (2, 2)
 """The first version of torch whose modules have `compile` for sure."""
+_OWN = re.compile(rb"def compile\(")
 _NOTE = "the program runs compiled code from here on: that takes time and a compiler, and the last digits differ"
 
 
@@ -42,7 +45,7 @@ def _has_own_compile(site: Site, value: Value) -> bool:
     """Whether `compile` may be a method of the project."""
     if value.klass is not None:
         return site.project.method(value.klass, "compile") is not None
-    return value.origin is None and site.analysis.context.switched_on(rb"def compile\(")
+    return value.origin is None and related.holds(site, _OWN)
 
 
 def _bound(site: Site) -> Fix | None:

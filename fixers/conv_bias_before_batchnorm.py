@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torchlint.facts import layers, syntax
+from torchlint.facts import layers, related, syntax
 from torchlint.facts.module import Function
 from torchlint.rewrite import call_node
 from torchlint.rule import Finding, Fix, Site
@@ -14,7 +14,7 @@ _ASKS = frozenset(("hasattr", "endswith", "startswith"))
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    if site.once(("bias is read", site.name), lambda: _bias_is_read(site)):
+    if site.once(("bias is read", site.module, site.name), lambda: _bias_is_read(site)):
         return None
     given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
     if given is not None:
@@ -28,14 +28,10 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _bias_is_read(site: Site) -> bool:
-    """Whether the project reads the bias of such a layer without asking whether there is one: it initialises, copies or names it."""
-    if not site.analysis.context.switched_on(_MENTION.pattern):
-        return False
-    modules = (site.project.module(path) for path in site.project.paths if site.project.holds(path, _MENTION))
+    """Whether the program reads the bias of such a layer without asking whether there is one: it initialises, copies or names it."""
     return any(
         _reads(site, function, node)
-        for module in modules
-        if module is not None
+        for module in related.modules(site, _MENTION)
         for function in module.functions
         for node in function.flow.nodes
     )

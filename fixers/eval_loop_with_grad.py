@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import training
+from torchlint.facts import related, training
 from torchlint.facts.calls import MODEL_NAME
 from torchlint.facts.module import Function
 from torchlint.rewrite import spelled
@@ -77,7 +77,7 @@ def _is_unknown(site: Site, function: Function, call: ast.Call) -> bool:
     func = call.func
     value = site.project.value(function, func)
     if value.kind == "module":
-        return value.cls.partition(".")[0] != "torch" and site.analysis.context.switched_on(training.INSIDE.pattern)
+        return value.cls.partition(".")[0] != "torch" and related.holds(site, training.INSIDE)
     name = site.project.resolve(function, func)
     if name is not None:
         outside = name.partition(".")[0] in ("torch", "numpy") or "." not in name

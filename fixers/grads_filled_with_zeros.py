@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts import syntax
+from torchlint.facts import related, syntax
 from torchlint.facts.module import Function
 from torchlint.rewrite import Place, operand
 from torchlint.rule import Edit, Finding, Fix, Site
@@ -20,7 +20,7 @@ else:
 _NOTE = "code that reads `p.grad` before the backward pass meets None, and optimizers skip unused parameters"
 _DROPS = (2, 0)
 """Since this version `zero_grad()` drops the gradients."""
-_OWN = rb"def zero_grad\("
+_OWN = re.compile(rb"def zero_grad\(")
 _SCALER = re.compile(rb"[sS]caler")
 _READ = re.compile(rb"(?<!autograd)\.grad\b(?!\s*(?:is\b|=[^=]))")
 
@@ -58,7 +58,7 @@ def _is_torchs(site: Site) -> bool:
         return False
     if known.klass is not None:
         return site.project.method(known.klass, "zero_grad") is None
-    return bool(known.cls) or not site.analysis.context.switched_on(_OWN)
+    return bool(known.cls) or not related.holds(site, _OWN)
 
 
 def _are_stepped_by_turns(site: Site) -> bool:
@@ -96,8 +96,7 @@ def _is_read(site: Site) -> bool:
     for function in site.module.functions:
         if any(read not in own and not _is_asked(function, read) for read in _reads(function)):
             return True
-    linked = {*site.project.importers(site.module), *(module.path for module in site.project.imports_of(site.module))}
-    return any(site.project.holds(path, _READ) for path in linked - {site.module.path})
+    return related.beside(site, _READ)
 
 
 def _reads(function: Function) -> Iterator[ast.Attribute]:

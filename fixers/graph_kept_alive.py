@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from torchlint.facts import training
+from torchlint.facts import related, training
 from torchlint.facts.told import Kept
 from torchlint.rewrite import Place, operand
 from torchlint.rule import Finding, Fix, Site, chain
 
 _NOTE = "what is kept no longer answers to `requires_grad`, prints no `grad_fn` and can't be back-propagated"
-_COLLECTS = rb"def (?:append|__i?add__|__radd__)\("
+_COLLECTS = re.compile(rb"def (?:append|__i?add__|__radd__)\(")
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -57,7 +58,7 @@ def _is_own(site: Site, holder: ast.expr) -> bool:
     """Whether a class of the project may collect it."""
     value = site.value(holder)
     unknown = value.kind in ("unknown", "instance")
-    return unknown and (value.klass is not None or site.analysis.context.switched_on(_COLLECTS))
+    return unknown and (value.klass is not None or related.holds(site, _COLLECTS))
 
 
 def _is_trained_on(site: Site, holder: ast.expr) -> bool:

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import re
+
+from torchlint.facts import related
 from torchlint.rewrite import call_node, shown
 from torchlint.rule import Finding, Fix, Site
 
-_HOOKS = rb"register_(?:module_)?forward_hook"
+_HOOKS = re.compile(rb"register_(?:module_)?forward_hook")
 """What may read the weights of any module."""
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     place = shown(site, finding)
-    if site.analysis.context.switched_on(_HOOKS):
+    if related.holds(site, _HOOKS):
         return None
     edit = place.tree.add_argument(call_node(place), "need_weights=False")
     if edit is None:

@@ -1,0 +1,57 @@
+"""The files that a file works with: what it imports, what imports it, and what those import beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from .module import Function, Module
+
+_MOST = 20
+"""A file that more files import works with anything."""
+
+
+class Asked(Protocol):
+    """What is asked of a place (a Site)."""
+
+    function: Function
+
+    @property
+    def project(self) -> Any: ...
+
+
+def holds(place: Asked, pattern: re.Pattern[bytes]) -> bool:
+    """Whether the file of a place holds a pattern, or one that it works with."""
+    return place.function.module.source.holds(pattern) or beside(place, pattern)
+
+
+def beside(place: Asked, pattern: re.Pattern[bytes]) -> bool:
+    """Whether a file that a place's own works with holds a pattern; any file of the project where it works with many."""
+    return bool(_paths(place, pattern))
+
+
+def modules(place: Asked, pattern: re.Pattern[bytes]) -> Iterator[Module]:
+    """The file of a place and those that it works with, as far as they hold a pattern."""
+    own = place.function.module
+    if own.source.holds(pattern):
+        yield own
+    for path in sorted(_paths(place, pattern)):
+        module = place.project.module(path)
+        if module is not None:
+            yield module
+
+
+def _paths(place: Asked, pattern: re.Pattern[bytes]) -> set[str]:
+    """The other files that hold a pattern, of those that the place's own works with."""
+    project, module = place.project, place.function.module
+    if not project.any_holds(pattern.pattern):
+        return set()
+    importers = project.importers(module)
+    paths = {*importers, *(one.path for one in project.imports_of(module))}
+    if len(importers) > _MOST:
+        paths.update(project.paths)
+    else:
+        users = filter(None, map(project.module, importers))
+        paths.update(one.path for user in users for one in project.imports_of(user))
+    return {path for path in paths - {module.path} if project.holds(path, pattern)}
