@@ -26,9 +26,10 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `torch.autograd.Variable(x)`, constructors such as `torch.cuda.DoubleTensor(n)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
-    other lists too where that happens on each step or for the device, `torch.set_default_tensor_type`, and writes in place
-    through `.data` in the step loop; there, and in loops that run a model, also `.data` of an expression that autograd records.
+    Finds `torch.autograd.Variable(x)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
+    other lists too where that happens on each step, the constructors of `torch.cuda` on whatever they are given,
+    `torch.set_default_tensor_type`, and writes in place through `.data` in the step loop; there, and in loops that run a
+    model, also `.data` of an expression that autograd records.
 
     ## Why is this slow?
 
