@@ -1,4 +1,4 @@
-/** The extension: a language client for `torchlint server`, a status, and a task that traces a program. */
+/** The extension: a language client for `torchlint server`, a status, and tasks that trace or optimize a program. */
 
 import * as vscode from "vscode";
 
@@ -19,6 +19,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command("showLog", () => server.showLog()),
     command("fixAll", fixAll),
     command("traceFile", () => onFile((file) => run(file, "trace", storage))),
+    command("optimizeFile", () => onFile((file) => run(file, "optimize", storage))),
     vscode.tasks.registerTaskProvider("torchlint", new Provider(storage)),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (RESTARTING.some((key) => event.affectsConfiguration(`torchlint.${key}`))) {

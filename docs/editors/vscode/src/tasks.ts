@@ -10,7 +10,7 @@ import { resolve } from "./command";
 const TYPE = "torchlint";
 
 interface Definition extends vscode.TaskDefinition {
-  readonly task: "trace";
+  readonly task: "trace" | "optimize";
   readonly file: string;
   readonly options?: readonly string[];
 }
@@ -43,9 +43,16 @@ export async function run(file: vscode.Uri, task: Definition["task"], storage: v
   });
 }
 
+/** Where a new page goes: `torchlint optimize` writes it, by that name, into a folder of its own. */
 function page(storage: vscode.Uri): string {
-  return path.join(storage.fsPath || os.tmpdir(), `${Date.now()}.html`);
+  return path.join(storage.fsPath || os.tmpdir(), String(Date.now()), "report.html");
 }
+
+/** How each command is told where the page goes. */
+const WRITING: Record<Definition["task"], (html: string) => string[]> = {
+  trace: (html) => ["--html", html, "--findings"],
+  optimize: (html) => ["--out", path.dirname(html)],
+};
 
 async function make(
   definition: Definition,
@@ -56,7 +63,7 @@ async function make(
   const given = [...(definition.options ?? [])];
   const split = given.indexOf("--");
   const [options, program] = split < 0 ? [given, []] : [given.slice(0, split), given.slice(split)];
-  const words = [...command.arguments, definition.task, definition.file, "--html", html, "--findings", ...options, ...program];
+  const words = [...command.arguments, definition.task, definition.file, ...WRITING[definition.task](html), ...options, ...program];
   const cwd = path.dirname(definition.file);
   const execution = new vscode.ProcessExecution(command.program, words, { cwd });
   const name = `${definition.task} ${path.basename(definition.file)}`;
