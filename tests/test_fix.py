@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchlint.finding import Applicability, Edit, Finding, Fix
-from torchlint.fix import ChangedOnDisk, Level, applicable, apply, diff, fix_all, write
+from torchlint.fix import ChangedOnDisk, Level, Neat, applicable, apply, diff, fix_all, write
 from torchlint.source import Source
 
 Lint = Callable[[Source], Sequence[Finding]]
@@ -41,14 +41,14 @@ class Fixed:
     failed: frozenset[str]
 
 
-def fix_source(file: Source, lint: Lint, *, level: Level = "safe") -> Fixed:
+def fix_source(file: Source, lint: Lint, *, level: Level = "safe", neat: Neat = lambda before, after: after) -> Fixed:
     """Fix one file until quiet."""
 
     def look(changed: Mapping[str, Source]) -> View:
         now = changed.get(file.path, file)
         return View(now, lint(now))
 
-    fixed = fix_all(look, lambda finding: finding.fix is not None and applicable(finding.fix, level))
+    fixed = fix_all(look, lambda finding: finding.fix is not None and applicable(finding.fix, level), neat)
     codes = frozenset(finding.code for finding in fixed.failed)
     return Fixed(fixed.after.get(file.path, file), fixed.applied, fixed.view.findings, codes)
 
@@ -220,6 +220,19 @@ def test_a_rule_that_never_comes_to_rest_is_undone() -> None:
 
     assert (b"x = 1, b\n", {"TL1"}) == (fixed.source.data, set(fixed.failed))
     assert ["TL2"] == [one.code for one in fixed.applied]
+
+
+def test_what_can_not_be_made_neat_is_left_as_it_is() -> None:
+    def neat(before: Source, after: Source) -> Source | None:
+        return None if b"ugly" in after.data or b"b, d" in after.data else source(after.data + b"# x\n")
+
+    lint = together(rule("TL1", "a", "b"), rule("TL2", "c", "d"), rule("TL3", "e", "ugly"), rule("TL4", "f", "g"))
+
+    alone = fix_source(source("e, f\n"), lint, neat=neat)
+    assert (b"e, g\n# x\n", ["TL4"]) == (alone.source.data, [one.code for one in alone.applied])
+    assert ["TL3"] == [one.code for one in alone.remaining]
+    both = fix_source(source("a, c\n"), lint, neat=neat)
+    assert (b"b, c\n# x\n", ["TL1"]) == (both.source.data, [one.code for one in both.applied])
 
 
 def test_a_fix_that_the_files_encoding_lacks_fails() -> None:

@@ -221,6 +221,11 @@ def _has_table(path: Path) -> bool:
     return "torchlint" in text and "torchlint" in _tool(_parse(text, str(path)), path)
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file holds. Raises ConfigError if it can't be read."""
+    return _parse(_text(path), str(path))
+
+
 def _tool(data: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """The `tool` table of a pyproject.toml."""
     tool = data.get("tool", {})

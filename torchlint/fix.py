@@ -119,19 +119,20 @@ def _edited(data: bytes, edits: Sequence[Edit]) -> bytes:
     return b"".join((*pieces, data[at:]))
 
 
-Neat = Callable[[Source, Source], Iterable[Edit]]
-"""What is to be done about a file after a pass over it, told from the file before the pass and after it."""
+Neat = Callable[[Source, Source], Source | None]
+"""Makes a file neat that some fixes have changed, given what it was before; None if these fixes must not be."""
 
 
 def fix_all(
     look: Callable[[Mapping[str, Source]], V],
     wanted: Callable[[Finding], bool],
-    neat: Neat = lambda before, after: (),
+    neat: Neat = lambda before, after: after,
 ) -> Fixed[V]:
     """Apply the fixes of the findings that are `wanted`, in all files at once, until none is left.
 
     `look` lints the project with the files it is given in place of those on disk. After each pass every changed file is
     parsed; a rule whose fixes break it is left out of that file from then on. So is one whose fixes never come to rest.
+    A fix after which the file can't be made `neat` is not applied.
     """
     failed: dict[tuple[str, str], Finding] = {}
     while True:
@@ -159,10 +160,10 @@ def _until_quiet(
         for path, findings in _by_path(view.findings, wanted).items():
             source = view.source(path)
             assert source is not None, "a finding with a fix has a source"
-            fixed, more = _step(source, findings, failed)
+            fixed, more = _step(source, findings, neat, failed)
             if more:
                 before.setdefault(path, source)
-                after[path] = _sound(fixed, _edited(fixed.data, sorted(neat(source, fixed)))) or fixed
+                after[path] = fixed
                 done += more
         if not done:
             return Fixed(view, before, after, tuple(applied), tuple(failed.values())), {}
@@ -186,7 +187,7 @@ def _by_path(findings: Iterable[Finding], wanted: Callable[[Finding], bool]) -> 
 
 
 def _step(
-    source: Source, findings: Sequence[Finding], failed: dict[tuple[str, str], Finding]
+    source: Source, findings: Sequence[Finding], neat: Neat, failed: dict[tuple[str, str], Finding]
 ) -> tuple[Source, list[Finding]]:
     """One pass over a file: what it becomes, and the findings whose fix is in that. Adds to `failed` what can't take part."""
     while True:
@@ -197,7 +198,10 @@ def _step(
         inside = {id(fix) for fix in fixes}
         done = [finding for fix, finding in fixable if id(fix) in inside]
         if after := _sound(source, data):
-            return after, done
+            if neater := neat(source, after):
+                return neater, done
+            findings = _neat_ones(source, findings, done, neat)
+            continue
         together: list[Fix] = []
         for code in sorted({finding.code for finding in done}):
             more = [*together, *(fix for fix, finding in fixable if finding.code == code)]
@@ -206,6 +210,18 @@ def _step(
             else:
                 first = next(finding for finding in done if finding.code == code)
                 failed[first.path, code] = first
+
+
+def _neat_ones(source: Source, findings: Sequence[Finding], done: Sequence[Finding], neat: Neat) -> list[Finding]:
+    """The findings without those whose fixes, or else the last of whose fixes, leave what can't be made neat."""
+    alone = [(one, edited(source, one.fix.edits)) for one in done if one.fix is not None]
+    bad = [one for one, after in alone if after is not None and neat(source, after) is None] or [done[-1]]
+    return [one for one in findings if one not in bad]
+
+
+def edited(source: Source, edits: Iterable[Edit]) -> Source | None:
+    """The file with some edits, which don't overlap; None if that is no Python, or can't be written in its encoding."""
+    return _sound(source, _edited(source.data, sorted(edits)))
 
 
 def _sound(source: Source, data: bytes) -> Source | None:

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from .config import Settings
 from .fault import FileError
-from .finding import Edit, Finding
+from .finding import Finding
 from .fix import ChangedOnDisk, Fixed, Level, applicable, diff, fix_all
 from .fix import write as write_file
 from .lint import Result, lint
+from .neat import neat
 from .project import normal
 from .rule import load
 from .site import FileSite
 from .source import Source, SourceError
-from .unused_imports import unused_imports
 
 Narrow = Callable[[Result], Result]
 """Leaves out the findings that are not asked for."""
@@ -63,10 +63,10 @@ def fix_files(
     def wanted(finding: Finding) -> bool:
         return finding.code in settings.fixable and finding.fix is not None and applicable(finding.fix, level)
 
-    def neat(before: Source, after: Source) -> list[Edit]:
-        return unused_imports(before, after, lambda word: _others(after.path, word, files, context))
+    def tidied(before: Source, after: Source) -> Source | None:
+        return neat(before, after, lambda word: _others(after.path, word, files, context))
 
-    fixed = fix_all(look, wanted, neat)
+    fixed = fix_all(look, wanted, tidied)
     changed = {path: source for path, source in fixed.after.items() if source.raw != fixed.before[path].raw}
     names = {normal(str(path)): str(path) for path in files}
     failed = _write(fixed, changed, names) if write else {}

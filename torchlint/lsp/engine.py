@@ -18,14 +18,14 @@ from typing import Any, Protocol, TypeVar
 from torchlint import config
 from torchlint.config import Settings
 from torchlint.failure import Failure
-from torchlint.finding import Edit, Finding
+from torchlint.finding import Finding
 from torchlint.fix import applicable, fix_all
 from torchlint.home import project_root
 from torchlint.lint import Result
+from torchlint.neat import neat
 from torchlint.rule import load
 from torchlint.session import Interrupted, Session
 from torchlint.source import Source
-from torchlint.unused_imports import unused_imports
 
 from .looked import Cells, Client, Looked, looked
 
@@ -321,11 +321,11 @@ class Engine:
                 finding.code in session.settings.fixable and finding.fix is not None and applicable(finding.fix, "safe")
             )
 
-        def neat(before: Source, after: Source) -> list[Edit]:
-            return unused_imports(before, after, lambda word: session.others(path, word))
+        def tidied(before: Source, after: Source) -> Source | None:
+            return neat(before, after, lambda word: session.others(path, word))
 
         try:
-            done = fix_all(look, wanted, neat)
+            done = fix_all(look, wanted, tidied)
         finally:
             session.edit(path, self._open[uri].data)
         after = done.after.get(path)

@@ -1,0 +1,141 @@
+"""Lines that fixes have made too long are broken inside of brackets, and mean the same."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchlint.config import Settings
+from torchlint.fix import edited
+from torchlint.fixing import fix_files
+from torchlint.folding import folded, too_long
+from torchlint.line_length import line_length
+from torchlint.source import Source
+
+
+def broken(code: str, limit: int) -> str:
+    source = Source.of("a.py", code.encode())
+    lines = [number for number, line in enumerate(code.splitlines(), 1) if len(line) > limit]
+    after = edited(source, folded(source, lines, limit))
+    assert after is not None
+    return after.data.decode()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = 'a very long text that nobody may break'\n",
+        "with a_context_without_any_brackets as name: pass\n",
+        "x = f'{call(the_first, the_second, the_third_one)}'\n",
+        "from package_of_a_name import something_that_is_long\n",
+    ],
+)
+def test_what_has_no_place_to_break_stays(code: str) -> None:
+    assert code == broken(code, 30)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("x = f(the_first, the_second_one)\n", "x = f(\n    the_first, the_second_one\n)\n"),
+        ("if c:\n    return f(the_first, second)\n", "if c:\n    return f(\n        the_first, second\n    )\n"),
+        ("x = f(1).g(the_first, the_second)\n", "x = f(1).g(\n    the_first, the_second\n)\n"),
+        ("f(the_first_one, the_second, third)\n", "f(\n    the_first_one,\n    the_second,\n    third\n)\n"),
+        ("f(the_first_one, the_second, third,)\n", "f(\n    the_first_one,\n    the_second,\n    third,\n)\n"),
+        ("x = [the_first, the_second_one]  # c\n", "x = [\n    the_first, the_second_one\n]  # c\n"),
+        ("value = something.and_some.third\n", "value = (\n    something.and_some.third\n)\n"),
+        (
+            "\treturn_it(the_first, the_secon)\n".replace("\t", "if x:\n\t"),
+            "if x:\n\treturn_it(\n\t    the_first, the_secon\n\t)\n",
+        ),
+        ("été = fonction(première, deuxième)\n", "été = fonction(\n    première, deuxième\n)\n"),
+    ],
+)
+def test_a_line_is_broken_at_its_outermost_brackets(code: str, expected: str) -> None:
+    assert expected == broken(code, 30)
+    assert ast.dump(ast.parse(code)) == ast.dump(ast.parse(expected))
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(["a", "x[0]", "'(,)'", "f'{a, b}'", "a.b", "-1", "(lambda: 0)", "(a, )", "{a: b}"]),
+    lambda parts: st.lists(parts, min_size=1, max_size=4).flatmap(
+        lambda some: st.sampled_from(
+            [
+                f"f({', '.join(some)})",
+                f"[{','.join(some)} ]",
+                f"({' + '.join(some)})",
+                f"g.h( {some[0]} , ).i({some[-1]})",
+            ]
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(EXPRESSIONS, st.sampled_from(["x = {}", "return_({})", "if x: y = {}", "for a in {}: pass", "x += {}  # c"]))
+def test_whatever_is_broken_means_the_same(expression: str, statement: str) -> None:
+    code = statement.format(expression) + "\n"
+
+    after = broken(code, 20)
+
+    assert ast.dump(ast.parse(code)) == ast.dump(ast.parse(after))
+    assert code.count("#") == after.count("#")
+
+
+def test_a_line_that_was_too_long_before_may_stay_so() -> None:
+    before, after = (Source.of("a.py", f"x\n{'y' * n}\nz\n".encode()) for n in (40, 44))
+
+    assert [] == too_long(before, after, 30)
+    assert [2] == too_long(Source.of("a.py", b"x\ny\nz\n"), after, 30)
+
+
+# The project's limit
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        ("ruff.toml", "line-length = 60", 60),
+        (".ruff.toml", "line-length = 61", 61),
+        ("ruff.toml", "[lint]", 88),
+        ("pyproject.toml", "[tool.ruff]\nline-length = 62\n[tool.black]\nline-length = 70", 62),
+        ("pyproject.toml", "[tool.ruff.lint]", 88),
+        ("pyproject.toml", "[tool.black]\nline_length = 63", 63),
+        ("pyproject.toml", "[tool.black]", 88),
+        ("pyproject.toml", "[project]\nname = 'x'", 99),
+        ("pyproject.toml", "[tool.ruff]\nline-length = 'long'", 88),
+        ("pyproject.toml", "[tool.ruff]\nextend = '../base.toml'", 77),
+        ("pyproject.toml", "[tool.ruff]\nextend = 'pyproject.toml'", 88),
+        ("pyproject.toml", "not toml", 99),
+    ],
+)
+def test_the_nearest_formatter_says_how_long_a_line_is(tmp_path: Path, file: str, text: str, expected: int) -> None:
+    (tmp_path / "ruff.toml").write_text("line-length = 99")
+    (tmp_path / "base.toml").write_text("line-length = 77")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / file).write_text(text)
+
+    assert expected == line_length(str(tmp_path / "package" / "sub" / "a.py"))
+
+
+def fixed(folder: Path, code: str) -> str:
+    (folder / "model.py").write_text(code)
+    rules = frozenset(("TL910",))
+    fix_files([folder / "model.py"], Settings(rules, fixable=rules, root=folder), unsafe=True, write=True)
+    return (folder / "model.py").read_text()
+
+
+def test_a_fix_keeps_to_the_limit_of_the_project(tmp_path: Path) -> None:
+    code = "import torch\n\nweights_of_all_classes = torch.FloatTensor([0.1, 0.2])\n"
+    (tmp_path / "ruff.toml").write_text("line-length = 60")
+
+    lines = fixed(tmp_path, code).splitlines()
+
+    assert "weights_of_all_classes = torch.tensor(" == lines[2]
+    assert all(len(line) <= 60 for line in lines)
+    (tmp_path / "ruff.toml").write_text("line-length = 200")
+    assert 3 == len(fixed(tmp_path, code).splitlines())
