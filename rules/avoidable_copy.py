@@ -147,29 +147,6 @@ def _gives(site: Site, call: ast.Call) -> str:
         return call.keywords[0].arg
     else:
         return ""
-    if value.kind == "dtype" or (value.kind == "name" and value.cls in _DTYPES):
+    if calls.is_dtype(value):
         return "dtype"
     return "device" if calls.is_device(value) else ""
-
-
-_DTYPES = frozenset(
-    f"torch.{name}"
-    for name in (
-        "float",
-        "float16",
-        "float32",
-        "float64",
-        "half",
-        "double",
-        "bfloat16",
-        "long",
-        "int",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "bool",
-        "short",
-    )
-)

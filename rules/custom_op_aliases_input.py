@@ -5,34 +5,8 @@ from collections.abc import Iterator
 
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.torch_api.operators import operator
 
-_VIEWS = frozenset(
-    [
-        "view",
-        "view_as",
-        "reshape",
-        "transpose",
-        "permute",
-        "t",
-        "detach",
-        "squeeze",
-        "unsqueeze",
-        "expand",
-        "expand_as",
-        "narrow",
-        "contiguous",
-        "movedim",
-        "swapaxes",
-        "swapdims",
-        "flatten",
-        "unflatten",
-        "select",
-        "diagonal",
-        "unfold",
-        "real",
-        "imag",
-    ]
-)
 _ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 
 
@@ -126,17 +100,23 @@ def _shared(function: Function, value: ast.expr) -> Iterator[tuple[ast.expr, str
         if root is None:
             continue
         if _is_input(function, root):
-            yield item, "is an input of the operator" if _is_parameter(function, item) else "may be a view of an input"
+            same = _is_parameter(function, item) or _changes(item)
+            yield item, "is an input of the operator" if same else "may be a view of an input"
         elif isinstance(item, ast.Name) and item.id in seen and item.id not in _immutable(function):
             yield item, "is given back twice"
         if isinstance(item, ast.Name):
             seen.add(item.id)
 
 
+def _changes(node: ast.expr) -> bool:
+    """`x.mul_(2)`"""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _alias(node.func.attr) == "self"
+
+
 def _root(node: ast.expr) -> ast.Name | None:
     """The name under a chain of views: `x` of `x.view(-1).T[1:]`."""
     while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _alias(node.func.attr):
             node = node.func.value
         elif (isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES) or (
             isinstance(node, ast.Subscript) and _is_basic(node.slice)
@@ -145,6 +125,12 @@ def _root(node: ast.expr) -> ast.Name | None:
         else:
             return None
     return node
+
+
+def _alias(method: str) -> str:
+    """How a method's result shares memory with its tensor: `view`, `maybe`, `self`; "" where it does not, or by dtype."""
+    row = operator(f"torch.Tensor.{method}")
+    return row.alias if row is not None and row.alias != "itself" else ""
 
 
 def _is_basic(index: ast.expr) -> bool:

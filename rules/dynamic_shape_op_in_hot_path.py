@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
-from torchlint.facts.operator_calls import has_dynamic_shape
+from torchlint.facts.operator_calls import has_dynamic_shape, waits
 from torchlint.rule import Finding, Site, rule
-from torchlint.torch_api import operators
+from torchlint.torch_api.dynamic import DYNAMIC
 
-_OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in operators.names("dynamic")}
+_OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
 
 
 @rule(
@@ -75,14 +75,14 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     if not site.accelerator or site.region is not None or site.role == "test":
         return
     method = site.name.startswith(".")
-    if not has_dynamic_shape(site, site.call):
-        return
     func = site.call.func
     operand = func.value if method and isinstance(func, ast.Attribute) else next(iter(site.call.args), None)
     # A function of torch takes nothing but tensors; a method of that name arrays have too.
     if operand is None or not _on_device(site, operand, 2 if method else 1):
         return
     if site.rare or (site.hot is None and site.warm is None and not reads.in_forward(site)):
+        return
+    if not (has_dynamic_shape(site, site.call) and waits(site, site.call)):
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
     message = f"`{name}` has a size that depends on the data: the host waits for the device to know it"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts.module import Function
+from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
 
 # Code that asks for gradients, or for none, by other means.
@@ -13,27 +14,9 @@ _ASKS = re.compile(
     r"backward\(|autograd\.grad|requires_grad|enable_grad|\.grad\b|attack|advers|salienc|attribut|gradcam|pgd|fgsm",
     re.IGNORECASE,
 )
-# What a value can go through and still carry its graph.
-_SINKS = frozenset(
-    (
-        "detach",
-        "data",
-        "numpy",
-        "item",
-        "tolist",
-        "argmax",
-        "argmin",
-        "argsort",
-        "shape",
-        "size",
-        "dtype",
-        "device",
-        "ndim",
-        "dim",
-        "numel",
-    )
-)
-_SINK_CALLS = frozenset(("torch.argmax", "torch.argmin", "float", "int", "bool", "len"))
+# Attributes and builtins that give nothing that carries the graph.
+_SINKS = frozenset(("detach", "data", "shape", "dtype", "device", "ndim"))
+_SINK_CALLS = frozenset(("float", "int", "bool", "len"))
 _NO_RUN = frozenset(
     [
         "eval",
@@ -312,13 +295,15 @@ def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
     """Whether everything that is made of the value loses its graph."""
     child = node
     for parent in site.flow.ancestors(node):
-        if isinstance(parent, ast.Attribute) and parent.attr in _SINKS:
+        if isinstance(parent, ast.Attribute) and (
+            parent.attr in _SINKS or carries_no_graph(f"torch.Tensor.{parent.attr}")
+        ):
             return True
         if isinstance(parent, ast.Compare):
             return True
         if isinstance(parent, ast.Call) and child is not parent.func:
             name = site.resolve(parent.func) or ""
-            if name in _SINK_CALLS:
+            if name in _SINK_CALLS or carries_no_graph(name):
                 return True
             if (
                 not name.startswith("torch.")

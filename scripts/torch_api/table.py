@@ -19,6 +19,7 @@ else:
     import tomli as tomllib
 
 TABLE = Path(__file__).parents[2] / "torchlint" / "torch_api" / "operators.json"
+NAMES = TABLE.with_name("dynamic.py")
 MENDED = Path(__file__).with_name("mended.toml")
 COLUMNS = ("returns", "when", "scalar", "dtype", "device", "dynamic", "waits", "alias", "saves", "called", "params")
 _BELOW = "torch.ops."
@@ -131,6 +132,23 @@ def written(table: dict[str, Any]) -> str:
     """The table as text, one row a line."""
     lines = [f'  "{name}": {json.dumps(row)}' for name, row in table["operators"].items()]
     return f'{{\n "torch": "{table["torch"]}",\n "operators": {{\n' + ",\n".join(lines) + "\n }\n}\n"
+
+
+def names(table: dict[str, Any]) -> str:
+    """The module of the names that a rule has to be shown: those whose shape depends on values."""
+    rows = table["operators"].items()
+    found = sorted({name for first, row in rows if row.get("dynamic") for name in (first, *row.get("also", ()))})
+    lines = "\n".join(f"    {name}" for name in found)
+    return f'''"""The operators whose shape depends on values; made by scripts/torch_api with the table, which loads later."""
+
+from __future__ import annotations
+
+DYNAMIC = frozenset(
+    """
+{lines}
+    """.split()
+)
+'''
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:

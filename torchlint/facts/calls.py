@@ -421,6 +421,10 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         return _made(result, device, grad)
     integer = result.kind == "int64" or row.dtype in _INTEGERS
     boolean = row.dtype == "bool"
+    if row.alias and not row.dtype and values and values[0].kind == "tensor":
+        # A view has the dtype of what it shows, unless it is asked for another one.
+        shown = values[0] if not any(value.kind in ("dtype", "name") for value in values[1:]) else UNKNOWN
+        integer, boolean = integer or shown.integer, shown.boolean
     is_loss = any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
     from_number = row.device == "data" and bool(values) and values[0].kind == "number"
     return Value(
@@ -516,26 +520,18 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
         return replace(base, pinned=True)
     if attr in ("detach", "detach_"):
         return replace(base, grad=False)
-    if attr in ("type", "type_as") and attr == "type_as":
-        other = args.first
-        return replace(base, device=other.device, boolean=False)
-    if attr in ("float", "double", "half", "bfloat16", "long", "int", "clone", "contiguous", "requires_grad_", "short"):
-        return replace(
-            base,
-            boolean=False,
-            integer=attr in ("long", "int", "short") or (base.integer and attr in ("clone", "contiguous")),
-            origin=node,
-            batch=base.batch,
-        )
+    if attr == "type_as":
+        return replace(base, device=args.first.device, boolean=args.first.boolean, integer=args.first.integer)
     if attr in ("items", "values") and base.grad and not args.positional:
         # A model gave a dict of tensors.
         return sequence(base if attr == "values" else Value("tuple", 2, items=(STR, base)))
+    row = operator(f"torch.Tensor.{attr}")
+    if row is not None and row.alias == "itself" and row.returns.kind == "tensor":
+        return replace(base, boolean=row.dtype == "bool", integer=row.dtype in _INTEGERS, origin=node)
+    if attr in ("clone", "contiguous", "requires_grad_"):
+        return replace(base, origin=node)
     # A method that torch does not have: no tensor, or a subclass of the project's.
-    return operation(
-        operator(f"torch.Tensor.{attr}"),
-        node,
-        Arguments([base, *args.positional], args.keywords, args.open),
-    )
+    return operation(row, node, Arguments([base, *args.positional], args.keywords, args.open))
 
 
 def move(base: Value, attr: str, args: Arguments) -> Value:
@@ -544,6 +540,9 @@ def move(base: Value, attr: str, args: Arguments) -> Value:
         return replace(base, device="cpu")
     if attr in ("cuda", "xpu", "npu"):
         return replace(base, device="accelerator", batch=False)
+    dtype = next((value for value in (*args.positional, *args.keywords.values()) if is_dtype(value)), None)
+    if dtype is not None and base.kind == "tensor":
+        base = replace(base, boolean=dtype.cls == "torch.bool", integer=dtype.cls in _INTEGER_DTYPES)
     target = args.get(0, "device")
     if target is None:
         target = args.get(0, "other")
@@ -557,6 +556,17 @@ def move(base: Value, attr: str, args: Arguments) -> Value:
     if is_device(target) or target.kind == "tensor" or not target:
         return replace(base, device="", batch=False)
     return base
+
+
+def is_dtype(value: Value) -> bool:
+    """Whether an argument is a dtype: `torch.float16`, or a name for one."""
+    return value.kind == "dtype" or (value.kind == "name" and value.cls in _DTYPES)
+
+
+_INTEGER_DTYPES = frozenset(f"torch.{name}" for name in "long int short int64 int32 int16 int8 uint8".split())
+_DTYPES = _INTEGER_DTYPES | {
+    f"torch.{name}" for name in "bool float double half bfloat16 float16 float32 float64".split()
+}
 
 
 def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Value | None:

@@ -47,3 +47,16 @@ def has_dynamic_shape(place: Place, call: ast.Call) -> bool:
     """Whether the shape of what an operator gives depends on values."""
     found = operator_call(place, call)
     return found is not None and holds(found[0], found[0].dynamic, found[1]) is True
+
+
+_NO_TENSOR = frozenset("int bool number float str dtype device size extent list ndarray int64 int64s".split())
+_NO_GRADIENT = frozenset(("bool", "int64", "int32"))
+
+
+def carries_no_graph(name: str) -> bool:
+    """Whether an operator gives a Python object of values or sizes, or a tensor of booleans or integers."""
+    row = operator(name)
+    if row is None:
+        return False
+    results = (row.returns, *(result for _, result in row.when))
+    return row.dtype in _NO_GRADIENT or all(result.kind in _NO_TENSOR for result in results)

@@ -65,7 +65,7 @@ class Operator:
     waits: When
     """When the host waits for the device, if the inputs are there."""
     alias: str
-    """`view`, `self` (in place), `maybe`; "" where the result has memory of its own."""
+    """`view`, `self` (in place), `maybe` a view, `itself` where it has that dtype and device; "" for memory of its own."""
     saves: str
     """`result` where the derivative needs what it gave."""
     called: str
