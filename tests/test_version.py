@@ -145,11 +145,48 @@ def test_several_statements_hold_together(project: Path) -> None:
 
 
 def test_a_project_that_contradicts_itself_says_nothing(project: Path) -> None:
-    (project / "requirements.txt").write_text(
-        "torch==2.4; sys_platform == 'linux'\ntorch==2.2; sys_platform == 'darwin'\n"
-    )
+    (project / "requirements.txt").write_text("torch==2.4\ntorch==2.2\n")
 
     assert project_torch(project) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "low", "high"),
+    [
+        (
+            "requirements.txt",
+            "torch>=2.4; sys_platform == 'linux'\ntorch==2.2.2; sys_platform == 'darwin'\n",
+            (2, 2),
+            (99, 0),
+        ),
+        (
+            "requirements.txt",
+            "torch==2.4; sys_platform == 'linux'\ntorch==2.2; sys_platform == 'darwin'\n",
+            (2, 2),
+            (2, 5),
+        ),
+        ("requirements.txt", "torch>=2.1\ntorch==2.4; sys_platform == 'linux'\n", (2, 1), (99, 0)),
+        (
+            "pyproject.toml",
+            "[project]\ndependencies = ['torch>=2.4']\noptional-dependencies.new = ['torch>=2.9']\n",
+            (2, 4),
+            (99, 0),
+        ),
+        ("pyproject.toml", "[project.optional-dependencies]\na = ['torch==2.4']\nb = ['torch==2.6']\n", (2, 4), (2, 7)),
+        (
+            "pyproject.toml",
+            "[tool.poetry.dependencies]\ntorch = [{version = '^2.4', markers = 'a'}, {version = '2.2.2', markers = 'b'}]\n",
+            (2, 2),
+            (3, 0),
+        ),
+    ],
+)
+def test_of_several_markers_and_groups_any_may_hold(
+    project: Path, name: str, text: str, low: tuple[int, int], high: tuple[int, int]
+) -> None:
+    (project / name).write_text(text)
+
+    assert Range(low, high) == project_torch(project)
 
 
 def test_the_nearest_directory_that_narrows_torch_counts(project: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,9 +117,8 @@ def _interval(clause: str) -> Range:
     return Range(at, next_major if short else after)  # `2`, `~2`, `=2.1` as Poetry and conda mean them
 
 
-_REQUIREMENT = re.compile(
-    r"torch\s*(?:\[[^\]]*\]\s*)?\(?(?P<versions>(?:[=<>!~^][^;#()@]*)?)\)?\s*(?:[;#].*)?", re.IGNORECASE
-)
+_NAMED = re.compile(r"\s*torch\b", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:^|\s)#.*| --.*")
 _CONDA = re.compile(
     r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)[\"']?\s*(?:#.*)?"
 )
@@ -183,10 +182,32 @@ def _statements(directory: Path) -> Iterator[str]:
 
 
 def _of_requirements(lines: object) -> Iterator[str]:
-    """The specifiers of those PEP 508 lines that ask for torch itself."""
+    """The specifiers of those PEP 508 lines that ask for torch itself; of several markers any may hold."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    everywhere: list[str] = []
+    marked: dict[str, list[str]] = {}
     for line in lines if isinstance(lines, list) else ():
-        if isinstance(line, str) and (match := _REQUIREMENT.fullmatch(line.partition(" --")[0].strip())):
-            yield match["versions"].strip()
+        if not isinstance(line, str) or _NAMED.match(line) is None:
+            continue
+        try:
+            wanted = Requirement(_COMMENT.sub("", line).strip())
+        except InvalidRequirement:
+            continue
+        if wanted.name.lower() != "torch":
+            continue
+        if wanted.marker is None:
+            everywhere.append(str(wanted.specifier))
+        else:
+            marked.setdefault(str(wanted.marker), []).append(str(wanted.specifier))
+    yield from everywhere or _either(",".join(specifiers) for specifiers in marked.values())
+
+
+def _either(specifiers: Iterable[str]) -> Iterator[str]:
+    """The specifier of the versions between the lowest and the highest that any of some asks for; none where one asks for all."""
+    ranges = [found for specifier in specifiers if (found := _range(specifier)) is not None]
+    if ranges:
+        yield str(Range(min(one.low for one in ranges), max(one.high for one in ranges)))
 
 
 def _requirements(text: str) -> Iterator[str]:
@@ -231,16 +252,18 @@ def _pyproject(text: str) -> Iterator[str]:
     except tomllib.TOMLDecodeError:
         return
     project = _table(table, "project")
-    yield from _of_requirements(project.get("dependencies"))
-    for extra in (*_table(project, "optional-dependencies").values(), *_table(table, "dependency-groups").values()):
-        yield from _of_requirements(extra)
+    needed = list(filter(None, _of_requirements(project.get("dependencies"))))
+    yield from needed
+    groups = (*_table(project, "optional-dependencies").values(), *_table(table, "dependency-groups").values())
+    if not needed:  # nobody installs all of the groups
+        yield from _either(filter(None, (",".join(_of_requirements(group)) for group in groups)))
     poetry = _table(table, "tool", "poetry")
-    groups = [group for group in _table(poetry, "group").values() if isinstance(group, dict)]
-    for owner in (poetry, *groups):
+    owners = [group for group in _table(poetry, "group").values() if isinstance(group, dict)]
+    for owner in (poetry, *owners):
         wanted = _table(owner, "dependencies").get("torch")
-        versions = wanted.get("version") if isinstance(wanted, dict) else wanted
-        if isinstance(versions, str):
-            yield versions
+        several = wanted if isinstance(wanted, list) else [wanted]
+        versions = [one.get("version") if isinstance(one, dict) else one for one in several]
+        yield from _either(one for one in versions if isinstance(one, str))
 
 
 def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
