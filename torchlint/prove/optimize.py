@@ -27,6 +27,7 @@ from .workspace import Overlay
 FINAL_LOOKS = (3, 4, 6, 8, 12, 16, 24, 32)
 _COUNTED = ("syncs", "h2d", "d2h", "operators", "traffic")
 _PER_RACE = 20.0
+_FINAL_RACE = 120.0
 
 Outcome = Literal["goal reached", "faster", "nothing paid", "nothing to try", "undecided", "emergency stop"]
 Say = Callable[[str], None]
@@ -191,6 +192,10 @@ class Optimizer:
     def _share(self) -> float:
         return max(5.0, min(_PER_RACE, (self._plan.seconds - (time.monotonic() - self._started)) / 2))
 
+    def _final_share(self) -> float:
+        """The final race is worth more time than the others: its figures are published."""
+        return max(30.0, min(_FINAL_RACE, self._plan.seconds - (time.monotonic() - self._started)))
+
     def _told(self, name: str) -> Callable[[Raced, int], None]:
         def told(raced: Raced, most: int) -> None:
             done = len(raced.rounds)
@@ -242,7 +247,7 @@ class Optimizer:
                 seconds=time.monotonic() - self._started,
             )
         rule = Rule(looks=FINAL_LOOKS, goal=self._plan.goal)
-        raced = races.race(version, final_version, rule, max(20.0, self._share()), self._told("the whole change"))
+        raced = races.race(version, final_version, rule, self._final_share(), self._told("the whole change"))
         outcome = (
             "goal reached" if raced.low >= self._plan.goal else "faster" if raced.verdict == "faster" else "undecided"
         )
