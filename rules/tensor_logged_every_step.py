@@ -72,7 +72,7 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     if not site.accelerator or not reads.logging_call(site, site.call):
         return
     found = reads.logged(site, site.call) if site.hot or site.warm else None
-    level = reads.severity(site)
+    level = reads.severity(site) if found is not None else None
     if level is None or found is None or reads.is_logged(site, site.call):
         return
     message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be logged"
