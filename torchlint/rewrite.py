@@ -6,7 +6,7 @@ import ast
 import sys
 from typing import TYPE_CHECKING
 
-from .facts import names, syntax
+from .facts import names, syntax, versions
 from .facts.deprecated_table import Entry
 from .facts.lookup import lookup
 from .finding import Edit, Finding
@@ -15,6 +15,7 @@ from .operand import operand as operand
 from .operand import place_of as place_of
 from .site import Site
 from .tree import leading_imports
+from .version import OLDEST, Range
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -102,10 +103,12 @@ def renamed(site: Site, dotted: str, node: ast.expr | None = None) -> tuple[Edit
 
 def older_torch(site: Site, version: tuple[int, int]) -> str:
     """Why a name that came with a version of torch is not safe for the project; "" where it is."""
-    torch = site.torch
+    stated = site.analysis.torch(site.module).stated
+    torch = site.torch if stated else versions.narrowed(Range(low=OLDEST), site.flow, site.target)
     if torch is None or torch.low >= version:
         return ""
-    return f"it needs torch {version[0]}.{version[1]}, and the project allows older ones"
+    why = "allows older ones" if stated else "does not say which it is for"
+    return f"it needs torch {version[0]}.{version[1]}, and the project {why}"
 
 
 def shown(site: Site, finding: Finding) -> Site:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .suppress import Suppressions
 
-_LATEST = Range(low=LATEST)
+_LATEST = Range(low=LATEST, stated=False)
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ Reader = Callable[[str], Iterator[str]]
 
 LATEST: Version = (2, 13)
 """The newest torch that is known here; a program without any statement about torch is taken to run on it."""
+
+OLDEST: Version = (2, 1)
+"""The oldest torch of the three years before that one; such a program may have to run on it."""
 
 _LOWEST: Version = (0, 0)
 _HIGHEST: Version = (99, 0)
@@ -36,6 +39,8 @@ class Range:
 
     low: Version = _LOWEST
     high: Version = _HIGHEST
+    stated: bool = field(default=True, compare=False)
+    """Whether somebody has asked for these versions; False where they are taken for what is usual."""
 
     @classmethod
     def parse(cls, text: str) -> Range:
