@@ -6,8 +6,6 @@ from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.rewrite import Place, arguments, operand, spelled
 from torchlint.rule import Finding, Fix, Site
 
-_DEFAULT = rb"set_default_dtype|set_default_tensor_type|set_default_device"
-
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name == "torch.autograd.Variable()":
@@ -36,10 +34,10 @@ def _constructor(site: Site, name: str) -> Fix | None:
     function, kind = spelled(site, "torch.tensor"), spelled(site, f"torch.{dtype}")
     if function is None or kind is None:
         return None
-    placed = f', device="{device}"' if device else ""
+    # Inside `with torch.device(...)` the new function would make it there.
+    placed = f', device="{device or "cpu"}"'
     code = f"{function[0]}({arguments(site, given)}, dtype={kind[0]}{placed})"
-    changed = site.analysis.context.switched_on(_DEFAULT)
-    note = "the project sets another default" if changed else ""
+    note = "another default type or device is no longer followed" if name == "torch.Tensor" else ""
     edits = (site.tree.replace(site.node, code), *function[1])
     return Fix("Use `torch.tensor`", edits, "unsafe" if note else "safe", note)
 

@@ -44,7 +44,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
             return None
         start, end = _span(site, call)
         code = operand(site, given, Place.RECEIVER)
-        return Fix("Clone the tensor", (Edit(start, end, f"{code}.detach().clone()".encode()),), "safe")
+        edit = Edit(start, end, f"{code}.detach().clone()".encode())
+        return Fix("Clone the tensor", (edit,), "unsafe", "a default device no longer takes the copy elsewhere")
     if not isinstance(given, ast.Call) or site.resolve(given.func) not in _FRESH or _asks_for_copy(given):
         return None
     func = call.func
@@ -52,7 +53,14 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     _, name_end = _span(site, func)
     edit = Edit(name_end - len(func.attr), name_end, b"as_tensor")
-    return Fix("Take over the memory of the array", (edit,), "safe")
+    note = "memory of NumPy can't be resized" if _may_be_resized(site) else ""
+    return Fix("Take over the memory of the array", (edit,), "unsafe" if note else "safe", note)
+
+
+def _may_be_resized(site: Site) -> bool:
+    """Whether some code resizes tensors in place, or may: what shards parameters does."""
+    kept = site.consumed_by(("Parameter", "register_buffer", "register_parameter"))
+    return kept or site.analysis.context.switched_on(rb"\bresize_")
 
 
 def _asks_for_copy(made: ast.Call) -> bool:

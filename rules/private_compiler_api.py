@@ -57,7 +57,8 @@ def private_compiler_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Writes the public name where both are the same function.
-    The fix is unsafe where the project allows a torch that does not have the public name.
+    The fix is unsafe where the project allows a torch that does not have the public name, or does not say which torch it
+    is for. `disable(wrapping=...)` is left alone: the public function does not take that option.
 
     ## References
 

@@ -239,8 +239,8 @@ class Keyword:
     instead: str
     rename: str = ""
     """The keyword that means the same."""
-    inert: bool = False
-    """It has no effect, so it can be left out."""
+    inert_since: Version | None = None
+    """The first version in which it has no effect, so that it can be left out."""
 
     @property
     def name(self) -> str:
@@ -315,8 +315,8 @@ _ARGUMENTS = (
     *(Keyword(f"torch.optim.lr_scheduler.{scheduler}", "verbose", _RATE) for scheduler in _SCHEDULERS),
     Keyword("torch.nn.Hardtanh", "min_value", "`min_val`", rename="min_val"),
     Keyword("torch.nn.Hardtanh", "max_value", "`max_val`", rename="max_val"),
-    Keyword("torch.nn.functional.gumbel_softmax", "eps", _NOTHING, inert=True),
-    Keyword("torch.utils.data.DataLoader", "pin_memory_device", _ACCELERATOR, inert=True),
+    Keyword("torch.nn.functional.gumbel_softmax", "eps", _NOTHING, inert_since=api_table.ALWAYS),
+    Keyword("torch.utils.data.DataLoader", "pin_memory_device", _ACCELERATOR, inert_since=(2, 9)),
     Keyword("torch.profiler.profile", "use_cuda", "`activities`"),
     Keyword("torch.autograd.profiler.profile", "use_cuda", '`use_device="cuda"`'),
     Keyword("torch.nn.attention.flex_attention.flex_attention", "return_lse", _AUX),
