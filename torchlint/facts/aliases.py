@@ -137,7 +137,9 @@ class Batch:
         if isinstance(parent, ast.Assign) and parent.value is node:
             return _names(parent.targets)
         if isinstance(parent, ast.For | ast.comprehension) and parent.iter is node:
-            return _names([parent.target])
+            pairs = isinstance(node, ast.Call) and names.last(node.func) == "items"
+            target = parent.target
+            return _names(target.elts[1:] if pairs and isinstance(target, ast.Tuple) else [target])
         return set() if self._only_reads(node, parent) else None
 
     def _shares(self, node: ast.AST, parent: ast.AST) -> ast.AST | None:
