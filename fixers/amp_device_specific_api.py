@@ -9,7 +9,7 @@ from torchlint.facts.module import Function
 from torchlint.rewrite import call_node, older_torch, spelled
 from torchlint.rule import Edit, Finding, Fix, Site, chain
 
-_CHECKS = rb"isinstance\([^()]*,[^()]*GradScaler"
+_CHECKS = rb"isinstance\([^()]*,[^()]*GradScaler|\b(?:print|type|str|repr)\(\s*[\w.]*scaler\s*[,)]|\{[\w.]*scaler[}!:=]"
 _CACHE = rb"cache_enabled"
 _HIDDEN = "what `**` hides may leave out the dtype, which is then that of an autocast around this one"
 _DEFAULT = {"cuda": "float16", "cpu": "bfloat16"}
@@ -37,9 +37,22 @@ class _Rewritten:
 
 
 def _risk(site: Site, member: str) -> str:
-    if member == "GradScaler" and site.analysis.context.switched_on(_CHECKS):
-        return "a check for the old class may not know the new one"
+    if member == "GradScaler" and (site.analysis.context.switched_on(_CHECKS) or not _is_kept(site)):
+        return "what prints the object, or checks its class, sees another one"
     return older_torch(site, api_table.there(f"torch.amp.{member}"))
+
+
+def _is_kept(site: Site) -> bool:
+    """Whether an object is only bound to a name, returned, or asked for a method."""
+    node: ast.AST = site.flow.parents[_expression(site)]
+    while isinstance(node, ast.Call | ast.IfExp | ast.BoolOp):
+        node, inner = site.flow.parents[node], node
+        if isinstance(node, ast.Call):
+            return False
+        if isinstance(node, ast.Attribute):
+            called = site.flow.parents[node]
+            return isinstance(inner, ast.Call) and isinstance(called, ast.Call) and called.func is node
+    return isinstance(node, ast.Assign | ast.AnnAssign | ast.Return)
 
 
 def _alone(site: Site) -> _Rewritten | None:

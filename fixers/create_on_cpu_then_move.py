@@ -48,6 +48,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     name = (site.resolve(factory.func) or "").removeprefix("torch.")
     note = _risk(site, name, factory, "dtype" in given) or _risk_between(site, name, factory)
+    if not note and _goes_to_tensor(site):
+        note = "a move to a subclass of Tensor makes one, a factory does not"
     return Fix("Create the tensor on the device", (added, _cut(site, made)), "unsafe" if note else "safe", note)
 
 
@@ -85,6 +87,12 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
     if "dtype" in found and (factory is not move.func.value or any(k.arg == "dtype" for k in factory.keywords)):
         return None
     return found
+
+
+def _goes_to_tensor(site: Site) -> bool:
+    """`torch.zeros(2).to(x)`, `torch.zeros(2).type_as(x)`"""
+    target = site.argument("device", 0) or site.argument("other")
+    return target is not None and site.value(target).kind == "tensor"
 
 
 def _cut(site: Site, made: ast.Call) -> Edit:

@@ -3,17 +3,10 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import api_table, syntax
-from torchlint.facts.deprecated_table import NAMES, Keyword, Missing
+from torchlint.facts.deprecated_table import NAMES, Entry, Keyword, Missing
 from torchlint.facts.told import Argument
 from torchlint.rewrite import call_node, older_torch, substituted
 from torchlint.rule import Finding, Fix, Site
-
-_RISKS = {
-    "torch.cholesky": "tensors of integers, and empty ones that are not square, raise other errors",
-    "torch.qr": "the result, where it is printed as a whole, has another name",
-    "torch.nn.NLLLoss2d": "the class, where it is printed, has another name",
-    "torch.nn.utils.stateless.functional_call": "parameters in a mapping that is no dictionary are refused",
-}
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -24,11 +17,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     edits = substituted(site, renamed)
     if edits is None:
         return None
-    note = older_torch(site, renamed.renamed_in) or _risk(site)
+    note = older_torch(site, renamed.renamed_in) or _risk(site, renamed)
     return Fix(f"Use `{renamed.rename}`", edits, "unsafe" if note else "safe", note)
 
 
-def _risk(site: Site) -> str:
+def _risk(site: Site, renamed: Entry) -> str:
     """What may change all the same; "" where that is ruled out at the place."""
     assert isinstance(site.target, ast.expr)
     call = syntax.called(site.flow, site.target)
@@ -36,8 +29,8 @@ def _risk(site: Site) -> str:
         return ""
     if site.name.endswith("functional_call") and call is not None and len(call.args) > 1:
         given = site.value(call.args[1])
-        return "" if given.kind == "dict" and given.sure >= 2 and not given.others else _RISKS[site.name]
-    return _RISKS.get(site.name, "")
+        return "" if given.kind == "dict" and given.sure >= 2 and not given.others else renamed.risk
+    return renamed.risk
 
 
 def _is_taken_apart(site: Site, call: ast.Call) -> bool:

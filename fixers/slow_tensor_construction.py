@@ -46,7 +46,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         code = operand(site, given, Place.RECEIVER)
         edit = Edit(start, end, f"{code}.detach().clone()".encode())
         return Fix("Clone the tensor", (edit,), "unsafe", "a default device no longer takes the copy elsewhere")
-    if not isinstance(given, ast.Call) or site.resolve(given.func) not in _FRESH or _asks_for_copy(given):
+    if not _is_array(site, given):
         return None
     func = call.func
     if not isinstance(func, ast.Attribute) or any(keyword.arg != "dtype" for keyword in call.keywords):
@@ -66,6 +66,14 @@ def _may_be_resized(site: Site) -> bool:
 def _asks_for_copy(made: ast.Call) -> bool:
     """`np.array(x, copy=False)` may be x itself."""
     return any(keyword.arg in ("copy", "out", None) for keyword in made.keywords)
+
+
+def _is_array(site: Site, made: ast.expr) -> bool:
+    """Whether a call of NumPy makes an array of its own: `np.where(condition)` gives a tuple of them."""
+    if not isinstance(made, ast.Call):
+        return False
+    name = site.resolve(made.func)
+    return name in _FRESH and not _asks_for_copy(made) and (name != "numpy.where" or len(made.args) == 3)
 
 
 def _span(site: Site, node: ast.expr) -> tuple[int, int]:

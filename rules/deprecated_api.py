@@ -67,7 +67,10 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Written only where the new name takes the given arguments and gives the same, and `import torch` is added where it is
-    missing; the fix is unsafe where the project allows versions of torch that do not have the new name.
+    missing; the fix is unsafe where the project allows versions of torch that do not have the new name, or does not say
+    which torch it is for. It is also unsafe for `torch.cholesky`, whose errors differ, for a `torch.qr` whose result is
+    kept as a whole, for `NLLLoss2d`, and for `functional_call` with parameters that are not known to be a dictionary.
+    An argument without effect is left out where it has none in any torch that the project allows.
     Names whose successor differs are reported without a fix.
 
     ## References

@@ -80,4 +80,9 @@ def situations() -> Iterator[Situation]:
     for number in count():
         levels = rows[number % len(rows)]
         row = dict(zip(AXES, (axis[level] for axis, level in zip(values, levels, strict=True)), strict=True))
-        yield {**row, "ambient": COMPILED[number // 20 % 2]} if number % 20 == 7 else row
+        yield compiled(row, COMPILED[number // 20 % 2]) if number % 20 == 7 else row
+
+
+def compiled(row: Situation, how: str) -> Situation:
+    """A row under the compiler, where nothing is resized: which views it makes anew hangs on where its graphs break."""
+    return {**row, "ambient": how, "then": "nothing" if row["then"] == "resize" else row["then"]}

@@ -49,6 +49,8 @@ def left_alone(body: str) -> bool:
         "for x, y in loader:\n    z = x.to(device)\n    n = x.size(0) + len(x) + x.shape[0] + y.sum().item()\n    print(f'{x}')",
         "for x, y in loader:\n    z = x.to(device)\n    if x is None or z.dtype != x.dtype:\n        raise ValueError\n    w = x * 2",
         "for x, y in loader:\n    x = x.to(device)\n    del y",
+        "for batch in loader:\n    model, y = batch\n    if len(batch) > 1:\n        z = model.to(device)",
+        "for model, y in loader:\n    z = model.to(device)",
     ],
 )
 def test_what_is_only_read_is_left_alone(body: str) -> None:
@@ -88,6 +90,7 @@ def test_what_is_only_read_is_left_alone(body: str) -> None:
         "for x in batches:\n    x = x.to(device)",
         "x = make()\nfor _ in loader:\n    z = x.to(device)",
         "model = model.to(device)",
+        "for batch in loader:\n    if len(batch) > 1:\n        model = batch[0]\n    z = model.to(device)",
         # in an inner loop, where it is written to before the next copy
         "for batch in loader:\n    for k in batch.keys():\n        batch[k] = batch[k].to(device)\n        model(batch)",
     ],

@@ -44,18 +44,19 @@ class Batch:
     def is_left_alone(self) -> bool:
         """Whether it is proven that nobody writes to it from the copy on: all that hold it are seen, and only read."""
         root = _root(self._receiver)
-        todo = [root] if root is not None else []
-        known = set(todo)
+        known = self._origins(root) if root is not None else None
+        if root is None or known is None or self._loop is None:
+            return False
+        known.add(root.id)
+        todo = [*known]
         while todo:
             name = todo.pop()
-            origins = [*self._origins(name)]
             found = self._followers(name)
-            if not origins or None in origins or found is None or self._is_captured(name):
+            if found is None or self._is_captured(name):
                 return False
-            new = {one for one in (*origins, *found) if one} - known
-            known |= new
-            todo += new
-        return root is not None and self._loop is not None
+            todo += found - known
+            known |= found
+        return True
 
     def _brings(self, iterable: ast.expr) -> bool:
         """Whether a loader gives the elements of an iterable."""
@@ -65,28 +66,64 @@ class Batch:
 
     # Where it comes from
 
-    def _origins(self, name: str) -> Iterator[str | None]:
-        """The names that a name has its memory from; "" where it is new, None where that is not known."""
-        if any(name == parameter.arg for parameter in self._function.parameters):
-            yield None
-        for store in self._flow.stores.get(name, ()):
-            node: ast.AST = store
-            parent = self._flow.parents[node]
-            while isinstance(parent, _PASSED_ON):
-                node, parent = parent, self._flow.parents[parent]
-            if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.target is node:
-                yield from self._elements(parent.iter)
-            elif isinstance(parent, ast.Assign):
-                yield from self._assigned(parent.value)
-            elif not isinstance(parent, ast.AugAssign | ast.Delete):
+    def _origins(self, read: ast.Name) -> set[str] | None:
+        """The names that what is read has come from, out of a loader; None where something else may hold it, too."""
+        found: set[str] = set()
+        seen: set[bindings.Binding] = set()
+        todo = [self._binding(read)]
+        while todo:
+            binding = todo.pop()
+            if binding is None:
+                return None
+            if binding in seen:
+                continue
+            seen.add(binding)
+            if isinstance(binding, bindings.Joined):
+                todo += [binding.one, binding.other]
+            elif isinstance(binding, bindings.Part):
+                todo.append(binding.whole)
+            else:
+                for name in self._sources(binding):
+                    if name is None:
+                        return None
+                    found.add(name.id)
+                    todo.append(self._binding(name))
+        return found
+
+    def _binding(self, read: ast.Name) -> bindings.Binding | None:
+        """What a name is bound to where it is read; None where it may be what the function was called with."""
+        found = self._function.bindings.reach.get(read)
+        if all(read.id != parameter.arg for parameter in self._function.parameters):
+            return found
+        whole = found.whole if isinstance(found, bindings.Part) else found
+        if isinstance(whole, bindings.Assigned):
+            block = self._flow.block(statement := self._flow.statement(whole.node))
+            places = [] if block is None else [block.index.get(around, -1) for around in self._flow.chain(read)]
+            return found if block is not None and max(places) > block.index[statement] else None
+        return found if isinstance(whole, bindings.Iterated) else None
+
+    def _sources(self, binding: bindings.Binding) -> Iterator[ast.Name | None]:
+        """The names that a binding takes its value from; None where that is not known."""
+        match binding:
+            case bindings.Iterated():
+                yield from self._elements(binding.node)
+            case bindings.Assigned():
+                yield from self._assigned(binding.node)
+            case bindings.Changed() if isinstance(binding.node.func, ast.Attribute):
+                yield _root(binding.node.func.value)
+            case bindings.Stored():
+                yield _root(binding.node.value)
+            case bindings.Narrowed():
+                yield _root(binding.node.args[0])
+            case _:
                 yield None
 
-    def _elements(self, iterable: ast.expr) -> Iterator[str | None]:
+    def _elements(self, iterable: ast.expr) -> Iterator[ast.Name | None]:
         """Where the elements of an iterable come from: a loader makes each anew."""
         called = names.last(iterable.func) if isinstance(iterable, ast.Call) else ""
         if self._value(iterable).kind == "loader" or called == "range" or isinstance(iterable, ast.Constant):
-            yield ""
-        elif isinstance(iterable, ast.Call) and called in _WRAPPERS:
+            return
+        if isinstance(iterable, ast.Call) and called in _WRAPPERS:
             for given in iterable.args:
                 yield from self._elements(given)
         elif isinstance(iterable, ast.Call) and called in (*_PARTS, "keys"):
@@ -94,7 +131,7 @@ class Batch:
         else:
             yield _root(iterable)
 
-    def _assigned(self, value: ast.expr) -> Iterator[str | None]:
+    def _assigned(self, value: ast.expr) -> Iterator[ast.Name | None]:
         if isinstance(value, ast.Tuple | ast.List):
             for part in value.elts:
                 yield from self._assigned(part)
@@ -102,11 +139,9 @@ class Batch:
             yield from self._assigned(value.value)
         elif isinstance(value, ast.ListComp):
             yield from self._assigned(value.elt)
-        elif isinstance(value, ast.Constant) or (
+        elif not isinstance(value, ast.Constant) and not (
             isinstance(value, ast.Call) and (self._is_move(value) or names.last(value.func) == "next")
         ):
-            yield ""
-        else:
             yield _root(value)
 
     # What is done with it
@@ -119,7 +154,8 @@ class Batch:
         if len(uses) > _MANY:
             return None
         for node in uses:
-            if not (overwritten and self._is_behind(node)) and not self._is_copy(node):
+            gone = self._is_before(node) or (overwritten and self._is_behind(node))
+            if not gone and not self._is_copy(node):
                 given = self._given_to(node)
                 if given is None:
                     return None
@@ -207,7 +243,15 @@ class Batch:
         if any(isinstance(one, ast.Name) and one.id == name for one in targets):
             return True
         whole = _plain(self._receiver)
-        return _root(self._receiver) == name and any(_plain(one) == whole for one in targets)
+        root = _root(self._receiver)
+        return root is not None and root.id == name and any(_plain(one) == whole for one in targets)
+
+    def _is_before(self, node: ast.Name) -> bool:
+        """Whether a place runs before the loop that brings the batches, and not again after it."""
+        assert self._loop is not None
+        start = (self._loop.lineno, self._loop.col_offset)
+        around = self._flow.loops(self._loop)
+        return (node.lineno, node.col_offset) < start and not any(contains(loop, node) for loop in around)
 
     def _is_copy(self, node: ast.Name) -> bool:
         """Whether a name leads to a copy on the device where it is read."""
@@ -253,11 +297,11 @@ def _names(targets: list[ast.expr]) -> set[str] | None:
     return found
 
 
-def _root(node: ast.expr) -> str | None:
+def _root(node: ast.expr) -> ast.Name | None:
     """The name that an expression starts at; None for one that starts elsewhere."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+    return node if isinstance(node, ast.Name) else None
 
 
 def _plain(node: ast.expr) -> str:
