@@ -37,9 +37,10 @@ class _Rewritten:
 
 
 def _risk(site: Site, member: str) -> str:
+    note = older_torch(site, api_table.there(f"torch.amp.{member}"))
     if member == "GradScaler" and (site.analysis.context.switched_on(_CHECKS) or not _is_kept(site)):
-        return "what prints the object, or checks its class, sees another one"
-    return older_torch(site, api_table.there(f"torch.amp.{member}"))
+        return note or "what prints the object, or checks its class, sees another one"
+    return note
 
 
 def _is_kept(site: Site) -> bool:
@@ -52,7 +53,7 @@ def _is_kept(site: Site) -> bool:
         if isinstance(node, ast.Attribute):
             called = site.flow.parents[node]
             return isinstance(inner, ast.Call) and isinstance(called, ast.Call) and called.func is node
-    return isinstance(node, ast.Assign | ast.AnnAssign | ast.Return)
+    return isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr)
 
 
 def _alone(site: Site) -> _Rewritten | None:
