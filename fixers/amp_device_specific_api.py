@@ -2,43 +2,69 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
 
-from torchlint.facts import amp, syntax
+from torchlint.facts import amp, api_table, syntax
 from torchlint.facts.module import Function
 from torchlint.rewrite import call_node, older_torch, spelled
 from torchlint.rule import Edit, Finding, Fix, Site, chain
 
-_DEFAULTS = rb"\bset_autocast_"
-_CHECKS = rb"isinstance\([^()]*,[^()]*GradScaler"
+_CHECKS = rb"isinstance\([^()]*,[^()]*GradScaler|\b(?:print|type|str|repr)\(\s*[\w.]*scaler\s*[,)]|\{[\w.]*scaler[}!:=]"
+_CACHE = rb"cache_enabled"
+_HIDDEN = "what `**` hides may leave out the dtype, which is then that of an autocast around this one"
+_DEFAULT = {"cuda": "float16", "cpu": "bfloat16"}
+"""What an old `autocast` takes where no dtype is given; the new one takes that of the autocast around it."""
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    edits = _with_import(site) or _alone(site)
-    if edits is None:
+    made = _with_import(site) or _alone(site)
+    if made is None:
         return None
     _, member = amp.split(site.name)
-    note = _risk(site, member)
-    return Fix(f"Use `torch.amp.{member}`", edits, "unsafe" if note else "safe", note)
+    note = _risk(site, member) or made.note
+    return Fix(f"Use `torch.amp.{member}`", tuple(made.edits), "unsafe" if note else "safe", note)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewritten:
+    """The edits of some uses, and what they may change."""
+
+    edits: tuple[Edit, ...]
+    note: str = ""
+
+    def __add__(self, other: _Rewritten) -> _Rewritten:
+        return _Rewritten(tuple(dict.fromkeys((*self.edits, *other.edits))), self.note or other.note)
 
 
 def _risk(site: Site, member: str) -> str:
-    switched_on = site.analysis.context.switched_on
-    if member == "autocast" and switched_on(_DEFAULTS):
-        return "the project sets other defaults of autocast, which the new name follows and the old one does not"
-    if member == "GradScaler" and switched_on(_CHECKS):
-        return "a check for the old class may not know the new one"
-    return older_torch(site, (2, 4))
+    note = older_torch(site, api_table.there(f"torch.amp.{member}"))
+    if member == "GradScaler" and (site.analysis.context.switched_on(_CHECKS) or not _is_kept(site)):
+        return note or "what prints the object, or checks its class, sees another one"
+    return note
 
 
-def _alone(site: Site) -> tuple[Edit, ...] | None:
+def _is_kept(site: Site) -> bool:
+    """Whether an object is only bound to a name, returned, or asked for a method."""
+    node: ast.AST = site.flow.parents[_expression(site)]
+    while isinstance(node, ast.Call | ast.IfExp | ast.BoolOp):
+        node, inner = site.flow.parents[node], node
+        if isinstance(node, ast.Call):
+            return False
+        if isinstance(node, ast.Attribute):
+            called = site.flow.parents[node]
+            return isinstance(inner, ast.Call) and isinstance(called, ast.Call) and called.func is node
+    return isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr)
+
+
+def _alone(site: Site) -> _Rewritten | None:
     """This use only, by its full name."""
     _, member = amp.split(site.name)
     spelling = spelled(site, f"torch.amp.{member}")
     if spelling is None:
         return None
     code, imports = spelling
-    edits = _rewritten(site, site.function, _expression(site), code)
-    return (*edits, *imports) if edits is not None else None
+    made = _rewritten(site, site.function, _expression(site), code)
+    return made + _Rewritten(imports) if made is not None else None
 
 
 def _expression(site: Site) -> ast.expr:
@@ -46,7 +72,7 @@ def _expression(site: Site) -> ast.expr:
     return site.target
 
 
-def _with_import(site: Site) -> tuple[Edit, ...] | None:
+def _with_import(site: Site) -> _Rewritten | None:
     """All uses of an import statement that gives nothing but old names of one device, and the statement itself."""
     parts = chain(_expression(site))
     bindings = syntax.imports_of(site.function, parts[0]) if parts is not None and len(parts) == 1 else []
@@ -56,15 +82,15 @@ def _with_import(site: Site) -> tuple[Edit, ...] | None:
     known = amp.MEMBERS.get(statement.module or "", frozenset())
     if statement.level or home is not site.module.body or any(alias.name not in known for alias in statement.names):
         return None
-    edits: list[Edit] = []
+    node = site.tree.node(statement, [statement])
+    made = _Rewritten((site.tree.replace(node.module, "torch.amp"),))  # type: ignore[attr-defined]
     for alias in statement.names:
         name = alias.asname or alias.name
         more = None if _visible_elsewhere(site, name) else _uses(site, name)
         if more is None:
             return None
-        edits += more
-    node = site.tree.node(statement, [statement])
-    return (site.tree.replace(node.module, "torch.amp"), *edits)  # type: ignore[attr-defined]
+        made += more
+    return made
 
 
 def _visible_elsewhere(site: Site, name: str) -> bool:
@@ -85,9 +111,9 @@ def _visible_elsewhere(site: Site, name: str) -> bool:
     )
 
 
-def _uses(site: Site, name: str) -> list[Edit] | None:
+def _uses(site: Site, name: str) -> _Rewritten | None:
     """The edits of every call of a name in the file; None where one of them can't be made."""
-    edits: list[Edit] = []
+    made = _Rewritten(())
     for function, load in syntax.loads_of(site.module, name):
         if amp.use_of(function.flow, load) is None:
             if _is_annotation(function, load):
@@ -96,8 +122,8 @@ def _uses(site: Site, name: str) -> list[Edit] | None:
         more = _rewritten(site, function, load, name)
         if more is None:
             return None
-        edits += more
-    return edits
+        made += more
+    return made
 
 
 def _is_annotation(function: Function, node: ast.expr) -> bool:
@@ -105,7 +131,7 @@ def _is_annotation(function: Function, node: ast.expr) -> bool:
     return isinstance(parent, ast.AnnAssign) and parent.annotation is node
 
 
-def _rewritten(site: Site, function: Function, name: ast.expr, code: str) -> list[Edit] | None:
+def _rewritten(site: Site, function: Function, name: ast.expr, code: str) -> _Rewritten | None:
     """The edits that turn one use of an old name into the new one, written as `code`."""
     place = Site(site.analysis, function, name, site.rule, site.name)
     old = place.resolve(name)
@@ -113,23 +139,37 @@ def _rewritten(site: Site, function: Function, name: ast.expr, code: str) -> lis
     if old is None or old not in amp.OLD or use is None:
         return None
     device, member = amp.split(old)
-    decorator = member in amp.DECORATORS
-    renamed = [] if code == place.text(name) else [place.tree.replace(place.cst(name), code)]
+    renamed = () if code == place.text(name) else (place.tree.replace(place.cst(name), code),)
     if use is name:
-        return [place.tree.replace(place.cst(name), f'{code}(device_type="{device}")')] if decorator else None
+        edit = place.tree.replace(place.cst(name), f'{code}(device_type="{device}")')
+        return _Rewritten((edit,)) if member in amp.DECORATORS else None
     assert isinstance(use, ast.Call)
-    given = _arguments(place, use, device, member)
-    return [*renamed, *given] if given is not None else None
-
-
-def _arguments(place: Site, call: ast.Call, device: str, member: str) -> list[Edit] | None:
-    """The edits that put the device in front, and names before positional arguments whose place has changed."""
-    if any(isinstance(argument, ast.Starred) for argument in call.args):
+    if any(isinstance(argument, ast.Starred) for argument in use.args):
         return None
+    written = [f'device_type="{device}"' if member in amp.DECORATORS else f'"{device}"']
+    imports: tuple[Edit, ...] = ()
+    note = ""
+    if member == "autocast":
+        given = amp.given(use)
+        spelling = spelled(place, f"torch.{_DEFAULT[device]}")
+        if spelling is None:
+            return None
+        hidden = any(keyword.arg is None for keyword in use.keywords)
+        if "dtype" not in given and not hidden:
+            imports = spelling[1]
+            written.append(f"dtype={spelling[0]}")
+        if "cache_enabled" not in given and not hidden and site.analysis.context.switched_on(_CACHE):
+            written.append("cache_enabled=True")
+        note = _HIDDEN if hidden and "dtype" not in given else ""
+    edits = _arguments(place, use, ", ".join(written), member)
+    return _Rewritten((*renamed, *edits, *imports), note) if edits is not None else None
+
+
+def _arguments(place: Site, call: ast.Call, first: str, member: str) -> list[Edit] | None:
+    """The edits that put some arguments in front, and names before positional arguments whose place has changed."""
     names = amp.AUTOCAST_ORDER if member == "autocast" else ()
     if (names and len(call.args) > len(names)) or (call.args and member in amp.DECORATORS):
         return None
-    first = f'device_type="{device}"' if member in amp.DECORATORS else f'"{device}"'
     tree = place.tree
     if not call.args and not call.keywords:
         added = tree.add_argument(call_node(place, call), first)

@@ -6,14 +6,23 @@ from torchlint.facts import calls, copies
 from torchlint.rewrite import Place, arguments, operand, place_of, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
 
+_FLOATING = frozenset(
+    f"torch.{name}" for name in ("float16", "half", "bfloat16", "float32", "float", "float64", "double")
+)
+_CAST_ELSEWHERE = "a number that an integer dtype can't hold may become another one, as the cast may happen elsewhere"
+_READ_LATER = "the host may write to the tensor while the copy reads it"
+
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     func = site.call.func
     assert isinstance(func, ast.Attribute)
+    if isinstance(finding.told, copies.Needless):
+        code = operand(site, finding.told.made, place_of(site, site.call))
+        return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "safe")
+    if isinstance(finding.told, copies.Doubled):
+        return _copied_once(site, finding.told)
     if site.name == ".type()":
         return None
-    if site.name == ".clone()":
-        return _cloned(site)
     before = func.value
     if site.name == ".contiguous()":
         return Fix(
@@ -24,17 +33,13 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     device, dtype = (first, second) if _is_device(site, before) else (second, first)
     where, kind = operand(site, device, Place.VALUE), operand(site, dtype, Place.VALUE)
     code = f"{operand(site, before.func, Place.RECEIVER)}(device={where}, dtype={kind})"
-    return Fix("Move and cast in one call", (site.tree.replace(site.node, code),), "safe")
+    note = "" if site.resolve(dtype) in _FLOATING else _CAST_ELSEWHERE
+    return Fix("Move and cast in one call", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
 
 
-def _cloned(site: Site) -> Fix | None:
-    assert isinstance(site.call.func, ast.Attribute)
-    made = site.call.func.value
-    if copies.fresh(made):
-        code = operand(site, made, place_of(site, site.call))
-        return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "safe")
-    found = copies.doubled(site.flow, site.call)
-    assert found is not None and isinstance(found.cast.func, ast.Attribute)
+def _copied_once(site: Site, found: copies.Doubled) -> Fix | None:
+    """`x.clone().float()` as `x.to(torch.float32, copy=True)`."""
+    assert isinstance(found.cast.func, ast.Attribute)
     method = found.cast.func.attr
     imports: tuple[Edit, ...] = ()
     if method in copies.DTYPES:
@@ -47,7 +52,15 @@ def _cloned(site: Site) -> Fix | None:
     else:
         given = f'"{method}"'
     code = f"{operand(site, found.tensor, Place.RECEIVER)}.to({given}, copy=True)"
-    return Fix("Copy once", (site.tree.replace(site.cst(found.whole), code), *imports), "safe")
+    note = _READ_LATER if _may_not_wait(site, found.cast) else ""
+    edits = (site.tree.replace(site.cst(found.whole), code), *imports)
+    return Fix("Copy once", edits, "unsafe" if note else "safe", note)
+
+
+def _may_not_wait(site: Site, move: ast.Call) -> bool:
+    """Whether a move may go on while the program does: `non_blocking=True`, or a second argument that may be it."""
+    named = any(k.arg == "non_blocking" and site.value(k.value).const is not False for k in move.keywords)
+    return named or (len(move.args) > 1 and site.value(move.args[1]).kind != "dtype")
 
 
 def _given(call: ast.Call) -> ast.expr:

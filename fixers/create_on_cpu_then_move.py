@@ -17,6 +17,8 @@ else:
 _EXACT = frozenset(("zeros", "ones", "empty", "full", "eye", "zeros_like", "ones_like", "empty_like", "full_like"))
 _RANDOM = frozenset(("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"))
 _INTEGERS = frozenset(f"torch.{name}" for name in ("long", "int", "short", "int64", "int32", "int16", "int8", "uint8"))
+_VIEWS = frozenset(("unsqueeze", "view", "reshape", "t", "transpose", "permute"))
+_TO_INTEGERS = frozenset(("long", "int", "short", "bool"))
 _CASTS = {
     "Float": "float",
     "Double": "double",
@@ -45,7 +47,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if added is None:
         return None
     name = (site.resolve(factory.func) or "").removeprefix("torch.")
-    note = _risk(site, name, factory, "dtype" in given)
+    note = _risk(site, name, factory, "dtype" in given) or _risk_between(site, name, factory)
+    if not note and _goes_to_tensor(site):
+        note = "a move to a subclass of Tensor makes one, a factory does not"
     return Fix("Create the tensor on the device", (added, _cut(site, made)), "unsafe" if note else "safe", note)
 
 
@@ -85,6 +89,12 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
     return found
 
 
+def _goes_to_tensor(site: Site) -> bool:
+    """`torch.zeros(2).to(x)`, `torch.zeros(2).type_as(x)`"""
+    target = site.argument("device", 0) or site.argument("other")
+    return target is not None and site.value(target).kind == "tensor"
+
+
 def _cut(site: Site, made: ast.Call) -> Edit:
     """Take the `.to(device)` off its receiver."""
     end = site.source.offset(made.end_lineno or 0, made.end_col_offset or 0)
@@ -102,14 +112,41 @@ def _risk(site: Site, name: str, factory: ast.Call, cast: bool) -> str:
     return "the last bit of a value computed on the device may differ"
 
 
+def _risk_between(site: Site, name: str, factory: ast.Call) -> str:
+    """What the methods between the factory and the move do otherwise on the device; "" where that is nothing."""
+    assert isinstance(site.call.func, ast.Attribute)
+    methods = _methods(site.call.func.value, factory)
+    casts = [method for method in methods if method in _CASTS.values()]
+    whole = name == "arange" or _kinds(site, factory) <= {*_INTEGERS, "torch.bool"}
+    integer = casts[-1] in _TO_INTEGERS if casts else whole
+    if not _VIEWS.isdisjoint(methods) and not integer:
+        return "what is a copy now becomes a view, which is not to be changed in place with autograd if it was made without"
+    if name.startswith("full") and not _TO_INTEGERS.isdisjoint(casts):
+        return "a number that an integer can't hold becomes another one on the device"
+    return ""
+
+
+def _methods(made: ast.expr, factory: ast.Call) -> list[str]:
+    """The methods that are called on what the factory gives, the first one first."""
+    found: list[str] = []
+    while made is not factory:
+        assert isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute)
+        found.insert(0, made.func.attr)
+        made = made.func.value
+    return found
+
+
+def _kinds(site: Site, factory: ast.Call) -> frozenset[str | None]:
+    """The dtype that a factory is given by name."""
+    given = [keyword.value for keyword in factory.keywords if keyword.arg == "dtype"]
+    return frozenset(map(site.resolve, given)) if given else frozenset((None,))
+
+
 def _counts(site: Site, factory: ast.Call) -> bool:
     """Whether an `arange` is one of integers."""
-    kinds = [site.resolve(keyword.value) for keyword in factory.keywords if keyword.arg == "dtype"]
-    return (
-        all(site.value(argument).integer for argument in factory.args)
-        and len(kinds) == len(factory.keywords)
-        and all(kind in _INTEGERS for kind in kinds)
-    )
+    named = all(keyword.arg == "dtype" for keyword in factory.keywords)
+    integers = all(site.value(argument).integer for argument in factory.args)
+    return named and integers and _kinds(site, factory) <= {*_INTEGERS, None}
 
 
 def _uncast(site: Site, made: ast.Call) -> Fix | None:

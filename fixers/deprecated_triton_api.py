@@ -5,6 +5,7 @@ import ast
 from torchlint.rewrite import older_torch
 from torchlint.rule import Edit, Finding, Fix, Site
 
+_NOTE = "TRITON_F32_DEFAULT no longer overrules it, and a device without TF32 refuses it"
 _PRECISION = {True: "tf32", False: "ieee"}
 
 
@@ -16,8 +17,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     start = site.source.offset(given.lineno, given.col_offset)
     end = site.source.offset(given.end_lineno or 0, given.end_col_offset or 0)
     edit = Edit(start, end, f'input_precision="{_PRECISION[given.value.value]}"'.encode())
-    note = older_torch(site, (2, 4))
-    return Fix("Name the precision", (edit,), "unsafe" if note else "safe", note)
+    note = older_torch(site, (2, 4)) or _NOTE
+    return Fix("Name the precision", (edit,), "unsafe", note)
 
 
 def _at(site: Site, keyword: ast.keyword, finding: Finding) -> bool:

@@ -6,7 +6,14 @@ from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.rewrite import Place, arguments, operand, spelled
 from torchlint.rule import Finding, Fix, Site
 
-_DEFAULT = rb"set_default_dtype|set_default_tensor_type|set_default_device"
+_FACTORIES = frozenset(
+    f"torch.{name}"
+    for name in ("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "rand", "randn", "randint", "randperm")
+) | {"torch.tensor", "torch.from_numpy"}
+"""What makes a tensor and no subclass of it."""
+_PLAIN = "a subclass of Tensor stays one"
+_FOLLOWED = "another default type or device is no longer followed"
+_ABSENT = "where there is no such device another exception says so"
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -22,9 +29,11 @@ def _variable(site: Site) -> Fix | None:
         return None
     given = site.call.args[0]
     code = f"{operand(site, given, Place.RECEIVER)}.detach()"
-    safe = site.value(given).is_tensor
-    note = "" if safe else "something else than a tensor may come here"
-    return Fix("Use `detach()`", (site.tree.replace(site.node, code),), "safe" if safe else "unsafe", note)
+    note = _PLAIN if site.value(given).is_tensor else "something else than a tensor may come here"
+    made = site.value(given).origin
+    if isinstance(made, ast.Call) and site.resolve(made.func) in _FACTORIES and site.value(given).home is site.module:
+        note = ""
+    return Fix("Use `detach()`", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
 
 
 def _constructor(site: Site, name: str) -> Fix | None:
@@ -36,10 +45,10 @@ def _constructor(site: Site, name: str) -> Fix | None:
     function, kind = spelled(site, "torch.tensor"), spelled(site, f"torch.{dtype}")
     if function is None or kind is None:
         return None
-    placed = f', device="{device}"' if device else ""
+    # Inside `with torch.device(...)` the new function would make it there.
+    placed = f', device="{device or "cpu"}"'
     code = f"{function[0]}({arguments(site, given)}, dtype={kind[0]}{placed})"
-    changed = site.analysis.context.switched_on(_DEFAULT)
-    note = "the project sets another default" if changed else ""
+    note = _FOLLOWED if name == "torch.Tensor" else _ABSENT if device else ""
     edits = (site.tree.replace(site.node, code), *function[1])
     return Fix("Use `torch.tensor`", edits, "unsafe" if note else "safe", note)
 

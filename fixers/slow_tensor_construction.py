@@ -44,20 +44,36 @@ def fix(site: Site, finding: Finding) -> Fix | None:
             return None
         start, end = _span(site, call)
         code = operand(site, given, Place.RECEIVER)
-        return Fix("Clone the tensor", (Edit(start, end, f"{code}.detach().clone()".encode()),), "safe")
-    if not isinstance(given, ast.Call) or site.resolve(given.func) not in _FRESH or _asks_for_copy(given):
+        edit = Edit(start, end, f"{code}.detach().clone()".encode())
+        return Fix("Clone the tensor", (edit,), "unsafe", "a default device no longer takes the copy elsewhere")
+    if not _is_array(site, given):
         return None
     func = call.func
     if not isinstance(func, ast.Attribute) or any(keyword.arg != "dtype" for keyword in call.keywords):
         return None
     _, name_end = _span(site, func)
     edit = Edit(name_end - len(func.attr), name_end, b"as_tensor")
-    return Fix("Take over the memory of the array", (edit,), "safe")
+    note = "memory of NumPy can't be resized" if _may_be_resized(site) else ""
+    return Fix("Take over the memory of the array", (edit,), "unsafe" if note else "safe", note)
+
+
+def _may_be_resized(site: Site) -> bool:
+    """Whether some code resizes tensors in place, or may: what shards parameters does."""
+    kept = site.consumed_by(("Parameter", "register_buffer", "register_parameter"))
+    return kept or site.analysis.context.switched_on(rb"\bresize_")
 
 
 def _asks_for_copy(made: ast.Call) -> bool:
     """`np.array(x, copy=False)` may be x itself."""
     return any(keyword.arg in ("copy", "out", None) for keyword in made.keywords)
+
+
+def _is_array(site: Site, made: ast.expr) -> bool:
+    """Whether a call of NumPy makes an array of its own: `np.where(condition)` gives a tuple of them."""
+    if not isinstance(made, ast.Call):
+        return False
+    name = site.resolve(made.func)
+    return name in _FRESH and not _asks_for_copy(made) and (name != "numpy.where" or len(made.args) == 3)
 
 
 def _span(site: Site, node: ast.expr) -> tuple[int, int]:

@@ -56,10 +56,14 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
 
     Writes the name in `torch.amp` with the device, and positional arguments of `autocast` as keywords, whose order is
     another one there.
+    An `autocast` without a dtype gets the one that it has had, `torch.float16` or on the CPU `torch.bfloat16`: the new one
+    would take that of an autocast around it. Where the project switches the cache of casts off, `cache_enabled=True`
+    is written for the same reason.
     An import that gives nothing but these names is changed together with all their uses; where that can't be done the
     use is written out as `torch.amp.autocast(...)`.
-    The fix is unsafe where the project allows torch before 2.4, where it sets another default for autocast
-    (`torch.set_autocast_dtype`), and where it asks for `isinstance(..., GradScaler)`.
+    The fix is unsafe where the project allows a torch that lacks the new name (`GradScaler` came with 2.3, `custom_fwd`
+    and `custom_bwd` with 2.4) or does not say which torch it is for, where it asks for `isinstance(..., GradScaler)`,
+    and where `**options` may leave out the dtype.
     Nothing is written where `*arguments` hide what is given.
 
     ## References

@@ -38,6 +38,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     For small tensors, and in code that runs once, which is not reported.
+    A clone of what autograd keeps for the backward pass (the result of `softmax`, `exp`, `tanh` and the like) is not
+    reported either, unless autograd is off: writing to it would be an error without the clone.
 
     ## Bad
 
@@ -72,9 +74,11 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
+    It is unsafe where the dtype is not known to be a floating one: a number that an integer can't hold becomes another
+    one on the host than on the device, and the cast may happen on either.
     A clone of a new tensor is left out.
     A clone and a cast become `.to(..., copy=True)`: the same values, dtype, device, strides and gradients, and a tensor of
-    its own in every case.
+    its own in every case. With `non_blocking` this is unsafe: the host may write to the tensor while it is read.
     The cast by a type of the host gets no fix: the tensor would stay on the device.
 
     ## References
@@ -121,18 +125,23 @@ def _doubled(site: Site) -> Iterator[Finding]:
     """`x.clone().float()`, `x.cpu().clone()`"""
     assert isinstance(site.call.func, ast.Attribute)
     found = copies.doubled(site.flow, site.call)
-    new = copies.fresh(site.call.func.value) and not site.call.args and not site.call.keywords
-    if (found is None and not new) or site.role == "test" or site.region is not None or not site.receiver.is_tensor:
+    if site.role == "test" or site.region is not None or not site.receiver.is_tensor:
+        return
+    made = site.call.func.value
+    plain = not site.call.args and not site.call.keywords
+    new = plain and copies.fresh(made, site.resolve, site.value, grad_off=site.grad_off)
+    if found is None and not new:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
     repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
     if not (sampled or repeated or site.hot or site.in_forward):
         return
     if new:
-        yield site.finding(f"`{site.short()}` copies a tensor that has just been made, and that nothing else refers to")
+        message = f"`{site.short()}` copies a tensor that has just been made, and that nothing else refers to"
+        yield site.finding(message, told=copies.Needless(made))
     elif found is not None and site.value(found.tensor).is_tensor:
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
-        yield site.finding(message, at=found.whole)
+        yield site.finding(message, at=found.whole, told=found)
 
 
 def _one_each(site: Site, first: ast.Call, second: ast.Call) -> bool:

@@ -4,10 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import calls
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, rule
 
 _MOVES = {".to()", ".cuda()", ".xpu()"}
-_DEVICE_WORDS = ("device", "rank", "gpu", "cuda", "gpu_id", "local_rank")
 
 
 @rule(
@@ -69,10 +68,12 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Adds `non_blocking=True`. Kernels that read the copy are queued behind it on the same stream, and the allocator of
-    pinned memory hands a block out again only after the copies from it are done, so the values are the same. The fix is
-    unsafe where the program may run on Apple's MPS, whose asynchronous copies can read memory that was given back
-    (pytorch/pytorch#189690), where the host writes to the batch after the copy, and where the whole batch is moved by
-    one call, which a batch class of a library may answer with a `TypeError`.
+    pinned memory hands a block out again only after the copies from it are done, so the values are the same, as long as
+    nobody writes to the batch on the host meanwhile. The fix is safe where that is seen: the copy takes the place of the
+    batch, or what still leads to the batch is only read. It is unsafe where a function gets the batch that may write to
+    it, where the program uses streams of its own or may run on Apple's MPS, whose asynchronous copies can read memory
+    that was given back (pytorch/pytorch#189690), and where the whole batch is moved by one call, which a batch class of
+    a library may answer with a `TypeError`.
 
     ## References
 
@@ -149,9 +150,4 @@ def _moves_to_device(site: Site) -> bool:
     value = site.value(target)
     if isinstance(value.const, str) and value.const.partition(":")[0] in ("cpu", "mps", "meta"):
         return False
-    return value.device != "cpu" and (calls.is_device(value) or (not value and _named_like_device(target)))
-
-
-def _named_like_device(node: ast.expr) -> bool:
-    parts = chain(node)
-    return parts is not None and parts[-1].lower().strip("_").endswith(_DEVICE_WORDS)
+    return value.device != "cpu" and (calls.is_device(value) or (not value and calls.named_like_device(target)))

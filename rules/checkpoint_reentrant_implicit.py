@@ -57,7 +57,10 @@ def checkpoint_reentrant_implicit(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/checkpoint.html
     """
-    if any(keyword.arg in (None, "use_reentrant") for keyword in site.call.keywords):
+    # `checkpoint(function, *arguments)` takes it by keyword alone, `checkpoint_sequential` at the fourth place too.
+    position = 3 if site.name == "torch.utils.checkpoint.checkpoint_sequential()" else -1
+    hidden = position >= 0 and site.spread
+    if hidden or any(k.arg is None for k in site.call.keywords) or site.argument("use_reentrant", position) is not None:
         return
     yield site.finding(
         f"`{site.short()}` does not say `use_reentrant`: torch warns and takes the reentrant variant; prefer `use_reentrant=False`"

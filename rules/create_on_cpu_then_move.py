@@ -72,8 +72,11 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     Moves the device (and the dtype) into the factory. The fix is safe for `zeros`, `ones`, `empty`, `full`, `eye` and
     for `arange` of integers: the same values, dtype and strides. It is unsafe for random factories, because the device
     draws other numbers from the same seed than the host, and for `linspace`, `logspace` and `arange` of floats, whose
-    last bit may differ; for other values whose dtype the move changed, which are rounded once instead of twice; and for
-    a cast by a host type, which becomes a cast by method.
+    last bit may differ; for other values whose dtype the move changed, which are rounded once instead of twice; for
+    floats whose shape is changed in between (`unsqueeze`, `view`), which become a view instead of a copy; for a move to a
+    tensor (`.to(x)`, `.type_as(x)`), which gives what `x` is where that is a subclass; and for a cast by a host type,
+    which becomes a cast by method.
+    A default device of `meta` is left out of account: what is made there can't be moved, and raises.
     No fix is offered where the call has `memory_format=` or `copy=`.
 
     ## References

@@ -68,7 +68,10 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
 
     Written only where the new name takes the given arguments and gives the same, and `import torch` is added where it is
     missing; the fix is unsafe where the project allows versions of torch that do not have the new name, and, where it
-    says nothing of torch, if a release of the last three years does not have it.
+    says nothing of torch, if a release of the last three years does not have it. It is also unsafe for `torch.cholesky`,
+    whose errors differ, for a `torch.qr` whose result is kept as a whole, for `NLLLoss2d`, and for `functional_call` with
+    parameters that are not known to be a dictionary.
+    An argument without effect is left out where it has none in any torch that the project allows.
     Names whose successor differs are reported without a fix.
 
     ## References

@@ -21,7 +21,7 @@ _EXPERIMENTAL = {
     on={"triton.jit", "triton.testing.allclose()", "triton.set_allocator()"},
     set="preview",
     severity="info",
-    fix="safe",
+    fix="unsafe",
     torch=">=2.4",
     impact="low",
     category="triton",
@@ -77,7 +77,8 @@ def deprecated_triton_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     `allow_tf32=False` becomes `input_precision="ieee"`, and `True` becomes `"tf32"`.
-    Triton 3.9 makes the same intermediate code of both; where the project allows a torch before 2.4 the fix is unsafe.
+    The fix is unsafe: the old argument is only a wish, which `TRITON_F32_DEFAULT` overrules and which devices without
+    TF32 ignore, where the new one is an error.
     The other names are only reported.
 
     ## References

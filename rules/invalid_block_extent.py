@@ -14,7 +14,7 @@ _SIZES = re.compile(rb"(?:\.shape\[-?\d+\]|\.size\(-?\d+\)|_dim)\s+in\s+[\[({]([
     "TLK01",
     on={"triton.jit"},
     severity="error",
-    fix="safe",
+    fix="unsafe",
     category="triton",
 )
 def invalid_block_extent(site: Site) -> Iterator[Finding]:
@@ -75,7 +75,8 @@ def invalid_block_extent(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The annotation `: tl.constexpr` is added to the parameter. That is safe, since every launch raised before.
+    The annotation `: tl.constexpr` is added to the parameter. That is unsafe, since every launch raised before: a program
+    that caught the exception now runs the kernel.
     At a launch, `triton.next_power_of_2(...)` around the size is only a suggestion: the kernel must mask what is too much.
 
     ## References

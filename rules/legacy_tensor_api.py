@@ -65,9 +65,12 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    `Variable(x)` becomes `x.detach()`, which is the same, and is safe where `x` is known to be a tensor.
-    A typed constructor of a list of numbers becomes `torch.tensor(..., dtype=...)`; `torch.Tensor(list)` too, which is
-    unsafe where the project sets another default type.
+    `Variable(x)` becomes `x.detach()`, which is the same for a tensor, but for a subclass of `torch.Tensor`, which
+    `Variable` makes a plain one: the fix is safe where it is seen how `x` was made.
+    A typed constructor of a list of numbers becomes `torch.tensor(..., dtype=..., device=...)`: with the device, because
+    the old one does not care about `with torch.device(...)`. `torch.Tensor(list)` becomes the same, which is unsafe: it
+    follows the default type that some program may set. So is that of `torch.cuda.FloatTensor(list)` and the like, which
+    raises another exception where there is no GPU.
 
     ## References
 

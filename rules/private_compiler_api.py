@@ -57,7 +57,10 @@ def private_compiler_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Writes the public name where both are the same function.
-    The fix is unsafe where the project allows a torch that does not have the public name.
+    The fix is unsafe where the project allows a torch that does not have the public name, or does not say which torch it
+    is for. `disable(wrapping=...)` is left alone: the public function does not take that option.
+    Unsafe are also `is_compiling`, since behind a graph break the private function is compiled by itself and answers yes,
+    the public one no, and `assume_constant_result` where it is no decorator: called in compiled code, the public one raises.
 
     ## References
 

@@ -60,9 +60,11 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    `torch.tensor(t)` of a proven tensor becomes `t.detach().clone()`: the same value, dtype, device and strides,
-    without the warning. `torch.tensor(np.zeros(n))` becomes `torch.as_tensor(...)`, which takes over the memory that
-    the NumPy call made for it; this is done for calls that always make a new array. Unsafe: a list of arrays becomes
+    `torch.tensor(np.zeros(n))` becomes `torch.as_tensor(...)`, which takes over the memory that the NumPy call made for
+    it; this is done for calls that always make a new array, and is unsafe where the project resizes tensors in place
+    (`resize_`) or keeps it as a parameter or buffer: memory of NumPy can't be resized.
+    Unsafe: `torch.tensor(t)` of a proven tensor becomes `t.detach().clone()`, the same value, dtype and strides without
+    the warning, but on the device of `t` where `torch.tensor` goes to the default one. A list of arrays becomes
     `torch.from_numpy(np.stack(...))`, which raises another exception where shapes differ.
 
     ## References

@@ -16,7 +16,8 @@ PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 FENCE = re.compile(
     r"^```python(?P<whole> whole)?(?P<target> torch\S+)?(?P<option> suggest-\S+)?\n(?P<code>.*?)^```"
     r"(?:\n+^```output\n(?P<output>.*?)^```)?"
-    r"(?:\n+^```fixed\n(?P<fixed>.*?)^```)?",
+    r"(?:\n+^```fixed\n(?P<fixed>.*?)^```)?"
+    r"(?:\n+^```safe\n(?P<safe>.*?)^```)?",
     re.MULTILINE | re.DOTALL,
 )
 CASES = Path(__file__).parent / "rules"
@@ -32,6 +33,7 @@ class Case:
     code: str
     output: str | None
     fixed: str | None
+    safe: str | None
     prelude: str
     target: str
     options: frozenset[str]
@@ -64,5 +66,6 @@ def cases() -> list[Case]:
                 target = (match["target"] or "").strip().removeprefix("torch")
                 options = frozenset(f"{rule.code}.{option}" for option in (match["option"] or "").split())
                 name = f"{rule.name}-{where}-{number}"
-                found.append(Case(name, rule, match["code"], match["output"], match["fixed"], prelude, target, options))
+                given = match["code"], match["output"], match["fixed"], match["safe"]
+                found.append(Case(name, rule, *given, prelude, target, options))
     return found

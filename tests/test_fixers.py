@@ -82,6 +82,7 @@ def is_code(around: list[ast.AST]) -> bool:
     """Whether a string is part of what a fixer writes: of a formatted string, or of what makes an edit."""
     call = next((node for node in around if isinstance(node, ast.Call)), None)
     named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("Fix", "spelled")
+    named |= call is not None and called(call, "there")  # a key of the table of versions
     inside = any(isinstance(node, ast.FunctionDef) for node in around)
     formatted = isinstance(around[0], ast.JoinedStr) and inside and not named
     written = call is not None and called(call, "replace", "add_decorator", "add_argument", "insert_before")

@@ -5,7 +5,7 @@ not although a naive matcher would; what is not marked must not fire either. The
 `import torch` and `device = torch.device("cuda")`, unless the fence is ```python whole; ```python suggest-fused turns on that
 option of the rule. An ```output fence behind it
 holds the findings as `line:column severity message` (lines of the fence), a ```fixed fence what `--fix` (with
---unsafe-fixes) makes of it.
+--unsafe-fixes) makes of it, a ```safe fence what `--fix` alone does.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ def test_example(case: Case) -> None:
     repaired = repair(case, source, findings)
     if case.fixed is not None:
         assert case.fixed == repaired.decode().removeprefix(case.prelude)
+    if case.safe is not None:
+        safe = [f for f in findings if f.fix is not None and f.fix.applicability == "safe"]
+        assert case.safe == repair(case, source, safe).decode().removeprefix(case.prelude)
     if repaired != source:
         ast.parse(repaired)
         again = case.lint(repaired)

@@ -176,6 +176,8 @@ def substituted(site: Site, entry: Entry) -> tuple[Edit, ...] | None:
     code, imports = spelling
     call = syntax.called(site.flow, target)
     if entry.attribute:
+        if entry.rename.endswith("()") and not isinstance(getattr(target, "ctx", None), ast.Load):
+            return None
         code += "()" * entry.rename.endswith("()")
     elif call is None:
         return None

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 from torchlint.config import Settings
 from torchlint.fixing import fix_files
+from torchlint.version import LATEST, Range
 
 from .programs import Program
 from .situations import Situation
@@ -55,13 +56,15 @@ class Verdict:
 
 def fixed(programs: Sequence[Program], rule: str) -> dict[str, str]:
     """The texts of the programs that the rule's safe fixes change, by name, after it."""
-    settings = Settings(codes=frozenset((rule, "TL004")), fixable=frozenset((rule,)))
-    files = {f"program_{number}.py": program.text.encode() for number, program in enumerate(programs)}
-    result = fix_files(files, settings, unsafe=False, write=False)
-    broken = [finding for finding in result.result.findings if finding.code == "TL004"]
-    assert not broken and not result.failed and not result.result.errors, (broken, result.result.errors)
-    numbers = {f"program_{number}.py": program.name for number, program in enumerate(programs)}
-    return {numbers[path]: data.decode() for path, data in result.contents.items()}
+    settings = Settings(codes=frozenset((rule, "TL004")), fixable=frozenset((rule,)), target_torch=Range(LATEST))
+    changed: dict[str, str] = {}
+    for program in programs:  # each is a project of its own: what one does tells nothing of another
+        result = fix_files({"program.py": program.text.encode()}, settings, unsafe=False, write=False)
+        broken = [finding for finding in result.result.findings if finding.code == "TL004"]
+        assert not broken and not result.failed and not result.result.errors, (broken, result.result.errors)
+        for data in result.contents.values():
+            changed[program.name] = data.decode()
+    return changed
 
 
 @dataclass(frozen=True)
@@ -120,9 +123,10 @@ def judged(programs: Sequence[Program], rule: str, situations: Iterator[Situatio
 
 def _cured(program: Program, situation: Situation, answer: dict[str, Any]) -> bool:
     """Whether the original could not be run at all there, in a way that its fix may cure, or that is the compiler's own."""
-    raised, now = answer["before"]["call raises"], answer["after"]["call raises"]
-    compiled = str(situation["ambient"]).startswith("compiled")
-    return bool(raised) and not now and (compiled or any(map(raised.startswith, program.cures)))
+    raised = answer["before"]["call raises"]
+    if any(map(raised.startswith, program.cures)):
+        return True
+    return bool(raised) and str(situation["ambient"]).startswith("compiled")
 
 
 def _under(situation: Situation, ambient: str) -> Situation:

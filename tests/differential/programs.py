@@ -355,13 +355,14 @@ class Grid:
     """See `Program`."""
 
     def programs(self, most: int) -> Iterator[Program]:
-        """The programs in which all pairs of all axes meet, or an even choice of them if these are too many."""
+        """Each fault at its plainest, and programs in which all pairs of all axes meet, or an even choice of them."""
         shapes = {**self.fixed, **self.refused, **self.either}
         decoys = DECOYS if self.modules else {"none": DECOYS["none"]}
         axes = [list(axis) for axis in (shapes, self.places, self.operands, self.hosts, self.imports, decoys)]
         rows = list(pairs(*map(len, axes)))
         seen: set[str] = set()
-        for levels in rows[:: _step(len(rows), most)]:
+        plain = [(shape, *(0 for _ in axes[1:])) for shape in range(len(self.fixed))]
+        for levels in (*plain, *rows[:: _step(len(rows), most)]):
             shape, place, operand, host, style, decoy = (axis[n] for axis, n in zip(axes, levels, strict=True))
             written = _written(shapes[shape], self.operands[operand])
             text = self._assembled(self.places[place].replace("{E}", written), self.hosts[host], decoys[decoy])

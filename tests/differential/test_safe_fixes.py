@@ -25,8 +25,6 @@ PROGRAMS = 200
 """How many are made for a rule; about half of them are fixed, and run."""
 SWEEP = int(os.environ.get("TORCHLINT_SWEEP", "1"))
 GRIDS = sorted(path.stem for path in (Path(__file__).parent / "grids").glob("*.py"))
-KERNELS = ("deprecated_triton_api", "invalid_block_extent")
-"""Those whose programs are kernels: tests/kernels/test_fixes_compiled.py."""
 RULES = {rule.name.replace("-", "_"): rule for rule in load().values()}
 
 
@@ -43,24 +41,7 @@ def judge(name: str, child: Child) -> tuple[list[Grid], Verdict]:
     return list(grids), judged(programs, RULES[name].code, situations(), child)
 
 
-MENDING = (
-    "amp_device_specific_api",
-    "avoidable_copy",
-    "blocking_h2d_copy",
-    "create_on_cpu_then_move",
-    "deprecated_api",
-    "legacy_tensor_api",
-    "private_compiler_api",
-    "sequence_index",
-    "slow_tensor_construction",
-)
-"""Rules whose safe fixes still change some of their programs."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.xfail(strict=False)) if name in MENDING else name for name in GRIDS],
-)
+@pytest.mark.parametrize("name", GRIDS)
 def test_a_program_shows_the_same_before_and_after(name: str, child: Child) -> None:
     grids, found = judge(name, child)
 
@@ -74,4 +55,4 @@ def test_a_program_shows_the_same_before_and_after(name: str, child: Child) -> N
 def test_every_rule_with_safe_fixes_is_judged() -> None:
     safe = {name for name, rule in RULES.items() if rule.fix == "safe" and rule.scope != "file"}
 
-    assert safe == {*GRIDS, *KERNELS}
+    assert safe == set(GRIDS)

@@ -20,6 +20,11 @@ AUTOCAST_ORDER = ("enabled", "dtype", "cache_enabled")
 DECORATORS = frozenset(("custom_fwd", "custom_bwd"))
 
 
+def given(call: ast.Call) -> frozenset[str]:
+    """The arguments that a call of the old `autocast` names or gives by position."""
+    return frozenset((*AUTOCAST_ORDER[: len(call.args)], *(k.arg for k in call.keywords if k.arg is not None)))
+
+
 def split(name: str) -> tuple[str, str]:
     """The device and the member of an old name: `torch.cuda.amp.autocast` is ("cuda", "autocast")."""
     parts = name.split(".")

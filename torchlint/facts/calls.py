@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import overload
 
 from ..torch_api.operators import Atom, Condition, Operator, Result, When, operator
+from . import names
 from . import torch_table as table
 from .values import (
     BOOL,
@@ -55,6 +56,14 @@ OPTIMIZER_NAME = re.compile(
     re.IGNORECASE,
 )
 DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
+
+
+_DEVICE_WORDS = ("device", "rank", "gpu", "cuda", "gpu_id", "local_rank")
+
+
+def named_like_device(node: ast.expr) -> bool:
+    """Whether people give such a name to a device: `self.device`, `local_rank`."""
+    return names.last(node).lower().strip("_").endswith(_DEVICE_WORDS)
 
 
 class Arguments:

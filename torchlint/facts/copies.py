@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .flow import Flow
+from .values import Value
+
+Resolve = Callable[[ast.expr], str | None]
 
 DTYPES = {
     "float": "float32",
@@ -24,25 +28,11 @@ DTYPES = {
 _PLAIN = frozenset(("dtype", "device", "other", "non_blocking"))
 
 
-FRESH = frozenset(
-    (
-        "cat",
-        "stack",
-        "matmul",
-        "bmm",
-        "where",
-        "exp",
-        "log",
-        "sqrt",
-        "sigmoid",
-        "tanh",
-        "softmax",
-        "log_softmax",
-        "cumsum",
-        "repeat",
-    )
-)
+_FRESH = frozenset("cat stack matmul bmm where log cumsum repeat".split())
 """Operations that write a tensor of their own in every case, as functions of torch and as methods."""
+_SAVED = frozenset("exp sqrt sigmoid tanh softmax log_softmax".split())
+"""Such operations whose backward pass needs their result: nobody may write to it."""
+_HOMES = ("torch", "torch.nn.functional")
 
 
 @dataclass(frozen=True)
@@ -55,6 +45,14 @@ class Doubled:
     """What they are called on."""
     cast: ast.Call
     """The cast or the move."""
+
+
+@dataclass(frozen=True)
+class Needless:
+    """`(x * y).clone()`: nothing else refers to what is copied."""
+
+    made: ast.expr
+    """What is copied."""
 
 
 def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:
@@ -72,11 +70,25 @@ def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:
     return None
 
 
-def fresh(node: ast.expr) -> bool:
-    """Whether an expression of tensors makes a tensor that nothing else refers to: arithmetic, `torch.cat(...)`, `x.exp()`."""
+def fresh(node: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value], *, grad_off: bool) -> bool:
+    """Whether an expression makes a tensor that nothing else refers to, autograd neither: arithmetic, `torch.cat(...)`, `x.log()`."""
     if isinstance(node, ast.BinOp):
-        return not isinstance(node.op, ast.Mod)
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FRESH
+        # The result of a power is needed to derive it by its exponent.
+        power = isinstance(node.op, ast.Pow) and not isinstance(node.right, ast.Constant)
+        return not isinstance(node.op, ast.Mod) and (not power or grad_off)
+    if not isinstance(node, ast.Call) or any(keyword.arg in ("out", None) for keyword in node.keywords):
+        return False
+    name = _operation(node.func, resolve, value)
+    return name in _FRESH or (name in _SAVED and grad_off)
+
+
+def _operation(func: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value]) -> str:
+    """The operation of torch that a function or a method of a tensor is; "" for others."""
+    full = resolve(func)
+    if full is None:
+        return func.attr if isinstance(func, ast.Attribute) and value(func.value).is_tensor else ""
+    home, _, name = full.rpartition(".")
+    return name if home in _HOMES else ""
 
 
 def casts(call: ast.Call) -> bool:

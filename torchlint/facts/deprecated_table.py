@@ -33,6 +33,8 @@ class Entry:
     """Keywords that `rename` does not take."""
     attribute: bool = False
     """No function: `rename` is the expression that gives the same."""
+    risk: str = ""
+    """What the rename may change all the same."""
     successor: str = ""
     """The name whose first version counts, where it is not `rename`: what took over with other arguments, or came with them."""
 
@@ -56,9 +58,10 @@ def _renamed(
     positional: int = 99,
     refused: frozenset[str] = frozenset(),
     attribute: bool = False,
+    risk: str = "",
     successor: str = "",
 ) -> tuple[str, Entry]:
-    return old, Entry(old, f"`{new}`", new, first, extra, positional, refused, attribute, successor)
+    return old, Entry(old, f"`{new}`", new, first, extra, positional, refused, attribute, risk, successor)
 
 
 def _told(old: str, instead: str) -> tuple[str, Entry]:
@@ -98,12 +101,19 @@ NAMES: dict[str, Entry] = dict(
             for home in ("ao.", "")
             for name in _QUANTIZE
         ),
-        _renamed("torch.qr", "torch.linalg.qr", positional=1, refused=frozenset(("some", "input"))),
+        _renamed(
+            "torch.qr",
+            "torch.linalg.qr",
+            positional=1,
+            refused=frozenset(("some", "input")),
+            risk="the result, where it is printed as a whole, has another name",
+        ),
         _renamed(
             "torch.cholesky",
             "torch.linalg.cholesky",
             positional=1,
             refused=frozenset(("upper", "input")),
+            risk="tensors of integers, and empty ones that are not square, raise other errors",
         ),
         _told("torch.lu", "`torch.linalg.lu_factor`"),
         _told("torch.lu_solve", "`torch.linalg.lu_solve`, which takes the right-hand side last"),
@@ -119,8 +129,9 @@ NAMES: dict[str, Entry] = dict(
             "torch.nn.utils.stateless.functional_call",
             "torch.func.functional_call",
             refused=frozenset(("parameters_and_buffers",)),
+            risk="parameters in a mapping that is no dictionary are refused",
         ),
-        _renamed("torch.nn.NLLLoss2d", "torch.nn.NLLLoss"),
+        _renamed("torch.nn.NLLLoss2d", "torch.nn.NLLLoss", risk="the class, where it is printed, has another name"),
         _renamed("torch.nn.functional.upsample", "torch.nn.functional.interpolate"),
         _renamed(
             "torch.nn.functional.upsample_nearest",
@@ -239,8 +250,8 @@ class Keyword:
     instead: str
     rename: str = ""
     """The keyword that means the same."""
-    inert: bool = False
-    """It has no effect, so it can be left out."""
+    inert_since: Version | None = None
+    """The first version in which it has no effect, so that it can be left out."""
 
     @property
     def name(self) -> str:
@@ -315,8 +326,8 @@ _ARGUMENTS = (
     *(Keyword(f"torch.optim.lr_scheduler.{scheduler}", "verbose", _RATE) for scheduler in _SCHEDULERS),
     Keyword("torch.nn.Hardtanh", "min_value", "`min_val`", rename="min_val"),
     Keyword("torch.nn.Hardtanh", "max_value", "`max_val`", rename="max_val"),
-    Keyword("torch.nn.functional.gumbel_softmax", "eps", _NOTHING, inert=True),
-    Keyword("torch.utils.data.DataLoader", "pin_memory_device", _ACCELERATOR, inert=True),
+    Keyword("torch.nn.functional.gumbel_softmax", "eps", _NOTHING, inert_since=api_table.ALWAYS),
+    Keyword("torch.utils.data.DataLoader", "pin_memory_device", _ACCELERATOR, inert_since=(2, 9)),
     Keyword("torch.profiler.profile", "use_cuda", "`activities`"),
     Keyword("torch.autograd.profiler.profile", "use_cuda", '`use_device="cuda"`'),
     Keyword("torch.nn.attention.flex_attention.flex_attention", "return_lse", _AUX),

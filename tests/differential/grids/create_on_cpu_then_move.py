@@ -35,8 +35,11 @@ _DRAWN = ("rand(2)", "randn(2, 3)", "randint(0, 5, (2,))", "randperm(4)", "linsp
 _CURED = (
     "NotImplementedError: Cannot copy out of meta tensor",
     "RuntimeError: to() doesn't support converting to a different layout",
+    "RuntimeError: Trying to create tensor with negative dimension",
+    "RuntimeError: zeros: Dimension size must be non-negative",
 )
-"""What only a move can fail with: from where nothing is stored, and to a sparse tensor."""
+"""What only a move can fail with: from where nothing is stored, and to a sparse tensor. Where there is no CUDA, that is
+told before a wrong size is."""
 _NAMED = '\nDEVICE = "cuda" if torch.cuda.is_available() else "cpu"'
 
 GRIDS = (
@@ -50,12 +53,12 @@ GRIDS = (
             "name of a device": "{x}.to(DEVICE)",
             "cuda": "{x}.cuda()",
             "device, in use": "{x}.to(x.device)[..., :1]",
-            "other": "{x}.to(y)",
-            "type of other": "{x}.type_as(x)",
-            "device and dtype": "{x}.to(x.device, torch.float16)",
             "dtype of the other": "{x}.to(y.device, y.dtype)",
         },
+        either={"device and dtype": "{x}.to(x.device, torch.float16)"},
         refused={
+            "other": "{x}.to(y)",
+            "type of other": "{x}.type_as(x)",
             "copied": "{x}.to(x.device, copy=True)",
             "formatted": "{x}.to(x.device, memory_format=torch.contiguous_format)",
             "to the host": '{x}.to("cpu")',

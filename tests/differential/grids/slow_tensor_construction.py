@@ -33,7 +33,6 @@ _ARRAYS = {
     "ones like": "np.ones_like(TABLE)",
     "full like": "np.full_like(TABLE, 2)",
     "where": "np.where(TABLE > 1, TABLE, 0)",
-    "where it is": "np.where(TABLE > 1)",
     "repeat": "np.repeat(TABLE, 2)",
     "tile": "np.tile(TABLE, 2)",
     "masked": "np.zeros_like(MASKED)",
@@ -42,15 +41,16 @@ _ARRAYS = {
 GRIDS = (
     Grid(
         fixed={
-            "tensor": "torch.tensor({raw})",
-            "tensor in use": "torch.tensor({raw}).float()",
-            "tensor by name": "torch.tensor(data={raw})",
             **{name: f"torch.tensor({code})" for name, code in _ARRAYS.items()},
             "zeros of a dtype": "torch.tensor(np.zeros((2, 3)), dtype=torch.float32)",
             "array of a dtype": "torch.tensor(np.array([1, 2]), dtype=torch.bool)",
             "array of its own dtype": "torch.tensor(np.array([1.0, 2.0]), dtype=torch.float64)",
         },
         refused={
+            "tensor": "torch.tensor({raw})",
+            "tensor in use": "torch.tensor({raw}).float()",
+            "tensor by name": "torch.tensor(data={raw})",
+            "where it is": "torch.tensor(np.where(TABLE > 1))",
             "tensor of a dtype": "torch.tensor({raw}, dtype=torch.float64)",
             "leaf": "torch.tensor(np.zeros(2), requires_grad=True)",
             "on a device": "torch.tensor(np.zeros(2), device=y.device)",

@@ -1,0 +1,53 @@
+"""What a fix may write into a project, by the torch that the project says it is for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchlint.config import Settings
+from torchlint.finding import Fix
+from torchlint.lint import lint
+
+OLD = "torch.cuda.amp.GradScaler()"  # takes its new name since torch 2.3
+OLDER = "torch.cuda.amp.autocast()"  # since torch 1.12
+
+
+def fixed(folder: Path, code: str) -> Fix:
+    """The fix of the one deprecated name in a file of a folder."""
+    codes = frozenset(("TL901",))
+    text = f"import torch\n{code}\n"
+    found = lint({str(folder / "a.py"): text.encode()}, Settings(codes, codes)).findings
+    assert 1 == len(found) and found[0].fix is not None
+    return found[0].fix
+
+
+@pytest.mark.parametrize(
+    ("requirement", "code"),
+    [("torch>=2.3", OLD), ("torch==2.6.0", OLD), ("torch>=1.12", OLDER), ("numpy", OLDER)],
+)
+def test_a_name_that_every_allowed_torch_has_is_safe(tmp_path: Path, requirement: str, code: str) -> None:
+    (tmp_path / "requirements.txt").write_text(requirement)
+
+    assert ("safe", "") == (fixed(tmp_path, code).applicability, fixed(tmp_path, code).note)
+
+
+def test_a_name_that_an_allowed_torch_lacks_is_not(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch>=2.1")
+    fix = fixed(tmp_path, OLD)
+
+    assert ("unsafe", "it needs torch 2.3, and the project allows older ones") == (fix.applicability, fix.note)
+
+
+def test_a_project_that_says_nothing_may_run_on_the_torch_of_three_years_ago(tmp_path: Path) -> None:
+    fix = fixed(tmp_path, OLD)
+
+    note = "it needs torch 2.3, and the project does not say which it is for"
+    assert ("unsafe", note) == (fix.applicability, fix.note)
+
+
+def test_a_test_of_the_version_says_it_too(tmp_path: Path) -> None:
+    code = f'if torch.__version__ >= "2.4":\n    {OLD}'
+
+    assert "safe" == fixed(tmp_path, code).applicability
