@@ -43,7 +43,7 @@ def test_a_name_that_an_allowed_torch_lacks_is_not(tmp_path: Path) -> None:
 def test_a_project_that_says_nothing_may_run_on_the_torch_of_three_years_ago(tmp_path: Path) -> None:
     fix = fixed(tmp_path, OLD)
 
-    note = "it needs torch 2.3, and the project does not say which it is for"
+    note = "it needs torch 2.3, and the project does not say which it has"
     assert ("unsafe", note) == (fix.applicability, fix.note)
 
 
