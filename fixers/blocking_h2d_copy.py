@@ -16,23 +16,23 @@ else:
 def fix(site: Site, finding: Finding) -> Fix | None:
     node = site.node
     assert isinstance(node, cst.Call)
-    edit = site.tree.add_argument(node, "non_blocking=True")
-    if edit is None:
-        return None
-    note = _risk(site)
-    return Fix("Copy without waiting", (edit,), "unsafe" if note else "safe", note)
+    edit = site.tree.add_argument(node, "non_blocking=True") if _is_equal(site) else None
+    return Fix("Copy without waiting", (edit,), "safe") if edit is not None else None
 
 
-def _risk(site: Site) -> str:
-    """What could tell the two copies apart; "" where nothing can."""
+def _is_equal(site: Site) -> bool:
+    """Whether nothing can tell the two copies apart.
+
+    On MPS an asynchronous copy may read memory that was given back meanwhile, a batch class of a library may not know
+    `non_blocking`, and what the host writes while the copy is under way may get into it.
+    """
     data = site.source.data
-    if b"mps" in data or b"torch.accelerator" in data:
-        return "on MPS an asynchronous copy may read memory that was given back meanwhile"
-    if site.receiver.kind != "tensor":
-        return "a batch class of a library may not know `non_blocking`"
-    if _written_after(site):
-        return "the host writes to the batch while the copy may be under way"
-    return ""
+    return (
+        b"mps" not in data
+        and b"torch.accelerator" not in data
+        and site.receiver.kind == "tensor"
+        and not _written_after(site)
+    )
 
 
 def _written_after(site: Site) -> bool:

@@ -69,8 +69,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Adds `non_blocking=True`. Kernels that read the copy are queued behind it on the same stream, and the allocator of
-    pinned memory hands a block out again only after the copies from it are done, so the values are the same. The fix is
-    unsafe where the program may run on Apple's MPS, whose asynchronous copies can read memory that was given back
+    pinned memory hands a block out again only after the copies from it are done, so the values are the same. Nothing is
+    offered where the program may run on Apple's MPS, whose asynchronous copies can read memory that was given back
     (pytorch/pytorch#189690), where the host writes to the batch after the copy, and where the whole batch is moved by
     one call, which a batch class of a library may answer with a `TypeError`.
 

@@ -73,7 +73,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     for `arange` of integers: the same values, dtype and strides. It is unsafe for random factories, because the device
     draws other numbers from the same seed than the host, and for `linspace`, `logspace` and `arange` of floats, whose
     last bit may differ; for other values whose dtype the move changed, which are rounded once instead of twice; and for
-    a cast by a host type, which becomes a cast by method.
+    a cast by a host type, which becomes `mask.to(device, torch.float32)` and no longer copies what is there already.
     No fix is offered where the call has `memory_format=` or `copy=`.
 
     ## References

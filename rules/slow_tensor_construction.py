@@ -63,7 +63,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     `torch.tensor(t)` of a proven tensor becomes `t.detach().clone()`: the same value, dtype, device and strides,
     without the warning. `torch.tensor(np.zeros(n))` becomes `torch.as_tensor(...)`, which takes over the memory that
     the NumPy call made for it; this is done for calls that always make a new array. Unsafe: a list of arrays becomes
-    `torch.from_numpy(np.stack(...))`, which raises another exception where shapes differ.
+    `torch.from_numpy(np.array(...))`, where arrays of several dtypes take NumPy's common one, and an empty list gives
+    double precision.
 
     ## References
 
