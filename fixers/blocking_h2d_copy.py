@@ -8,22 +8,22 @@ _STREAMS = rb"\bStream\(|\bstream\("
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    edit = site.tree.add_argument(call_node(site), "non_blocking=True")
-    if edit is None:
-        return None
-    note = _risk(site)
-    return Fix("Copy without waiting", (edit,), "unsafe" if note else "safe", note)
+    edit = site.tree.add_argument(call_node(site), "non_blocking=True") if _is_equal(site) else None
+    return Fix("Copy without waiting", (edit,), "safe") if edit is not None else None
 
 
-def _risk(site: Site) -> str:
-    """What could tell the two copies apart; "" where nothing can."""
+def _is_equal(site: Site) -> bool:
+    """Whether nothing can tell the two copies apart.
+
+    On MPS an asynchronous copy may read memory that was given back meanwhile, a batch class of a library may not know
+    `non_blocking`, another stream may read the copy before it has arrived, and what the host writes while the copy is under
+    way may get into it.
+    """
     data = site.source.data
-    if b"mps" in data or b"torch.accelerator" in data:
-        return "on MPS an asynchronous copy may read memory that was given back meanwhile"
-    if site.receiver.kind != "tensor":
-        return "a batch class of a library may not know `non_blocking`"
-    if site.analysis.context.switched_on(_STREAMS):
-        return "another stream may read the copy before it has arrived"
-    if not Batch(site.function, site.call, site.value).is_left_alone():
-        return "something may write to the batch on the host while the copy is under way"
-    return ""
+    return (
+        b"mps" not in data
+        and b"torch.accelerator" not in data
+        and site.receiver.kind == "tensor"
+        and not site.analysis.context.switched_on(_STREAMS)
+        and Batch(site.function, site.call, site.value).is_left_alone()
+    )

@@ -14,14 +14,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     method = offset(cloned.func.end_lineno or 0, cloned.func.end_col_offset or 0) - len("clone")
     end = offset(cloned.end_lineno or 0, cloned.end_col_offset or 0)
     last = offset(target.end_lineno or 0, target.end_col_offset or 0)  # type: ignore[attr-defined]
-    if b"#" in data[method:last]:
-        return None
-    clone = data[method:end]
-    sure = site.value(owner).is_tensor
-    edit = Edit(method, last, b"detach()." + clone)
-    return Fix(
-        "Detach before cloning",
-        (edit,),
-        "safe" if sure else "unsafe",
-        "" if sure else "a class of another library may give these methods another meaning",
-    )
+    if b"#" in data[method:last] or not site.value(owner).is_tensor:
+        return None  # a class of its own may give these methods another meaning
+    edit = Edit(method, last, b"detach()." + data[method:end])
+    return Fix("Detach before cloning", (edit,), "safe")

@@ -4,7 +4,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchlint.facts import calls
-from torchlint.rewrite import Place, operand
+from torchlint.rewrite import Place, operand, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ _INTEGERS = frozenset(f"torch.{name}" for name in ("long", "int", "short", "int6
 _VIEWS = frozenset(("unsqueeze", "view", "reshape", "t", "transpose", "permute"))
 _TO_INTEGERS = frozenset(("long", "int", "short", "bool"))
 _CASTS = {
-    "Float": "float",
-    "Double": "double",
-    "Half": "half",
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
     "BFloat16": "bfloat16",
-    "Long": "long",
-    "Int": "int",
-    "Short": "short",
+    "Long": "int64",
+    "Int": "int32",
+    "Short": "int16",
     "Bool": "bool",
 }
 
@@ -150,18 +150,29 @@ def _counts(site: Site, factory: ast.Call) -> bool:
 
 
 def _uncast(site: Site, made: ast.Call) -> Fix | None:
-    """`mask.type(torch.FloatTensor).to(device)` as `mask.float()`."""
+    """`mask.type(torch.FloatTensor).to(device)` as `mask.to(device, torch.float32)`."""
     assert isinstance(made.func, ast.Attribute)
     kind = (site.resolve(made.args[0]) or "").removeprefix("torch.").removesuffix("Tensor")
-    if kind not in _CASTS or len(site.call.args) + len(site.call.keywords) > 1:
+    target = site.argument("device", 0)
+    given = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
+    if (
+        kind not in _CASTS
+        or given != [target] * len(given)
+        or not (target is None or calls.is_device(site.value(target)))
+    ):
         return None
-    name_end = site.source.offset(made.func.end_lineno or 0, made.func.end_col_offset or 0)
-    dot = site.source.data.rindex(b".", 0, name_end)
-    end = site.source.offset(site.call.end_lineno or 0, site.call.end_col_offset or 0)
-    edit = Edit(dot, end, f".{_CASTS[kind]}()".encode())
-    return Fix(
-        "Cast on the device",
-        (edit,),
-        "unsafe",
-        "the tensor stays on the device it is on, which may not be the one of the move",
-    )
+    spelling = spelled(site, f"torch.{_CASTS[kind]}")
+    if spelling is None:
+        return None
+    device = operand(site, target, Place.ARGUMENT) if target is not None else f'"{_method(site.call)}"'
+    offset = site.source.offset
+    end = offset(made.func.end_lineno or 0, made.func.end_col_offset or 0)
+    last = offset(site.call.end_lineno or 0, site.call.end_col_offset or 0)
+    edit = Edit(end - len("type"), last, f"to({device}, {spelling[0]})".encode())
+    note = "what is on that device in that type already is not copied any more"
+    return Fix("Cast and move in one call", (edit, *spelling[1]), "unsafe", note)
+
+
+def _method(call: ast.Call) -> str:
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.attr

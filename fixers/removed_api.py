@@ -4,10 +4,8 @@ import ast
 
 from torchlint.facts import api_table
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES
-from torchlint.rewrite import call_node, substituted
+from torchlint.rewrite import call_node, older_torch, substituted
 from torchlint.rule import Finding, Fix, Site
-
-_NOTE = "the program raised before"
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -15,7 +13,10 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return _without_keyword(site)
     entry = NAMES[site.name]
     edits = substituted(site, entry)
-    return Fix(f"Use `{entry.rename}`", edits, "unsafe", _NOTE) if edits is not None else None
+    if edits is None:
+        return None
+    note = _note(site, entry.name, older_torch(site, entry.renamed_in))
+    return Fix(f"Use `{entry.rename}`", edits, "unsafe", note)
 
 
 def _without_keyword(site: Site) -> Fix | None:
@@ -30,5 +31,17 @@ def _without_keyword(site: Site) -> Fix | None:
         ):
             call = call_node(site)
             edit = site.tree.remove_argument(call, call.args[len(site.call.args) + index])
-            return Fix(f"Leave `{given.arg}` out", (edit,), "unsafe", _NOTE)
+            return Fix(
+                f"Leave `{given.arg}` out", (edit,), "unsafe", _note(site, entry.name, f"`{given.arg}` is ignored")
+            )
     return None
+
+
+def _note(site: Site, name: str, older: str) -> str:
+    """What may change: nothing but the error, unless the project allows a torch that has the name still."""
+    since = api_table.gone(name, site.torch) if site.torch is not None else None
+    if since is None or site.torch is None or site.torch.low >= since:
+        return "the program raised before"
+    return f"the program raised before with torch {since[0]}.{since[1]}; with older ones " + (
+        older or "nothing changes"
+    )

@@ -82,8 +82,9 @@ def _span(site: Site, node: ast.expr) -> tuple[int, int]:
 
 
 def _stacked(site: Site, given: ast.expr) -> Fix | None:
-    made, stack = spelled(site, "torch.from_numpy"), spelled(site, "numpy.stack")
-    if made is None or stack is None or len(site.call.args) + len(site.call.keywords) != 1:
+    made, array = spelled(site, "torch.from_numpy"), spelled(site, "numpy.array")
+    if made is None or array is None or len(site.call.args) + len(site.call.keywords) != 1:
         return None
-    edit = site.tree.replace(site.node, f"{made[0]}({stack[0]}({arguments(site, given)}))")
-    return Fix("Stack the arrays first", (edit, *made[1], *stack[1]), "unsafe", "where shapes differ NumPy raises")
+    edit = site.tree.replace(site.node, f"{made[0]}({array[0]}({arguments(site, given)}))")
+    note = "several dtypes become NumPy's common one, and an empty list is of double precision"
+    return Fix("Make one array of them first", (edit, *made[1], *array[1]), "unsafe", note)

@@ -69,9 +69,9 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
 
     Adds `non_blocking=True`. Kernels that read the copy are queued behind it on the same stream, and the allocator of
     pinned memory hands a block out again only after the copies from it are done, so the values are the same, as long as
-    nobody writes to the batch on the host meanwhile. The fix is safe where that is seen: the copy takes the place of the
-    batch, or what still leads to the batch is only read. It is unsafe where a function gets the batch that may write to
-    it, where the program uses streams of its own or may run on Apple's MPS, whose asynchronous copies can read memory
+    nobody writes to the batch on the host meanwhile. It is offered where that is seen: the copy takes the place of the
+    batch, or what still leads to the batch is only read. Nothing is offered where a function gets the batch that may write
+    to it, where the program uses streams of its own or may run on Apple's MPS, whose asynchronous copies can read memory
     that was given back (pytorch/pytorch#189690), and where the whole batch is moved by one call, which a batch class of
     a library may answer with a `TypeError`.
 

@@ -43,8 +43,8 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Swaps the calls: the same values, dtype, device and strides, and no memory shared with `x`, in both orders. Unsafe
-    where only its use suggests that the object is a tensor: a class of another library may have both methods.
+    Swaps the calls: the same values, dtype, device and strides, and no memory shared with `x`, in both orders. Nothing is
+    offered where only its use suggests that the object is a tensor: a class of another library may have both methods.
 
     ## References
 

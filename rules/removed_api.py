@@ -51,7 +51,8 @@ def removed_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Where another name takes the same arguments it is written instead, and `verbose` is left out.
-    All fixes are unsafe: a program that raised runs on, and with `verbose=True` nobody prints the rate.
+    All fixes are unsafe: a program that raised runs on, and with `verbose=True` nobody prints the rate. Where the project also
+    allows a torch that has the old name, the note says so.
 
     ## References
 

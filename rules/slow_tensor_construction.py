@@ -65,7 +65,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     (`resize_`) or keeps it as a parameter or buffer: memory of NumPy can't be resized.
     Unsafe: `torch.tensor(t)` of a proven tensor becomes `t.detach().clone()`, the same value, dtype and strides without
     the warning, but on the device of `t` where `torch.tensor` goes to the default one. A list of arrays becomes
-    `torch.from_numpy(np.stack(...))`, which raises another exception where shapes differ.
+    `torch.from_numpy(np.array(...))`, where arrays of several dtypes take NumPy's common one, and an empty list gives
+    double precision.
 
     ## References
 
