@@ -156,6 +156,6 @@ def _gives(site: Site, call: ast.Call) -> str:
         return call.keywords[0].arg
     else:
         return ""
-    if calls.is_dtype(value):
+    if value.kind == "dtype":
         return "dtype"
     return "device" if calls.is_device(value) else ""

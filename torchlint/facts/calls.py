@@ -17,6 +17,7 @@ from .values import (
     CPU,
     CUDA,
     DEVICE,
+    DTYPE,
     EXTENT,
     INTEGER,
     LIKELY_TENSOR,
@@ -304,7 +305,7 @@ _PLAIN = {
     "number": NUMBER,
     "float": NUMBER,
     "str": STR,
-    "dtype": Value("dtype", 2),
+    "dtype": DTYPE,
     "device": DEVICE,
     "size": SIZE,
     "extent": EXTENT,
@@ -432,7 +433,7 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
     boolean = row.dtype == "bool"
     if row.alias and not row.dtype and values and values[0].kind == "tensor":
         # A view has the dtype of what it shows, unless it is asked for another one.
-        shown = values[0] if not any(value.kind in ("dtype", "name") for value in values[1:]) else UNKNOWN
+        shown = values[0] if not any(value.kind == "dtype" for value in values[1:]) else UNKNOWN
         integer, boolean = integer or shown.integer, shown.boolean
     is_loss = any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
     from_number = row.device == "data" and bool(values) and values[0].kind == "number"
@@ -549,7 +550,7 @@ def move(base: Value, attr: str, args: Arguments) -> Value:
         return replace(base, device="cpu")
     if attr in ("cuda", "xpu", "npu"):
         return replace(base, device="accelerator", batch=False)
-    dtype = next((value for value in (*args.positional, *args.keywords.values()) if is_dtype(value)), None)
+    dtype = next((value for value in (*args.positional, *args.keywords.values()) if value.kind == "dtype"), None)
     if dtype is not None and base.kind == "tensor":
         base = replace(base, boolean=dtype.cls == "torch.bool", integer=dtype.cls in _INTEGER_DTYPES)
     target = args.get(0, "device")
@@ -567,15 +568,7 @@ def move(base: Value, attr: str, args: Arguments) -> Value:
     return base
 
 
-def is_dtype(value: Value) -> bool:
-    """Whether an argument is a dtype: `torch.float16`, or a name for one."""
-    return value.kind == "dtype" or (value.kind == "name" and value.cls in _DTYPES)
-
-
 _INTEGER_DTYPES = frozenset(f"torch.{name}" for name in "long int short int64 int32 int16 int8 uint8".split())
-_DTYPES = _INTEGER_DTYPES | {
-    f"torch.{name}" for name in "bool float double half bfloat16 float16 float32 float64".split()
-}
 
 
 def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Value | None:

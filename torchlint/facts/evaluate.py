@@ -35,7 +35,6 @@ from .values import (
     BOOL,
     CUDA,
     DEVICE,
-    DTYPE,
     EXTENT,
     INTEGER,
     LIKELY_TENSOR,
@@ -423,7 +422,7 @@ class Evaluator:
     def named(self, name: str) -> Value:
         """The value of an import or builtin."""
         if name in table.DTYPES:
-            return DTYPE
+            return Value("dtype", 2, cls=name)
         definition = self.definition(name)
         if isinstance(definition, Function):
             return Value("function", 2, function=definition, cls=name)

@@ -11,6 +11,7 @@ from .calls import Arguments
 from .values import (
     CONTEXT,
     DEVICE,
+    DTYPE,
     INTEGER,
     LIKELY_TENSOR,
     NDARRAY,
@@ -91,7 +92,7 @@ def tensor_attribute(base: Value, attr: str) -> Value:
     if kind == "device":
         return Value("device", 2, device=base.device)
     if kind == "dtype":
-        return Value("dtype", 2)
+        return DTYPE
     if kind == "number":
         return INTEGER
     if kind is not None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from . import names
 from .module import Class, Function, Module
-from .values import BOOL, DEVICE, INTEGER, NDARRAY, NONE, NUMBER, STR, UNKNOWN, Value, join, sequence, tensor
+from .values import BOOL, DEVICE, DTYPE, INTEGER, NDARRAY, NONE, NUMBER, STR, UNKNOWN, Value, join, sequence, tensor
 
 _PARAMETERS = frozenset(("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"))
 _BUILTIN = {
@@ -70,7 +70,7 @@ def promised(where: Names, annotation: ast.expr) -> Value:
     if name == "torch.device":
         return DEVICE
     if name == "torch.dtype":
-        return Value("dtype", 2)
+        return DTYPE
     if name.startswith("torch.optim.") and "lr_scheduler" not in name:
         return Value("optimizer", 2)
     if name.endswith(("ndarray", "DataFrame")):
