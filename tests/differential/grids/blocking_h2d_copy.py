@@ -64,10 +64,10 @@ GRIDS = (
             "to, in use": "{x}.to(device).sum()",
             "over lines": "{x}.to(\n    device,  # there\n)",
         },
+        either={"to and cast": "{x}.to(device, torch.float16)"},
         refused={
             "without waiting": "{x}.to(device, non_blocking=True)",
             "cast": "{x}.to(torch.float16)",
-            "to and cast": "{x}.to(device, torch.float16)",
             "to the host": '{x}.to("cpu")',
             "hidden": "{x}.to(**{'device': device})",
         },
