@@ -122,7 +122,9 @@ def _factors(site: Site, node: ast.expr) -> list[bool] | None:
 
 def _starts(site: Site, total: ast.Name, kind: type[int | float]) -> bool:
     """Whether the sum starts as such a number anywhere: `total = 0`."""
-    return any(_literal(site.flow.parents[store], kind) for store in site.flow.stores[total.id])
+    flow, name = site.flow, total.id
+    key = ("item-in-hot-loop", "starts", site.function, name, kind)
+    return site.once(key, lambda: any(_literal(flow.parents[store], kind) for store in flow.stores[name]))
 
 
 def _literal(parent: ast.AST, *kinds: type[int | float]) -> bool:
@@ -139,6 +141,10 @@ def _literal(parent: ast.AST, *kinds: type[int | float]) -> bool:
 
 def _is_local(site: Site, name: str) -> bool:
     """Whether the name is the function's own, and seen by no other code."""
+    return site.once(("item-in-hot-loop", "local", site.function, name), lambda: _is_own(site, name))
+
+
+def _is_own(site: Site, name: str) -> bool:
     function, flow = site.function, site.flow
     if name in flow.globals or name in {p.arg for p in function.parameters} or function is site.module.body:
         return False
@@ -157,12 +163,18 @@ def _is_inside(function: Function, outer: Function) -> bool:
 
 def _starts_as_number(site: Site, total: ast.Name, loop: Loop) -> bool:
     """Whether the sum is a number wherever the loop begins."""
+    key = ("item-in-hot-loop", "other stores", site.function, total.id, loop)
+    starts, others = site.once(key, lambda: _other_stores(site, total.id, loop))
+    return starts and others == (total,)
+
+
+def _other_stores(site: Site, name: str, loop: Loop) -> tuple[bool, tuple[ast.Name, ...]]:
+    """Whether a sum starts as a number anywhere, and the stores to it that are neither a start nor `/=` behind the loop."""
     flow = site.flow
-    parents = [flow.parents[store] for store in flow.stores[total.id] if store is not total]
-    starts = [parent for parent in parents if _literal(parent, int, float)]
-    return bool(starts) and all(
-        parent in starts or (_divides(parent) and loop not in flow.loops(parent)) for parent in parents
-    )
+    parents = [(store, flow.parents[store]) for store in flow.stores[name]]
+    others = [store for store, parent in parents if not _literal(parent, int, float)]
+    kept = (one for one in others if not (_divides(flow.parents[one]) and loop not in flow.loops(flow.parents[one])))
+    return len(others) < len(parents), tuple(kept)
 
 
 def _divides(parent: ast.AST) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Hashable
 from typing import Literal, Protocol
 
 from . import names
@@ -65,6 +66,7 @@ class Asked(Protocol):
     def function(self) -> Function: ...
     def value(self, node: ast.expr) -> Value: ...
     def resolve(self, node: ast.expr) -> str | None: ...
+    def once(self, key: Hashable, answer: Callable[[], frozenset[Binding]]) -> frozenset[Binding]: ...
 
 
 def dtype(place: Asked, node: ast.expr) -> Dtype | None:
@@ -121,15 +123,8 @@ class _Dtypes:
         return found
 
     def _is_backpropagated(self, binding: Binding) -> bool:
-        """`loss.backward()` and `scaler.scale(loss)`, which take real floating point alone."""
-        flow, reach = self.place.function.flow, self.place.function.bindings.reach
-        for name in _BACKWARDS:
-            for call in flow.calls_named(name):
-                owner = call.func.value if isinstance(call.func, ast.Attribute) and name == "backward" else None
-                taken = owner if owner is not None and not call.args else call.args[0] if call.args else None
-                if taken is not None and reach.get(taken) is binding and not call.keywords:
-                    return True
-        return False
+        function = self.place.function
+        return binding in self.place.once(("backpropagated", function), lambda: _backpropagated(function))
 
     def _compares(self, node: ast.expr, reach: Reach) -> bool:
         if isinstance(node, ast.UnaryOp):
@@ -234,3 +229,16 @@ class _Dtypes:
 
 def _sides(node: ast.BinOp) -> tuple[ast.expr, ast.expr]:
     return node.left, node.right
+
+
+def _backpropagated(function: Function) -> frozenset[Binding]:
+    """What `loss.backward()` and `scaler.scale(loss)` take, which is real floating point."""
+    reach, found = function.bindings.reach, set[Binding]()
+    for name in _BACKWARDS:
+        for call in function.flow.calls_named(name):
+            owner = call.func.value if isinstance(call.func, ast.Attribute) and name == "backward" else None
+            taken = owner if owner is not None and not call.args else call.args[0] if call.args else None
+            binding = reach.get(taken) if taken is not None and not call.keywords else None
+            if binding is not None:
+                found.add(binding)
+    return frozenset(found)
