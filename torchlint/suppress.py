@@ -29,7 +29,8 @@ JUDGE = "TL002"
 _CODE = rb"(?:[A-Za-z]+[0-9]+|[Tt][Ll][A-Za-z]*|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)(?![\w-])"
 _NOQA = re.compile(rb"#\s*(?i:noqa)\b(?:\s*:\s*(?P<codes>%b(?:[\s,]+%b)*))?" % (_CODE, _CODE))
 _TORCHLINT = re.compile(rb"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)\s*(?P<bracket>\[(?P<codes>[^\]]*)(?P<closed>\])?)?")
-_NEXT = re.compile(rb"#\s*(?:(?i:noqa)\b|[\w.-]+\s*:)")
+_NEXT = re.compile(rb"#\s*(?:(?i:noqa)\b|[\w.-]+\s*:)|(?<=\s)#\s")
+"""Where another comment begins inside of one: `# noqa: TL101  # why`, but not `# noqa: TL101 for #12`."""
 _ITEM = re.compile(rb"[^\s,]+")
 
 
