@@ -1,4 +1,4 @@
-"""What the README says of commands, options and output is so."""
+"""What the README and docs/usage.md say of commands, options and output is so."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from torchlint.rule import load
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
+USAGE = (ROOT / "docs" / "usage.md").read_text("utf-8")
 RUNS = re.findall(r"^```console\n\$ (.*)\n((?:.*\n)*?)^```", README, re.MULTILINE)
 
 
@@ -54,25 +55,25 @@ def test_every_option_is_named() -> None:
     check.add(commands)
     options = {option for action in commands.choices["check"]._actions for option in action.option_strings}
     options -= {option for option in options if option.startswith("--no-") and f"--{option[5:]}" in options}
-    assert [] == sorted(option for option in options - {"-h", "--help"} if f"`{option}" not in README)
+    assert [] == sorted(option for option in options - {"-h", "--help"} if f"`{option}" not in USAGE)
 
 
 def test_every_key_and_format_is_named() -> None:
-    section = README[README.index("## Configuration") : README.index("## Suppression")]
+    section = USAGE[USAGE.index("## Configuration") : USAGE.index("## Suppression")]
     assert [] == [
         key for key in config.KEYS if f"`{key}`" not in section and not re.search(rf"^{key} =", section, re.MULTILINE)
     ]
-    assert [] == [form for form in config.FORMATS if f"`{form}`" not in README]
+    assert [] == [form for form in config.FORMATS if f"`{form}`" not in USAGE]
 
 
 def test_the_codes_it_names_exist() -> None:
     known = load()
-    codes = set(re.findall(r"\bTL\d{3}\b", README))
+    codes = set(re.findall(r"\bTL\d{3}\b", README + USAGE))
     assert codes <= known.keys()
 
 
 def test_the_configuration_is_one(tmp_path: Path) -> None:
-    (text,) = re.findall(r"^```toml\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(r"^```toml\n(.*?)^```", USAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "pyproject.toml").write_text(text)
     settings = config.load(load().values(), cwd=tmp_path)
     assert () == settings.warnings
