@@ -22,6 +22,7 @@ _EXPERIMENTAL = {
     set="preview",
     severity="info",
     fix="unsafe",
+    numbers="rounding",
     torch=">=2.4",
     impact="low",
     category="triton",

@@ -15,6 +15,7 @@ _SIZES = re.compile(rb"(?:\.shape\[-?\d+\]|\.size\(-?\d+\)|_dim)\s+in\s+[\[({]([
     on={"triton.jit"},
     severity="error",
     fix="unsafe",
+    numbers="changed",
     category="triton",
 )
 def invalid_block_extent(site: Site) -> Iterator[Finding]:

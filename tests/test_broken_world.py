@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-CODE = "import torch\nscaler = torch.cuda.amp.GradScaler()\n"
+CODE = "import torch\ncontext = torch.cuda.amp.autocast()\n"
 COMMAND = (sys.executable, "-m", "torchlint")
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no such devices, limits and signals there")
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -63,6 +63,7 @@ class Rule:
     depends_on: tuple[str, ...] = ("TL101",)
     silenced_by: tuple[str, ...] = ("REGION",)
     confirmed_by: tuple[str, ...] = ("sync",)
+    numbers: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -21,7 +21,7 @@ from torchlint.rule import load
 distributed = pytest.importorskip("distributed")
 
 PROJECTS = Path(__file__).parent / "projects"
-SETTINGS = Settings(codes=frozenset(load()), fixable=frozenset(load()))
+SETTINGS = Settings(codes=frozenset(load()), fixable=frozenset(load()), project=PROJECTS)
 
 
 @pytest.fixture(scope="module")

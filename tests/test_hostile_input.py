@@ -96,7 +96,7 @@ class TestNames:
 
     @posix
     def test_with_fixes(self, check: Run, odd: list[str]) -> None:
-        fixable = "import torch\nscaler = torch.cuda.amp.GradScaler()\n"
+        fixable = "import torch\ncontext = torch.cuda.amp.autocast()\n"
         for name in odd:
             Path(name).write_text(fixable)
         diff = subprocess.run(
@@ -104,13 +104,17 @@ class TestNames:
             capture_output=True,
             check=False,
         ).stdout
-        assert len(odd) == diff.count(b"+scaler")
+        assert len(odd) == diff.count(b"+context")
         assert 0 == check("--fix", "--select", "TL9", "-q")[0]
-        assert {'import torch\nscaler = torch.amp.GradScaler("cuda")\n'} == {Path(name).read_text() for name in odd}
+        assert {'import torch\ncontext = torch.amp.autocast("cuda", dtype=torch.float16)\n'} == {
+            Path(name).read_text() for name in odd
+        }
         for name in odd:
             Path(name).write_text(fixable)
         subprocess.run(["git", "apply", "-p0", "-"], input=diff, check=True)
-        assert {'import torch\nscaler = torch.amp.GradScaler("cuda")\n'} == {Path(name).read_text() for name in odd}
+        assert {'import torch\ncontext = torch.amp.autocast("cuda", dtype=torch.float16)\n'} == {
+            Path(name).read_text() for name in odd
+        }
 
     @posix
     @pytest.mark.parametrize(

@@ -66,9 +66,12 @@ def test_a_finding_stops_the_commit(repository: Path) -> None:
 
 
 def test_the_fixing_hook_changes_files_and_says_so(repository: Path) -> None:
-    (repository / "old.py").write_text("import torch\n\nscaler = torch.cuda.amp.GradScaler()\n")
+    (repository / "old.py").write_text("import torch\n\ncontext = torch.cuda.amp.autocast()\n")
     subprocess.run(["git", "add", "old.py"], cwd=repository, check=True)
     code, output = run(repository, "torchlint-fix", "old.py")
 
     assert (1, True) == (code, "files were modified by this hook" in output)
-    assert 'import torch\n\nscaler = torch.amp.GradScaler("cuda")\n' == (repository / "old.py").read_text()
+    assert (
+        'import torch\n\ncontext = torch.amp.autocast("cuda", dtype=torch.float16)\n'
+        == (repository / "old.py").read_text()
+    )

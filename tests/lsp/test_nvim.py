@@ -33,5 +33,5 @@ def test_neovim_shows_diagnostics_and_applies_a_fix(tmp_path: Path) -> None:
     seen = json.loads(report.read_text())
     assert [(3, "TL901")] == [(line, code) for line, code, _ in seen["before"]]
     assert "torchlint: suppress TL901 (amp-device-specific-api) on this line" == seen["titles"][1]
-    assert ["import torch", 'name = "é😀"', 'context = torch.amp.autocast("cuda")'] == seen["text"]
+    assert ["import torch", 'name = "é😀"', 'context = torch.amp.autocast("cuda", dtype=torch.float16)'] == seen["text"]
     assert [] == seen["after"]

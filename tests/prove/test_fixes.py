@@ -36,6 +36,10 @@ def source(code: str) -> str:
     """The program that has something for that rule."""
     if code == "TL704":  # without its evaluation: running means know the bias from the first steps on
         return _program("convolution").partition("model.eval()")[0] + "print(loss.item())\n"
+    if code == "TL905":  # by itself: code that compiles reads the old switches
+        return "import torch\n\ntorch.backends.cuda.matmul.allow_tf32 = True\nprint(torch.ones(4, 4).mm(torch.ones(4, 4)).sum().item())\n"
+    if code == "TL709":  # the compiler fuses by itself
+        return _program("fixable").replace("    torch.compile(model)  # noqa: TL101\n", "")
     return _program("predicting" if code == "TLD01" else "fixable")
 
 

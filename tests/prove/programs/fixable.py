@@ -18,7 +18,8 @@ def log(value):
 
 class Swish(nn.Module):
     def forward(self, x):
-        return x * torch.sigmoid(x)
+        hidden = torch.tanh(x)
+        return hidden * torch.sigmoid(hidden)
 
 
 class Block(nn.Module):
@@ -105,7 +106,7 @@ def initial():
 
 def whitened(x: torch.Tensor):
     covariance = x.T @ x / len(x) + torch.eye(x.shape[1])
-    return torch.linalg.inv(covariance) @ x.T
+    return torch.mm(torch.linalg.inv(covariance), x.T)
 
 
 def train(model, loader, optimizer, criterion, epochs=2):
@@ -129,7 +130,7 @@ def train(model, loader, optimizer, criterion, epochs=2):
             total += loss.item()
             kept += loss
             elements.append([one.item() for one in losses])
-            best = logits.argsort(dim=1, descending=True)[:, :3]
+            best = torch.softmax(logits, dim=1).argsort(dim=1, descending=True)[:, :3]
             corners = picked(images[0], torch.arange(4), torch.arange(4))
     log(round(total, 3))
     print(sum(map(len, elements)), best.sum().item(), corners.item())
