@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 def repaired(code: str, rule: str) -> str:
     settings = Settings(codes=frozenset((rule,)), fixable=frozenset((rule,)))
     findings = lint({"program.py": code.encode()}, settings).findings
-    fixes = [finding.fix for finding in findings if finding.fix is not None and finding.fix.applicability == "safe"]
+    fixes = [finding.fix for finding in findings if finding.fix is not None and fix.applicable(finding.fix, "unsafe")]
     data, done = fix.apply(Source.of("program.py", code.encode()), fixes)
     assert len(fixes) == len(done) == len(findings) > 0
     return data.decode()
@@ -239,7 +239,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("rule", "code"), PROGRAMS)
-def test_safe_fix_keeps_the_result_and_ends_the_warning(rule: str, code: str, tmp_path: Path) -> None:
+def test_a_fix_keeps_the_result_and_ends_the_warning(rule: str, code: str, tmp_path: Path) -> None:
     before, warned = run(code, tmp_path)
 
     after, silent = run(repaired(code, rule), tmp_path)
@@ -250,7 +250,7 @@ def test_safe_fix_keeps_the_result_and_ends_the_warning(rule: str, code: str, tm
 
 
 @pytest.mark.parametrize(("rule", "code"), [*QUIET, *COPIES])
-def test_safe_fix_keeps_the_result(rule: str, code: str, tmp_path: Path) -> None:
+def test_a_fix_keeps_the_result(rule: str, code: str, tmp_path: Path) -> None:
     before, _ = run(code, tmp_path)
 
     after, _ = run(repaired(code, rule), tmp_path)

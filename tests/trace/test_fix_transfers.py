@@ -21,12 +21,12 @@ Program = Callable[..., Any]
 
 
 def before_and_after(folder: Path, code: str, rule: str) -> tuple[Program, Program]:
-    """`run` of the program as written and as its safe fixes leave it."""
+    """`run` of the program as written and as its fixes leave it, safe or not."""
     wanted = frozenset((rule,))
     source = f"import numpy as np\nimport torch\n\n{code}".encode()
     findings = lint({"program.py": source}, Settings(codes=wanted, fixable=wanted)).findings
     fixes = [found.fix for found in findings if found.fix is not None]
-    assert fixes and all(one.applicability == "safe" for one in fixes)
+    assert fixes and all(fix.applicable(one, "unsafe") for one in fixes)
     data, done = fix.apply(Source.of("program.py", source), fixes)
     assert len(fixes) == len(done)
     return _run(folder / "before.py", source), _run(folder / "after.py", data)
