@@ -24,6 +24,6 @@ def _is_equal(site: Site) -> bool:
         b"mps" not in data
         and b"torch.accelerator" not in data
         and site.receiver.kind == "tensor"
-        and not site.analysis.context.switched_on(_STREAMS)
+        and not site.analysis.context.switched_on(_STREAMS, site.module.path.rpartition("/")[0])
         and Batch(site.function, site.call, site.value).is_left_alone()
     )
