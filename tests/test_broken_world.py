@@ -130,7 +130,7 @@ class TestReports:
 
     def test_go_to_a_device(self, run: Run) -> None:
         done = run("$T check -n --output-format concise -o /dev/stdout | cat")
-        assert done.stdout.startswith("a.py:2:10: ")
+        assert done.stdout.startswith("a.py:2:11: ")
         assert 1 == run("$T check -n -o /dev/null").returncode
 
 
