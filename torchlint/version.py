@@ -120,7 +120,7 @@ def _interval(clause: str) -> Range:
 _NAMED = re.compile(r"\s*torch\b", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:^|\s)#.*| --.*")
 _CONDA = re.compile(
-    r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)[\"']?\s*(?:#.*)?"
+    r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#.*)?"
 )
 _LITERAL = re.compile(r"([\"'])(torch\b[^\"'\n]*)\1")
 
@@ -192,7 +192,7 @@ def _of_requirements(lines: object) -> Iterator[str]:
             continue
         try:
             wanted = Requirement(_COMMENT.sub("", line).strip())
-        except InvalidRequirement:
+        except (InvalidRequirement, RecursionError):
             continue
         if wanted.name.lower() != "torch":
             continue
@@ -220,7 +220,7 @@ def _setup_py(text: str) -> Iterator[str]:
 
 def _environment(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        if match := _CONDA.fullmatch(line):
+        if match := _CONDA.fullmatch(line.rstrip()):
             versions = match["versions"].strip()
             yield re.sub(r"^(=?=?[\d.*]+)=.*", r"\1", versions)  # conda's third part is a build: 2.1.0=py3.9_cuda11.8
 
@@ -249,7 +249,7 @@ def _pyproject(text: str) -> Iterator[str]:
         import tomli as tomllib
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return
     project = _table(table, "project")
     needed = list(filter(None, _of_requirements(project.get("dependencies"))))

@@ -385,7 +385,7 @@ class Module:
 
 _FEW = 100
 """So many names are searched for one by one before all that are called are looked up."""
-_CALLED = re.compile(rb"([A-Za-z_\x80-\xff][\w\x80-\xff]*)\(")
+_CALLED = re.compile(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\(")
 _LEAVES = frozenset(
     (
         ast.Expr,

@@ -1,0 +1,99 @@
+"""Files that are made to be slow: 200,000 of anything is read in time; what grows with the square of it would take hours.
+
+`tests/test_linear.py` counts what Python does; this is about what patterns do inside of one line of it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TRAIN = """\
+import torch
+def train(model, loader, opt):
+    for x in loader:
+        loss = model(x.cuda())
+        loss.backward()
+        opt.step()
+        print(loss.item())
+"""
+SECONDS = 60
+"""A hundred times what any of them takes."""
+WORDS = (
+    "a", "0", " ", "\\t", ".", ",", "(", ")", "[", "{", "=", ":", "#", "-", "_", "\\\\", "a.", "a(", "a,", "a b ", "x=",
+    "torch.", "torch ", "torch", ".item(", "import ", "import a, ", "from a ", "as ", "noqa", "noqa: TL1, ", "# noqa ",
+    "TL101, ", "TL101", "torchlint: ignore[", "torchlint: ignore[TL101], ", "ignore-file", "coding: ", "loader ", "loader",
+    "compile(", "def f(", "self.a", "no_grad ", "backward(", ".step(", "register_", "tl.load(", "%(a)s", "{a}", "b'", "f'",
+)  # fmt: skip
+PLACES = {
+    "in a string": "x = '''{}'''\n",
+    "in a comment": "# {}\n",
+    "behind a statement": "x = 1  # {}\n",
+    "as a comment about a finding": "# torchlint: ignore[{}]\nx = 1\n",
+}
+LINES = ("", " ", "#", "# noqa", "x = 1", "# torchlint: ignore-file[TL999]", "'a'", "\\f", "import torch  # noqa: TL9")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_long_lines(tmp_path: Path, place: str) -> None:
+    for number, word in enumerate(WORDS):
+        text = PLACES[place].format(word.encode().decode("unicode_escape") * (200_000 // len(word)))
+        (tmp_path / f"m{number}.py").write_text(text + TRAIN)
+    lint(tmp_path, len(WORDS))
+
+
+def test_many_lines(tmp_path: Path) -> None:
+    for number, line in enumerate(LINES):
+        (tmp_path / f"m{number}.py").write_text(f"{line}\n".encode().decode("unicode_escape") * 20_000 + TRAIN)
+    lint(tmp_path, len(LINES))
+
+
+def lint(folder: Path, count: int) -> None:
+    """Lint each file alone, so that the one that takes long is named."""
+    program = (
+        "from pathlib import Path\nfrom torchlint.config import Settings\nfrom torchlint.lint import lint\n"
+        "from torchlint.rule import load\ncodes = frozenset(load())\n"
+        "for path in sorted(Path('.').glob('*.py')):\n"
+        "    print(path, flush=True)\n"
+        "    result = lint([path], Settings(codes=codes, fixable=codes))\n"
+        "    assert not result.errors, result.errors\n"
+    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=count * SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise AssertionError(f"too long in the last of: {error.stdout!r}") from None
+    assert 0 == done.returncode, done.stderr
+    assert count == len(done.stdout.split())
+
+
+def test_what_names_torch(tmp_path: Path) -> None:
+    """The files that say which torch a project is for."""
+    spaces, deep = " " * 200_000, 300_000
+    files = {
+        "requirements.txt": f"torch{spaces}x\ntorch>=2,{'<3,' * 50_000}x\ntorch>=2; {'(' * deep}x{')' * deep}\n",
+        "requirements-dev.txt": f"torch>=2.{'1.' * 100_000}x\ntorch>=2.0{'rc' * 100_000}x\ntorch[{'a,' * 50_000}b]>=2\n",
+        "environment.yml": f"  - pytorch=1{spaces}\"x\n  - torch=1{spaces}'x\n  - pytorch{spaces}x\n{spaces}- pytorch",
+        "setup.py": f"'torch'\n'torch{'a' * 200_000}\n{'(' * 200_000}{chr(34) * 200_000}\n",
+        "setup.cfg": f"[options]\ninstall_requires =\n  torch\n{spaces}x\n# torch",
+        "pyproject.toml": f"[project]\ndependencies = ['torch>=2']\nx = {'[' * deep}{']' * deep}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "m.py").write_text(TRAIN)
+    command = [sys.executable, "-m", "torchlint", "check", "-n", "--isolated", "--output-format", "concise"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False, env=os.environ
+    )
+    assert (1, "") == (done.returncode, done.stderr)
+    assert "m.py:7:9: TL104 " in done.stdout
