@@ -129,7 +129,7 @@ def _warned(site: Site, name: str) -> tuple[int, int] | None:
     if warned is None or site.torch is None or name not in _NEW_SUCCESSOR or site.torch.low > warned:
         return warned
     # A project that says nothing is taken for one of the latest torch; it need not leave the older ones behind.
-    return warned if site.torch.low == warned and site.analysis.settings.target_torch is not None else None
+    return warned if site.torch.low == warned and site.settings.target_torch is not None else None
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import config, discover
+from .failure import Failure
 from .home import around, project_root
 from .lint import Result, lint
 from .rule import load
@@ -48,7 +49,10 @@ def check(
     if isinstance(paths, Mapping):
         texts = {path: text.encode() if isinstance(text, str) else text for path, text in paths.items()}
         return lint(texts, settings, context=_others(map(Path, texts), settings))
-    files = discover.discover(asked, settings).files
+    found = discover.discover(asked, settings)
+    if found.errors:
+        raise Failure(str(found.errors[0]))
+    files = found.files
     return lint(files, settings, context=_others(files, settings))
 
 

@@ -231,13 +231,18 @@ class Baseline:
     What it says of files that are not linted now, and of rules that are off, is left alone.
     """
 
-    def __init__(self, path: Path, linted: Iterable[str | Path], codes: Container[str]) -> None:
+    def __init__(self, path: Path, linted: Iterable[str | Path], codes: Callable[[Path], Container[str]]) -> None:
+        """`codes` gives the rules that are on in a file."""
         self.root = path.parent
         self.hidden = 0
         self.gone: tuple[Fingerprint, ...] = ()
         self.path = path
         asked = {relative(one, self.root) for one in linted}
-        self._known = [one for one in read(path) if one.code in codes and (one.path in asked or self._deleted(one))]
+        self._known = [
+            one
+            for one in read(path)
+            if one.code in codes(self.root / one.path) and (one.path in asked or self._deleted(one))
+        ]
 
     def __call__(self, result: Result) -> Result:
         comparison = compare(fingerprints(result, self.root), self._known)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from . import stamp
 from .cache import Cache, identity
-from .config import Settings
+from .config import Settings, compiled_in
 from .dependencies import Recording
 from .finding import Applicability, Edit, Finding, Fix, Related, Severity
 from .home import Home
@@ -29,7 +29,7 @@ from .version import manifests
 
 _NOT_FOUND_BY = frozenset(
     """fixable force_exclude exclude respect_gitignore output_format fix unsafe_fixes fix_only show_fixes budget source
-    warnings cache_dir""".split()
+    warnings cache_dir closest""".split()
 )
 """Settings that no finding hangs on; which files there are is looked up each time."""
 
@@ -134,7 +134,7 @@ class _Run:
         self.cache = cache
         self.context = context
         self.targets = {normal(str(file)): file for file in files}
-        self.key = _key(settings, cache.directory)
+        self.key = _key(settings, cache.directory, self.targets)
         self.links_key = digest(self.key, b"links")
         self.rows, self.said = _loaded(cache.load(self.key))
         self.files = _Files(self.rows)
@@ -217,7 +217,9 @@ class _Run:
     def frame(self) -> bytes:
         """What stands for that which everything hangs on: the torch that is named, and what is a package."""
         named = _torch_named(self.paths) if self.settings.target_torch is None else []
-        return digest(*named, b"", *(encoded(path) for path in self.digests if path.endswith("__init__.py")))
+        compiled = compiled_in(self.paths, self.settings)
+        packages = (path for path in self.digests if path.endswith("__init__.py"))
+        return digest(*named, b"", *map(encoded, compiled), b"", *map(encoded, packages))
 
     @cached_property
     def linked(self) -> Linked | None:
@@ -328,13 +330,15 @@ class _Sources(Mapping[str, Source]):
         return len(self._paths)
 
 
-def _key(settings: Settings, directory: str) -> bytes:
+def _key(settings: Settings, directory: str, paths: Iterable[str] = ()) -> bytes:
     """What stands for all that is the same in all runs that may use an entry. A project that was moved keeps its own."""
     home = os.path.dirname(os.path.abspath(directory))
     parts = [f"cwd={_relative(os.getcwd(), home)}"]
-    for field in fields(settings):
-        if field.name not in _NOT_FOUND_BY:
-            parts.append(f"{field.name}={_plain(getattr(settings, field.name), home)!r}")
+    others = {one.root: one for path in paths if (one := settings.at(path)) is not settings}
+    for one in (settings, *(others[root] for root in sorted(others))):
+        for field in fields(one):
+            if field.name not in _NOT_FOUND_BY:
+                parts.append(f"{field.name}={_plain(getattr(one, field.name), home)!r}")
     return digest(identity(), *map(encoded, parts))
 
 

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from . import globs
 from .failure import Failure
@@ -24,6 +24,9 @@ from .home import project_root
 from .select import Layer, Selectable, Selector, suggestion
 from .stamp import contents
 from .version import Range
+
+if TYPE_CHECKING:
+    from .finding import Finding
 
 FORMATS = (
     "full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "rdjson", "rdjsonl", "junit", "azure",
@@ -48,6 +51,8 @@ KEYS: dict[str, Kind] = {
     "fixable": "list",
     "unfixable": "list",
     "per-file-ignores": "table",
+    "extend-per-file-ignores": "table",
+    "extend-fixable": "list",
     "severity": "levels",
     "fail-level": "text",
     "preview": "bool",
@@ -70,7 +75,8 @@ KEYS: dict[str, Kind] = {
 }
 LEVELS = ("info", "warning", "error")
 """Severities, the mildest first."""
-SELECTORS = ("select", "ignore", "extend-select", "fixable", "unfixable")
+SELECTORS = ("select", "ignore", "extend-select", "fixable", "unfixable", "extend-fixable")
+_IGNORES = ("per-file-ignores", "extend-per-file-ignores")
 
 
 class Configurable(Selectable, Protocol):
@@ -80,8 +86,11 @@ class Configurable(Selectable, Protocol):
     def options(self) -> Mapping[str, str]: ...
 
 
+T = TypeVar("T")
 Options = Mapping[str, Any]
 """What one place sets, checked, by the names of `KEYS` and of rules with options; a key that isn't there isn't set."""
+Layers = list[tuple[Options, Path]]
+"""What several places set, each with the directory that its patterns are meant below; a later one goes before."""
 
 
 class ConfigError(Failure):
@@ -99,7 +108,10 @@ class Settings:
     `rule_url` is where the page of a rule is, with `{name}` or `{code}` in it;
     `project` is the directory of the project that the files belong to, which what they are for is told from;
     `cache_dir` is where the cache is to be instead of the project's directory;
-    `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run.
+    `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run;
+    `exclude_below` and `ignores_below` are patterns that are meant below other directories than `root`: those of files that
+    the configuration file extends, and of the command line for another file;
+    `closest` gives the settings of files that have a closer configuration file; None where all files have these.
     """
 
     codes: frozenset[str]
@@ -129,27 +141,70 @@ class Settings:
     project: Path = field(default_factory=Path.cwd)
     source: Path | None = None
     warnings: tuple[str, ...] = ()
+    exclude_below: tuple[tuple[Path, tuple[str, ...]], ...] = ()
+    ignores_below: tuple[tuple[Path, tuple[tuple[str, frozenset[str]], ...]], ...] = ()
+    closest: Closest | None = field(default=None, compare=False, repr=False)
+
+    def at(self, path: Path | str) -> Settings:
+        """The settings of a file: those of the closest configuration file, where several count."""
+        if self.closest is None:
+            return self
+        found = self.closest.of_file(str(path))
+        return self if found is self.closest.run else found
+
+    def at_folder(self, folder: str) -> Settings:
+        """The same for the files of a directory."""
+        if self.closest is None:
+            return self
+        found = self.closest.of_folder(folder)
+        return self if found is self.closest.run else found
+
+    def all_codes(self, paths: Iterable[Path | str]) -> frozenset[str]:
+        """The codes that are on in any of the files."""
+        if self.closest is None:
+            return self.codes
+        return frozenset[str]().union(*{settings.codes for settings in map(self.at, paths)})
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """What is odd about these settings and those of files that were asked for."""
+        others = self.closest.used() if self.closest is not None else ()
+        return tuple(dict.fromkeys([*self.warnings, *(warning for one in others for warning in one.warnings)]))
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The configuration files that were read."""
+        others = self.closest.used() if self.closest is not None else ()
+        return tuple(one.source for one in (self, *others) if one.source is not None)
+
+    def may_fix(self, finding: Finding) -> bool:
+        """Whether fixes of the finding's rule may be applied in its file."""
+        return finding.code in self.at(finding.path).fixable
 
     def enabled(self, path: Path | str) -> frozenset[str]:
         """The codes that are on in this file: `codes` less what `per-file-ignores` takes from it.
 
         A pattern is held against the file's name and its path below `root`; `!` in front turns it round.
         """
-        if not self.per_file_ignores:
-            return self.codes
+        here = self.at(path)
+        if not here._ignores:
+            return here.codes
         absolute = Path(os.path.realpath(path))  # `../x.py` without the dots, and whatever link it was named by
-        below = absolute.relative_to(self.root) if absolute.is_relative_to(self.root) else absolute
-        names = (absolute.name, below.as_posix())
-        hits = (
-            codes
-            for patterns, inverted, codes in self._ignores
-            if any(pattern.fullmatch(name) for pattern in patterns for name in names) is not inverted
-        )
-        return self.codes.difference(*hits)
+        hits = []
+        for root, patterns, inverted, codes in here._ignores:
+            below = absolute.relative_to(root) if absolute.is_relative_to(root) else absolute
+            names = (absolute.name, below.as_posix())
+            if any(pattern.fullmatch(name) for pattern in patterns for name in names) is not inverted:
+                hits.append(codes)
+        return here.codes.difference(*hits)
 
     @cached_property
-    def _ignores(self) -> tuple[tuple[list[re.Pattern[str]], bool, frozenset[str]], ...]:
-        return tuple((_globs(p.removeprefix("!")), p.startswith("!"), codes) for p, codes in self.per_file_ignores)
+    def _ignores(self) -> tuple[tuple[Path, list[re.Pattern[str]], bool, frozenset[str]], ...]:
+        return tuple(
+            (root, _globs(pattern.removeprefix("!")), pattern.startswith("!"), codes)
+            for root, ignores in ((self.root, self.per_file_ignores), *self.ignores_below)
+            for pattern, codes in ignores
+        )
 
 
 def _globs(pattern: str) -> list[re.Pattern[str]]:
@@ -207,12 +262,92 @@ class _Place:
 
 def find(start: Path) -> Path | None:
     """The closest configuration file at or above the directory."""
-    for directory in (start, *start.parents):
-        for name in FILES:
-            path = directory / name
-            if os.path.isfile(path) and (name != "pyproject.toml" or _has_table(path)):
-                return path
+    return next((path for directory in (start, *start.parents) if (path := _here(str(directory))) is not None), None)
+
+
+def _here(directory: str) -> Path | None:
+    """The configuration file of a directory."""
+    for name in FILES:
+        path = os.path.join(directory, name)
+        if os.path.isfile(path) and (name != "pyproject.toml" or _has_table(Path(path))):
+            return Path(path)
     return None
+
+
+def extends(path: str | Path) -> bool:
+    """Whether a configuration file may build on another one."""
+    return re.search(rb"\bextend[\"']?\s*=", contents(str(path))) is not None
+
+
+class Closest:
+    """The settings of each file: those of the closest configuration file at or above it, under those of the command line."""
+
+    def __init__(self, rules: Sequence[Configurable], run: Settings, over: Layers) -> None:
+        """`run` are the settings of the run as a whole, `over` what goes before every file."""
+        self._rules = rules
+        self.run = run
+        self._over = over
+        self._by_source: dict[Path | None, Settings] = {run.source: run}
+        self._by_folder: dict[str, Settings] = {}
+        self._by_name: dict[str, Settings] = {}
+        self._by_file: dict[str, Settings] = {}
+        self._wrong: dict[str, ConfigError] = {}
+        """Directories whose file can't be used; the one above counts there for what is read and not linted."""
+
+    def of_file(self, path: str) -> Settings:
+        """The settings of a file."""
+        found = self._by_file.get(path)
+        if found is None:
+            name = os.path.realpath(path) if os.path.islink(path) else path
+            found = self._by_file[path] = self.of_folder(os.path.dirname(name))
+        return found
+
+    def of_folder(self, name: str) -> Settings:
+        """The settings of the files in a directory, whatever it is called."""
+        found = self._by_name.get(name)
+        if found is None:
+            found = self._by_name[name] = self.of(os.path.realpath(name or os.curdir))
+        return found
+
+    def of(self, folder: str) -> Settings:
+        """The same for a directory that is named without links."""
+        found = self._by_folder.get(folder)
+        if found is None:
+            found = self._by_folder[folder] = self._of_folder(folder)
+        return found
+
+    def _of_folder(self, folder: str) -> Settings:
+        above = os.path.dirname(folder)
+        try:
+            source = _here(folder)
+            if source is not None or above == folder:
+                return self._of_source(source)
+        except ConfigError as error:
+            self._wrong[folder] = error
+        found = self.run if above == folder else self.of(above)
+        if above in self._wrong:
+            self._wrong.setdefault(folder, self._wrong[above])
+        return found
+
+    def _of_source(self, source: Path | None) -> Settings:
+        if source not in self._by_source:
+            layers = [*(_read(source, self._rules) if source else []), *self._over]
+            root = source.parent if source else self.run.project
+            settings = _resolve(self._rules, layers, root, source)
+            self._by_source[source] = replace(settings, project=self.run.project)
+        return self._by_source[source]
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Raise what is wrong with the settings of files, which are named without links."""
+        if self._wrong:
+            for folder in map(os.path.dirname, paths):
+                self.of(folder)
+                if folder in self._wrong:
+                    raise self._wrong[folder]
+
+    def used(self) -> Iterable[Settings]:
+        """The settings that were asked for, besides those of the run."""
+        return [settings for settings in self._by_source.values() if settings is not self.run]
 
 
 def _has_table(path: Path) -> bool:
@@ -280,17 +415,20 @@ def load(
     if isolated and paths:
         raise ConfigError("`--isolated` reads no configuration file, `--config` names one")
     source = None if isolated else (directory / paths[0] if paths else find(near))
-    layers = _read(source, table) if source else []
-    layers += [_pair(item, table) for item in config if item not in paths]
-    layers += [_checked(options, _Place("the CLI"), table)] if options else []
     project = project_root(near) or near
     root = source.parent if source and not paths else project
-    return replace(_resolve(table, layers, root, source), project=project)
+    layers = _read(source, table) if source else []
+    if paths:
+        layers = [(given, root) for given, _ in layers]
+    over = [(_pair(item, table), root) for item in config if item not in paths]
+    over += [(_checked(options, _Place("the CLI"), table), root)] if options else []
+    settings = replace(_resolve(table, [*layers, *over], root, source), project=project)
+    return settings if isolated or paths else replace(settings, closest=Closest(table, settings, over))
 
 
-def _read(path: Path, rules: Sequence[Configurable]) -> list[Options]:
+def _read(path: Path, rules: Sequence[Configurable]) -> Layers:
     """The options of a file, after those of the files it extends."""
-    layers: list[Options] = []
+    layers: Layers = []
     seen: set[tuple[int, int]] = set()
     while True:
         text = _text(path)
@@ -300,10 +438,11 @@ def _read(path: Path, rules: Sequence[Configurable]) -> list[Options]:
         data = _parse(text, str(path))
         place = _Place(str(path), text, "tool.torchlint" if in_pyproject else "")
         options = _checked(_tool(data, path).get("torchlint", {}) if in_pyproject else data, place, rules)
-        layers.insert(0, options)
+        layers.insert(0, (options, path.parent))
         if "extend" not in options:
             return layers
-        path = path.parent / os.path.expanduser(options["extend"])
+        named = path.parent / os.path.expanduser(options["extend"])
+        path = Path(os.path.realpath(named.parent), named.name)
         if not os.path.isfile(path):
             raise place.error(f"`extend` names {path}, which isn't there", "extend")
         found = os.stat(path)
@@ -334,12 +473,13 @@ def _checked(table: Options, place: _Place, rules: Sequence[Configurable]) -> Op
     for key in SELECTORS:
         _check_selectors(selector, table.get(key, ()), key, place, key)
     _check_selectors(selector, table.get("severity", ()), "severity", place, "severity")
-    for pattern, selectors in table.get("per-file-ignores", {}).items():
-        try:
-            _globs(pattern.removeprefix("!"))
-        except ValueError as error:
-            raise place.error(f"`{pattern}` in `per-file-ignores` can't be used: {error}", pattern) from None
-        _check_selectors(selector, selectors, "per-file-ignores", place, pattern)
+    for key in _IGNORES:
+        for pattern, selectors in table.get(key, {}).items():
+            try:
+                _globs(pattern.removeprefix("!"))
+            except ValueError as error:
+                raise place.error(f"`{pattern}` in `{key}` can't be used: {error}", pattern) from None
+            _check_selectors(selector, selectors, key, place, pattern)
     return table
 
 
@@ -448,40 +588,75 @@ _VALUES: dict[str, Callable[[Any], Sequence[str]]] = {
 }
 
 
-def _resolve(rules: Sequence[Configurable], layers: Sequence[Options], root: Path, source: Path | None) -> Settings:
+def _resolve(rules: Sequence[Configurable], placed: Layers, root: Path, source: Path | None) -> Settings:
+    layers = [options for options, _ in placed]
     merged: dict[str, Any] = {}
-    for options in layers:
+    below: dict[str, Path] = {}
+    """The directory that what a key says is meant below."""
+    for options, base in placed:
         merged.update(options)
+        below.update(dict.fromkeys(options, base))
     preview = merged.get("preview", False)
     selector = Selector(rules, preview=preview)
     selection = [Layer(_maybe(o, "select"), o.get("ignore", ()), o.get("extend-select", ())) for o in layers]
-    fixes = [Layer(_maybe(o, "fixable"), o.get("unfixable", ())) for o in layers]
+    fixes = [Layer(_maybe(o, "fixable"), o.get("unfixable", ()), o.get("extend-fixable", ())) for o in layers]
     everything = frozenset(rule.code for rule in rules)
     severities = _severities(selector, layers)
     plain = ("respect-gitignore", "force-exclude", "output-format", "fix", "unsafe-fixes", "fix-only", "show-fixes",
              "fail-level", "rule-url")  # fmt: skip
     off = frozenset(code for code, level in severities.items() if level == "off")
+    ignores = _by_base(
+        (base, (pattern, frozenset[str]().union(*map(selector.codes, words))))
+        for base, table in [
+            (below.get("per-file-ignores", root), merged.get("per-file-ignores", {})),
+            *((base, options.get("extend-per-file-ignores", {})) for options, base in placed),
+        ]
+        for pattern, words in table.items()
+    )
+    excludes = _by_base(
+        (base, pattern)
+        for base, patterns in [
+            (below.get("exclude", root), merged.get("exclude", EXCLUDE)),
+            *((base, options.get("extend-exclude", ())) for options, base in placed),
+        ]
+        for pattern in patterns
+    )
     return Settings(
         codes=(selector.resolve(selection, selector.defaults()) | _always(selector, selection)) - off,
         severities=tuple((code, level) for code, level in severities.items() if level != "off"),
         fixable=Selector(rules, preview=preview, gated=False).resolve(fixes, everything),
-        per_file_ignores=tuple(
-            (pattern, frozenset[str]().union(*map(selector.codes, words)))
-            for pattern, words in merged.get("per-file-ignores", {}).items()
-        ),
-        exclude=(*merged.get("exclude", EXCLUDE), *(item for o in layers for item in o.get("extend-exclude", ()))),
+        per_file_ignores=ignores.pop(root, ()),
+        ignores_below=tuple(ignores.items()),
+        exclude=excludes.pop(root, ()),
+        exclude_below=tuple(excludes.items()),
         preview=preview,
         target_torch=Range.parse(merged["target-torch"]) if "target-torch" in merged else None,
         compiled=tuple(merged.get("compiled", ())),
         accelerators=tuple(merged.get("accelerators", ())),
         budget=tuple(merged.get("budget", {}).items()),
         options=_options(rules, layers),
-        cache_dir=root / os.path.expanduser(merged["cache-dir"]) if "cache-dir" in merged else None,
+        cache_dir=below["cache-dir"] / os.path.expanduser(merged["cache-dir"]) if "cache-dir" in merged else None,
         root=root,
         source=source,
         warnings=selector.warnings(selection),
         **{key.replace("-", "_"): merged[key] for key in plain if key in merged},
     )
+
+
+def compiled_in(paths: Iterable[str], settings: Settings) -> tuple[str, ...]:
+    """What the settings of any file of a project say to be compiled elsewhere."""
+    if settings.closest is None:
+        return settings.compiled
+    folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
+    return tuple(dict.fromkeys(name for folder in folders for name in settings.at_folder(folder).compiled))
+
+
+def _by_base(items: Iterable[tuple[Path, T]]) -> dict[Path, tuple[T, ...]]:
+    """What is meant below each directory."""
+    found: dict[Path, list[T]] = {}
+    for base, item in items:
+        found.setdefault(base, []).append(item)
+    return {base: tuple(listed) for base, listed in found.items()}
 
 
 def _severities(selector: Selector, layers: Sequence[Options]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .config import Settings
-from .failure import Failure
+from .config import FILES, Settings, extends
+from .fault import FileError
 from .gitignore import Ignores, lines_of
 from .home import Home, project_root
 from .stamp import contents
@@ -24,10 +24,11 @@ _GLOB = frozenset("*?[!/\\")
 
 @dataclass(frozen=True)
 class Found:
-    """The files in order, each once, and what could not be looked into."""
+    """The files in order, each once, and what could not be looked into; `errors` are the paths that are no files."""
 
     files: tuple[Path, ...]
     warnings: tuple[str, ...] = ()
+    errors: tuple[FileError, ...] = ()
 
 
 def discover(paths: Iterable[Path | str], settings: Settings, witness: Witness | None = None) -> Found:
@@ -36,7 +37,7 @@ def discover(paths: Iterable[Path | str], settings: Settings, witness: Witness |
     A file that is named is taken whatever it is called, unless `force_exclude` leaves it out. A link that is named is
     followed; one that is found only to a file of the same project, and never to a directory. A file counts once, under
     whatever names it was given. What is no regular file is left out. `witness` is told what was looked at.
-    Raises Failure for a path that isn't there, or can't be read like a file.
+    Raises ConfigError where the settings of a file can't be used.
     """
     walk = _Walk(settings, witness)
     for path in paths:
@@ -46,7 +47,7 @@ def discover(paths: Iterable[Path | str], settings: Settings, witness: Witness |
 
 def excluded(path: str, settings: Settings) -> bool:
     """Whether the settings exclude a file even if it is named."""
-    return _Walk(settings).excluded_above(_normal(path))
+    return _Exclude(settings.at(path)).covers(_normal(path))
 
 
 class ProjectFiles(Sequence[Path]):
@@ -66,7 +67,9 @@ class ProjectFiles(Sequence[Path]):
             return ()
         home = Home(str(self._root))
         linted = {home(str(path)) for path in self._linted}
-        files = discover([self._root], self._settings, self._witness).files
+        walk = _Walk(self._settings, self._witness, linted=False)
+        walk.add(_normal(str(self._root)))
+        files = walk.found().files
         return tuple(path for path in files if home(str(path)) not in linted)
 
     def __getitem__(self, index: Any) -> Any:
@@ -86,32 +89,38 @@ def _normal(path: str) -> str:
 class _Walk:
     settings: Settings
     witness: Witness | None = None
+    linted: bool = True
+    """Whether the files are to be linted, so that their settings must hold."""
     files: dict[str, str] = field(default_factory=dict)
     """Absolute path, without links, to the path to show."""
     links: list[str] = field(default_factory=list)
     """Those that were named."""
     found_links: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    errors: list[FileError] = field(default_factory=list)
+    excludes: dict[int, _Exclude] = field(default_factory=dict)
+    """What settings leave out, by their identity."""
 
     def add(self, path: str) -> None:
-        if self.settings.force_exclude and self.excluded_above(path):
+        settings = self.settings.at(path)
+        if settings.force_exclude and _Exclude(settings).covers(path):
             return
         absolute, real = os.path.abspath(path), os.path.realpath(path)
         if self.witness is not None and real != absolute:
             self.witness.exact = False  # where a link leads changes elsewhere
         if os.path.isdir(path):
-            self.directory(path, real, _inherited(real) if self.settings.respect_gitignore else [])
+            self.directory(path, real, _inherited(real) if self.settings.at_folder(path).respect_gitignore else [])
         elif os.path.isfile(path):
             if real == absolute:
                 self.files.setdefault(absolute, path)
             else:
                 self.links.append(path)
         elif os.path.exists(path):
-            raise Failure(f"{path}: not a regular file")
+            self.errors.append(FileError(path, "not a regular file"))
         elif os.path.islink(path):
-            raise Failure(f"{path}: the link leads nowhere")
+            self.errors.append(FileError(path, "the link leads nowhere"))
         else:
-            raise Failure(f"{path}: No such file or directory")
+            self.errors.append(FileError(path, "No such file or directory"))
 
     def directory(self, path: str, absolute: str, ignores: list[Ignores]) -> None:
         """Look into a directory that is shown as `path` and lies, without links, at `absolute`."""
@@ -123,22 +132,31 @@ class _Walk:
         except OSError as error:
             self.warnings.append(f"{path}: {error.strerror}; nothing in it was looked at")
             return
-        if self.settings.respect_gitignore:
-            names = {entry.name for entry in entries}
+        settings = self.settings.at_folder(path)
+        names = {entry.name for entry in entries}
+        if self.witness is not None:
+            for name in names.intersection(FILES):
+                self.witness.file(os.path.join(absolute, name))
+                self.witness.exact &= not extends(os.path.join(absolute, name))
+        if settings.respect_gitignore:
             if ".git" in names:
                 ignores = self.ignore_file(absolute, os.path.join(".git", "info", "exclude"))
             if ".gitignore" in names and (ignores or _repository(absolute)):
                 ignores = [*ignores, *self.ignore_file(absolute, ".gitignore")]
+        if id(settings) not in self.excludes:
+            self.excludes[id(settings)] = _Exclude(settings)
         for entry in entries:
-            self.entry(path, absolute, entry, ignores)
+            self.entry(path, absolute, entry, ignores, self.excludes[id(settings)])
 
-    def entry(self, parent: str, above: str, entry: os.DirEntry[str], ignores: list[Ignores]) -> None:
+    def entry(
+        self, parent: str, above: str, entry: os.DirEntry[str], ignores: list[Ignores], exclude: _Exclude
+    ) -> None:
         name = entry.name
         is_directory = entry.is_dir(follow_symlinks=False)
-        if not (is_directory or name.endswith(SUFFIXES)) or name in self.names:
+        if not (is_directory or name.endswith(SUFFIXES)) or name in exclude.names:
             return
         absolute = f"{above.rstrip(os.sep)}{os.sep}{name}"
-        if self.patterns.verdict(absolute, name, is_directory) or _ignored(absolute, name, is_directory, ignores):
+        if exclude.names_path(absolute, name, is_directory) or _ignored(absolute, name, is_directory, ignores):
             return
         path = name if parent == "." else os.path.join(parent, name)
         if is_directory:
@@ -165,28 +183,38 @@ class _Walk:
                 self.files[target] = link
             else:
                 self.warnings.append(f"{link}: the link leads out of the project and was not followed")
-        return Found(tuple(map(Path, self.files.values())), tuple(self.warnings))
+        if self.linted and self.settings.closest is not None:
+            self.settings.closest.check(self.files)
+        return Found(tuple(map(Path, self.files.values())), tuple(self.warnings), tuple(self.errors))
 
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The exclude patterns that are names."""
-        return frozenset(pattern for pattern in self.settings.exclude if not _GLOB.intersection(pattern))
 
-    @cached_property
-    def patterns(self) -> Ignores:
-        """The other exclude patterns."""
-        return Ignores(
-            os.path.realpath(self.settings.root),
-            [p for p in self.settings.exclude if p.strip() and _GLOB.intersection(p)],
-        )
+class _Exclude:
+    """What the settings leave out."""
 
-    def excluded_above(self, path: str) -> bool:
+    def __init__(self, settings: Settings) -> None:
+        self.root = os.path.realpath(settings.root)
+        pairs = [(self.root, settings.exclude), *((os.path.realpath(base), of) for base, of in settings.exclude_below)]
+        self.names = frozenset(pattern for _, listed in pairs for pattern in listed if not _GLOB.intersection(pattern))
+        self.patterns = [
+            Ignores(base, patterns)
+            for base, listed in pairs
+            if (patterns := [pattern for pattern in listed if pattern.strip() and _GLOB.intersection(pattern)])
+        ]
+
+    def names_path(self, path: str, name: str, is_directory: bool) -> bool:
+        """Whether a pattern speaks of the path itself."""
+        return any(patterns.verdict(path, name, is_directory) for patterns in self.patterns)
+
+    def covers(self, path: str) -> bool:
         """Whether a path that was named, or a directory it lies in, is excluded."""
-        absolute, root = os.path.realpath(path), os.path.realpath(self.settings.root)
-        below = absolute.removeprefix(os.path.join(root, ""))
-        if absolute == root:
+        absolute = os.path.realpath(path)
+        below = absolute.removeprefix(os.path.join(self.root, ""))
+        if absolute == self.root:
             return False
-        return not self.names.isdisjoint(below.split(os.sep)) or self.patterns.covers(absolute, os.path.isdir(path))
+        is_directory = os.path.isdir(path)
+        return not self.names.isdisjoint(below.split(os.sep)) or any(
+            patterns.covers(absolute, is_directory) for patterns in self.patterns
+        )
 
 
 def _same_project(link: str, target: str) -> bool:

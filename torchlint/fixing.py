@@ -51,7 +51,7 @@ def fix_files(
     """Lint files together and apply what may be fixed, until nothing is left to fix.
 
     Takes the arguments of `lint`, and what does as that does. Suggestions are never applied, unsafe fixes only if `unsafe`, and only those of the rules
-    that `settings.fixable` names, and of the findings that `narrow` leaves. A rule whose fixes break a file is reported as TL004 and leaves no trace in it.
+    that the settings of their file allow, and of the findings that `narrow` leaves. A rule whose fixes break a file is reported as TL004 and leaves no trace in it.
     """
     level: Level = "unsafe" if unsafe else "safe"
 
@@ -61,7 +61,7 @@ def fix_files(
         )
 
     def wanted(finding: Finding) -> bool:
-        return finding.code in settings.fixable and finding.fix is not None and applicable(finding.fix, level)
+        return settings.may_fix(finding) and finding.fix is not None and applicable(finding.fix, level)
 
     def tidied(before: Source, after: Source) -> Source | None:
         return neat(before, after, lambda word: _others(after.path, word, files, context))

@@ -177,8 +177,8 @@ class _Run:
         self.settings = settings
         self.project = project
         self.analysis = analysis
-        self.rules = [rule for code, rule in load().items() if code in settings.codes]
-        self.severities = dict(settings.severities)
+        self.codes = settings.all_codes(targets)
+        self.rules = [rule for code, rule in load().items() if code in self.codes]
         self.known = {code: rule.name for code, rule in load().items()}
         self.errors: dict[str, dict[FileError, None]] = {}
         self.suppressed = 0
@@ -261,7 +261,7 @@ class _Run:
             rules = (rule for rule in self.rules if rule.scope == scope)
             return Dispatch(rules, self.project, only_calls=only_calls)
 
-        return self.analysis.once(("dispatch", scope, only_calls), made)
+        return self.analysis.once(("dispatch", scope, only_calls, self.codes), made)
 
     def _with_warm_loops(self, paths: Iterable[str]) -> Iterator[Function]:
         """The functions that hold an evaluation or generation loop."""
@@ -306,8 +306,10 @@ class _Run:
     def _show(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> list[Finding]:
         found: list[Finding] = []
         fail = partial(self._fault, "Looking up a name", module=function.module)
+        codes = self.settings.at(function.module.path).codes
         for node, name, rule in dispatch.nodes(function, lines, fail):
-            found += self._check(Site(self.analysis, function, node, rule, name))
+            if rule.code in codes:
+                found += self._check(Site(self.analysis, function, node, rule, name))
         return found
 
     def _check(self, site: Site) -> Iterator[Finding]:
@@ -375,9 +377,10 @@ class _Run:
             return []
 
     def _unless_silenced(self, finding: Finding, suppressions: Suppressions | None) -> Iterator[Finding]:
+        severities = dict(self.settings.at(finding.path).severities)
         if suppressions is not None and suppressions.silences(finding):
             self.suppressed += 1
-        elif (severity := self.severities.get(finding.code, finding.severity)) != finding.severity:
+        elif (severity := severities.get(finding.code, finding.severity)) != finding.severity:
             yield replace(finding, severity=severity)
         else:
             yield finding

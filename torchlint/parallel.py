@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .config import Settings
+from .config import Settings, compiled_in
 from .fault import FileError
 from .home import Home
 from .lint import Checked, Make, Result, gathered, lint_project, mention_torch, prepared
@@ -151,7 +151,7 @@ class _Run:
         asking = self.project.asking
         steps = step_index(self.project, asking(lambda question, keys: self._asked("steps", question, keys)))
         regions = region_index(
-            Regions(self.project, self.settings.compiled),
+            Regions(self.project, compiled_in(self.project.paths, self.settings)),
             asking(lambda question, keys: self._asked("regions", question, keys)),
         )
         links = pickle.dumps((steps, regions), pickle.HIGHEST_PROTOCOL)
@@ -256,21 +256,40 @@ class Shared:
         files = {path: self.project.raw(path) for path in self.project.paths}
         folders = {path.rpartition("/")[0] for path in files}
         torch = {folder: self.analysis.stated_torch(folder) for folder in folders}
-        options = {field.name: getattr(self.settings, field.name) for field in fields(self.settings)}
         home = self.project.home
         for path in files:
             home(path)
-        return _shared, (type(self.project), files, home, _Elsewhere(**options, directory=Path.cwd()), torch)
+        return _shared, (type(self.project), files, home, _elsewhere(self.settings, files), torch)
 
 
 @dataclass(frozen=True)
 class _Elsewhere(Settings):
-    """The settings of a run in another directory."""
+    """The settings of a run in another directory, and maybe on another disk."""
 
     directory: Path = Path()
+    others: Mapping[str, _Elsewhere] = field(default_factory=dict, compare=False)
+    """Those of the files and directories that have others."""
+
+    def at(self, path: Path | str) -> Settings:
+        return self.others.get(str(path), self)
+
+    def at_folder(self, folder: str) -> Settings:
+        return self.at(folder)
 
     def enabled(self, path: Path | str) -> frozenset[str]:
-        return super().enabled(self.directory / path)
+        here = self.at(path)
+        return Settings.enabled(here, self.directory / path)
+
+
+def _elsewhere(settings: Settings, paths: Iterable[str]) -> _Elsewhere:
+    def moved(one: Settings, **more: Any) -> _Elsewhere:
+        options = {item.name: getattr(one, item.name) for item in fields(one) if item.name != "closest"}
+        return _Elsewhere(**options, directory=Path.cwd(), **more)
+
+    known = {path: settings.at(path) for path in paths}
+    known.update({folder: settings.at_folder(folder) for folder in {path.rpartition("/")[0] for path in known}})
+    made = {id(one): moved(one) for one in known.values() if one is not settings}
+    return moved(settings, others={path: made[id(one)] for path, one in known.items() if one is not settings})
 
 
 def _shared(

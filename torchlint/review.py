@@ -147,7 +147,7 @@ def _placed(remark: Remark, source: Source | None, settings: Settings) -> Remark
 
 def _suggestion(finding: Finding, source: Source, settings: Settings) -> Suggestion | None:
     fix = finding.fix
-    if fix is None or not fix.edits or finding.code not in settings.fixable or not _offered(fix, settings):
+    if fix is None or not fix.edits or not settings.may_fix(finding) or not _offered(fix, settings):
         return None
     first, last = fixed_lines(source, fix)
     if first < finding.line - _APART or last > finding.end_line + _APART:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from .config import Settings
+from .config import Settings, compiled_in
 from .context import Context
 from .facts import versions
 from .facts.flow import Flow, Loop
@@ -52,7 +52,7 @@ class Analysis:
         self.project = project
         self.settings = settings
         self.steps = Steps(project)
-        self.regions = Regions(project, settings.compiled)
+        self.regions = Regions(project, compiled_in(project.paths, settings))
         self.context = Context(project)
         self._trees: dict[str, Tree] = {}
         self._torch: dict[str, Range | None] = {}
@@ -75,10 +75,9 @@ class Analysis:
 
     def stated_torch(self, folder: str) -> Range | None:
         """What the settings, or the project of the files in a folder, say of its torch; None where they say nothing."""
-        if self.settings.target_torch is not None:
-            return self.settings.target_torch
         if folder not in self._torch:
-            self._torch[folder] = project_torch(Path(folder), self._stated)
+            told = self.settings.at_folder(folder).target_torch
+            self._torch[folder] = told or project_torch(Path(folder), self._stated)
         return self._torch[folder]
 
     def know_torch(self, known: Mapping[str, Range | None]) -> None:
@@ -240,7 +239,7 @@ class Site:
     @property
     def accelerator(self) -> bool:
         """Whether the program deals with an accelerator at all."""
-        return bool(self.analysis.settings.accelerators) or self.analysis.context.accelerator(self.module)
+        return bool(self.settings.accelerators) or self.analysis.context.accelerator(self.module)
 
     @property
     def role(self) -> Role:
@@ -264,9 +263,14 @@ class Site:
             versions.narrowed(recent, self.flow, self.target) if self.analysis.tests_versions(self.module) else recent
         )
 
+    @property
+    def settings(self) -> Settings:
+        """The settings of the file."""
+        return self.analysis.settings.at(self.module.path)
+
     def option(self, name: str) -> bool:
         """Whether the configuration turns on this switch of the rule."""
-        return f"{self.rule.code}.{name}" in self.analysis.settings.options
+        return f"{self.rule.code}.{name}" in self.settings.options
 
     def value(self, node: ast.expr | libcst.CSTNode) -> Value:
         """What an expression of this function evaluates to."""

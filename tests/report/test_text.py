@@ -306,7 +306,7 @@ class TestSummary:
         )
 
     def test_unfixable_rules_have_no_fix(self, result: Any, look: Look) -> None:
-        assert "Found 3 errors.\n" == summary.render(result, replace(look, fixable=frozenset()))
+        assert "Found 3 errors.\n" == summary.render(result, replace(look, may_fix=lambda finding: False))
 
     def test_after_fixing(self, result: Any, look: Look) -> None:
         left = replace(result, findings=result.findings[:1])

@@ -50,12 +50,13 @@ def run(args: argparse.Namespace) -> int:
     if "-" in args.paths:
         raise Failure("a baseline is of files; standard input is none")
     settings = settings_of(args)
-    for warning in settings.warnings:
-        terminal.warn(warning)
     work = work_of(args, settings)
+    for warning in settings.all_warnings:
+        terminal.warn(warning)
     result = linter(args)(work.files, settings, context=work.context)
-    terminal.errors(result.errors)
+    errors = (*work.errors, *result.errors)
+    terminal.errors(errors)
     path = baseline.locate(args.output_file, around(places(args)))
     count = baseline.update(path, result, work.files)
     terminal.out(f"Wrote {plural(count, 'finding')} to {path}.\n")
-    return 2 if result.errors else 0
+    return 2 if errors else 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +26,7 @@ from .progress import Bar
 if TYPE_CHECKING:
     from torchlint.baseline import Baseline
     from torchlint.cache import Cache
+    from torchlint.fault import FileError
     from torchlint.finding import Finding
     from torchlint.fixing import FixResult, Narrow
     from torchlint.lint import Result
@@ -131,15 +131,12 @@ def selection(parser: argparse.ArgumentParser) -> None:
     rules.add_argument("--select", **selectors, help="the rules to use, instead of the default ones")
     rules.add_argument("--ignore", **selectors, help="rules to leave out")
     rules.add_argument("--extend-select", **selectors, help="rules to use beside the selected ones")
-    rules.add_argument(
-        "--per-file-ignores",
-        action="extend",
-        type=_words,
-        metavar="PATTERN:SELECTOR,...",
-        help="rules to leave out in some files",
-    )
+    ignores: dict[str, Any] = {"action": "extend", "type": _words, "metavar": "PATTERN:SELECTOR,..."}
+    rules.add_argument("--per-file-ignores", **ignores, help="rules to leave out in some files")
+    rules.add_argument("--extend-per-file-ignores", **ignores, help="the same, beside what the settings say")
     rules.add_argument("--fixable", **selectors, help="the rules whose fixes may be applied (default: all)")
     rules.add_argument("--unfixable", **selectors, help="rules whose fixes may not be applied")
+    rules.add_argument("--extend-fixable", **selectors, help="rules whose fixes may be applied beside those")
     rules.add_argument("--preview", action=switch, help="use rules that are still being tried out")
     rules.add_argument(
         "--target-torch",
@@ -246,8 +243,9 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     """What the command line sets, by the keys of a configuration file."""
     given = {name.replace("_", "-"): value for name, value in vars(args).items()}
     options = {key: value for key, value in given.items() if key in config.KEYS}
-    if "per-file-ignores" in options:
-        options["per-file-ignores"] = _pairs(options["per-file-ignores"])
+    for key in ("per-file-ignores", "extend-per-file-ignores"):
+        if key in options:
+            options[key] = _pairs(key, options[key])
     if form := os.environ.get("TORCHLINT_OUTPUT_FORMAT"):
         options.setdefault("output-format", form)
     if cache := os.environ.get("TORCHLINT_CACHE_DIR"):
@@ -255,12 +253,12 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def _pairs(words: Iterable[str]) -> dict[str, list[str]]:
+def _pairs(key: str, words: Iterable[str]) -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
     for word in words:
         pattern, colon, selector = word.rpartition(":")
         if not colon or not pattern or not selector:
-            raise Failure(f"`--per-file-ignores {word}` isn't PATTERN:SELECTOR")
+            raise Failure(f"`--{key} {word}` isn't PATTERN:SELECTOR")
         table.setdefault(pattern, []).append(selector)
     return table
 
@@ -274,6 +272,8 @@ class Work:
     narrow: Narrow = lambda result: result
     baseline: Baseline | None = None
     witness: Witness | None = None
+    errors: tuple[FileError, ...] = ()
+    """Of paths that are no files."""
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -315,11 +315,6 @@ def _is_repeatable(args: argparse.Namespace) -> bool:
     )
 
 
-def _is_extended(settings: Settings) -> bool:
-    """Whether the configuration file may build on another one."""
-    return settings.source is not None and re.search(rb"\bextend[\"']?\s*=", settings.source.read_bytes()) is not None
-
-
 def _recorded(args: argparse.Namespace) -> int:
     """A run that prints its own answer if it is asked again."""
     from torchlint.replay import Recorder, Witness
@@ -340,16 +335,18 @@ def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
     settings = settings_of(args)
     if witness is not None:
         witness.above([os.curdir, *args.paths])
-        witness.exact &= not (_fixing(args, settings) or _is_extended(settings))
+        witness.exact &= not _fixing(args, settings)
     if "show_settings" in args:
         terminal.out(_shown(settings))
         return 0
     args.quiet |= args.silent
     if "statistics" in args:
         _check_statistics(settings.output_format)
-    for warning in settings.warnings:
-        terminal.warn(warning)
     work = work_of(args, settings, witness)
+    for warning in settings.all_warnings:
+        terminal.warn(warning)
+    if witness is not None:
+        witness.exact &= not any(map(config.extends, settings.sources))
     if "show_files" in args:
         terminal.out("".join(f"{printable(os.path.abspath(path))}\n" for path in work.files))
         return 0
@@ -386,7 +383,8 @@ def _shown(settings: Settings) -> str:
             )
         return printable(str(value))
 
-    return "".join(f"{field.name} = {text(getattr(settings, field.name))}\n" for field in fields(settings))
+    shown = (field.name for field in fields(settings) if field.name != "closest")
+    return "".join(f"{name} = {text(getattr(settings, name))}\n" for name in shown)
 
 
 def _sort_out(args: argparse.Namespace) -> None:
@@ -402,7 +400,9 @@ def work_of(args: argparse.Namespace, settings: Settings, witness: Witness | Non
         found = discover.discover(args.paths, settings, witness)
         for warning in found.warnings:
             terminal.warn(warning)
-        return Work(found.files, _context(found.files, settings, witness), witness=witness)
+        if found.errors and not found.files:
+            raise Failure("\n".join(map(str, found.errors)))
+        return Work(found.files, _context(found.files, settings, witness), witness=witness, errors=found.errors)
     if args.paths != ["-"]:
         raise Failure("`-` (standard input) can't be linted together with files")
     name = getattr(args, "stdin_filename", "-")
@@ -435,7 +435,7 @@ def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
         if "diff_base" in args:
             raise Failure("`--baseline` and `--diff-base` are two ways to say what is new; give one")
         path = baseline.locate(args.baseline, around(places(args)))
-        known = baseline.Baseline(path, work.files, settings.codes)
+        known = baseline.Baseline(path, work.files, lambda file: settings.at(file).codes)
         work = replace(work, narrow=known, baseline=known)
     return work
 
@@ -475,7 +475,7 @@ def _check(args: argparse.Namespace, settings: Settings, work: Work) -> int:
         result = replace(result, findings=tuple(_judged(result, args.evidence)))
     _report(args, settings, result, _look(args, settings))
     _tell_baseline(args, work)
-    return _exit(result, found=fails(result, settings) and not args.exit_zero)
+    return _exit(result, work, found=fails(result, settings) and not args.exit_zero)
 
 
 def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options: Any) -> Result:
@@ -570,7 +570,7 @@ def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
             terminal.patch(fixed.diffs[path])
         if not args.quiet:
             sys.stderr.write(summary.fixes_only(fixed.result, look, written=False))
-        return _exit(fixed.result, fixed, found=bool(fixed.diffs))
+        return _exit(fixed.result, work, fixed, found=bool(fixed.diffs))
     if isinstance(work.files, Mapping):
         for path, data in work.files.items():
             terminal.out(fixed.contents.get(path, data))
@@ -581,7 +581,7 @@ def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
         _report(args, settings, fixed.result, look, fixed, stderr=stdin)
     _tell_baseline(args, work)
     left = fails(fixed.result, settings) and not settings.fix_only and not args.exit_zero
-    return _exit(fixed.result, fixed, found=left or (bool(count) and args.exit_non_zero_on_fix))
+    return _exit(fixed.result, work, fixed, found=left or (bool(count) and args.exit_non_zero_on_fix))
 
 
 def _tell_baseline(args: argparse.Namespace, work: Work) -> None:
@@ -601,15 +601,16 @@ def _tell_baseline(args: argparse.Namespace, work: Work) -> None:
             terminal.tell(f"  {shown_path(one.path)}: {one.code}{scope}: {one.shown}")
 
 
-def _exit(result: Result, fixed: FixResult | None = None, *, found: bool) -> int:
-    terminal.errors(result.errors)
-    return 2 if result.errors or (fixed and fixed.failed) else int(found)
+def _exit(result: Result, work: Work, fixed: FixResult | None = None, *, found: bool) -> int:
+    errors = (*work.errors, *result.errors)
+    terminal.errors(errors)
+    return 2 if errors or (fixed and fixed.failed) else int(found)
 
 
 def fails(result: Result, settings: Settings) -> bool:
     """Whether a finding is as severe as what makes a run fail."""
-    least = config.LEVELS.index(settings.fail_level)
-    return any(config.LEVELS.index(finding.severity) >= least for finding in result.findings)
+    order = config.LEVELS.index
+    return any(order(one.severity) >= order(settings.at(one.path).fail_level) for one in result.findings)
 
 
 def _look(args: argparse.Namespace, settings: Settings) -> Look:
@@ -620,7 +621,7 @@ def _look(args: argparse.Namespace, settings: Settings) -> Look:
     return Look(
         root=_repository(settings),
         unsafe=settings.unsafe_fixes,
-        fixable=settings.fixable,
+        may_fix=settings.may_fix,
         only_new="baseline" in args,
         color=color,
         links=color and terminal.linked(sys.stdout),

@@ -120,7 +120,7 @@ def _show(args: argparse.Namespace, settings: Settings, found: Review) -> None:
     color = terminal.colored(args.color, sys.stdout)
     look = report.Look(
         unsafe=settings.unsafe_fixes,
-        fixable=settings.fixable,
+        may_fix=settings.may_fix,
         color=color,
         links=color and terminal.linked(sys.stdout),
         rule_url=settings.rule_url,

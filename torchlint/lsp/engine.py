@@ -317,9 +317,7 @@ class Engine:
             return session.glance(path)
 
         def wanted(finding: Finding) -> bool:
-            return (
-                finding.code in session.settings.fixable and finding.fix is not None and applicable(finding.fix, "safe")
-            )
+            return session.settings.may_fix(finding) and finding.fix is not None and applicable(finding.fix, "safe")
 
         def tidied(before: Source, after: Source) -> Source | None:
             return neat(before, after, lambda word: session.others(path, word))

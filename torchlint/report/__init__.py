@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -33,15 +33,15 @@ _BY_CELL = ("concise", "grouped", "json", "json-lines")
 class Look:
     """How a report is drawn.
 
-    People read paths relative to `cwd`, machines relative to `root`, the top of the repository. `fixable` are the codes
-    whose fixes may be applied (None: all), `unsafe` whether unsafe ones count, `fixed` how many findings were fixed just now,
+    People read paths relative to `cwd`, machines relative to `root`, the top of the repository. `may_fix` tells of which
+    findings fixes may be applied (None: of all), `unsafe` whether unsafe ones count, `fixed` how many findings were fixed just now,
     `only_new` whether a baseline hides all others, `rule_url` where the pages of rules are (see `Settings`).
     """
 
     cwd: Path = field(default_factory=Path.cwd)
     root: Path = field(default_factory=Path.cwd)
     unsafe: bool = False
-    fixable: frozenset[str] | None = None
+    may_fix: Callable[[Finding], bool] | None = None
     fixed: int = 0
     only_new: bool = False
     color: bool = False
@@ -69,7 +69,7 @@ class Look:
         fix = finding.fix
         if fix is None or fix.applicability == "suggestion" or not fix.edits:
             return "none"
-        if self.fixable is not None and finding.code not in self.fixable:
+        if self.may_fix is not None and not self.may_fix(finding):
             return "none"
         return "applicable" if fix.applicability == "safe" or self.unsafe else "unsafe"
 
