@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,33 @@ def test_what_was_not_measured_is_over() -> None:
     assert [("syncs", False), ("breaks", True)] == [
         (verdict.measure.name, verdict.over) for verdict in check(measures, {"breaks": 9, "syncs": 0})
     ]
+
+
+@pytest.mark.parametrize(
+    ("event", "missing"),
+    [
+        (
+            at(2, "unsupported", "Triton code generation", 0, detail="LoweringException"),
+            {"kernels": "the code of the graph at train.py:2 could not be generated"},
+        ),
+        (
+            at(2, "graph", "0/1", 0, data={"backend": "aot_eager"}),
+            {"kernels": "the graph at train.py:2 has no code of `aot_eager` that could be counted"},
+        ),
+        (
+            at(2, "unsupported", "torch.compile: InternalTorchDynamoError", 0),
+            dict.fromkeys(
+                ("breaks", "recompiles", "kernels"),
+                "the function at train.py:2 could not be analysed (InternalTorchDynamoError)",
+            ),
+        ),
+    ],
+)
+def test_a_graph_that_could_not_be_analysed_leaves_no_number(event: Event, missing: dict[str, str]) -> None:
+    whole = at(2, "graph", "0/0", 3, data={"triton": 1, "extern": 0})
+    measured = measure(run(whole, replace(event, file=whole.file)))
+
+    assert missing == {name: one.missing for name, one in measured.items() if one.missing}
 
 
 def test_a_limit_may_be_reached() -> None:

@@ -132,6 +132,38 @@ def test_the_library_line_is_told() -> None:
     )
 
 
+def test_each_library_line_behind_a_line_has_its_own_count() -> None:
+    """A `fit()` hides all of its loop behind one line of the user's."""
+    rare, hot = {"via": "lib/loop.py:8 rare"}, {"via": "lib/loop.py:12 hot"}
+    events = [*steps(3), at(5, data=rare), at(5, data=hot, count=9), at(5)]
+
+    assert [(row.count, row.via) for row in rows(events, Steady.of(events), {"sync"})] == [
+        (9, "lib/loop.py:12 hot"),
+        (1, "lib/loop.py:8 rare"),
+        (1, ""),
+    ]
+
+
+def test_a_break_inside_a_library_is_not_the_users_to_remove() -> None:
+    inside = {"via": "lib/loop.py:8 rare", "hint": "Remove the print."}
+
+    assert found(
+        at(5, "graph_break", "GB0059", detail="print.", data=inside),
+        at(5, "graph_break", "GB0059", detail="print.", data={"hint": "Remove the print."}),
+    ) == [
+        (
+            "TLT02",
+            5,
+            "warning",
+            (
+                "Graph break GB0059: print. It is inside lib/loop.py:8 rare: call it outside the compiled function, "
+                "or see whether the library can avoid it."
+            ),
+        ),
+        ("TLT02", 5, "warning", "Graph break GB0059: print. Remove the print."),
+    ]
+
+
 def test_what_follows_the_last_step_is_no_part_of_any() -> None:
     assert verdict(finding(), at(5, step=8, count=4)) == Evidence("confirmed", "`item`, 4 times after the last step")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.cli import main
+from torchlint.commands.trace import failure_of
 from torchlint.event import Event, read_events
 from torchlint.failure import Failure
 from torchlint.job import Job
@@ -190,3 +191,74 @@ def test_another_file_is_no_file_of_events(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="is not a file of torchlint events"):
         read_events(path)
+
+
+# --- what is said of a program that failed -----------------------------------------------------------------------
+
+_ARGUMENTS = "its own arguments come after --, as in `torchlint trace train.py -- --epochs 1`"
+_ASKED = "it asked for input, and a traced run gives none"
+_STEPS = (Event("step", step=1), Event("step", step=2))
+_USED = Event("operator", "train.py", 1)
+
+
+def _ended(name: str, detail: str = "", code: int = 0) -> Event:
+    return Event("end", name=name, detail=detail, data={"code": code})
+
+
+@pytest.mark.parametrize(
+    ("events", "errors", "sentence"),
+    [
+        ((_USED, _ended("finished")), "", ""),
+        ((*_STEPS, _USED, _ended("stopped", "after 2 steps")), "", ""),
+        ((_USED, _ended("exit", "sys.exit()")), "", ""),
+        ((*_STEPS, _ended("exit", "sys.exit(3)", 3)), "", "the program ended with exit code 3 after 2 steps"),
+        ((_ended("finished"),), "", "nothing was measured: the program ended before any step and used no tensor"),
+        (
+            (_USED, Event("input", "train.py", 2), _ended("exit", "sys.exit()")),
+            "",
+            f"the program ended before any step; {_ASKED}",
+        ),
+        ((*_STEPS, Event("input", "train.py", 2), _ended("finished")), "", ""),
+        (
+            (_ended("exit", "sys.exit(2)", 2),),
+            "Usage: train.py [OPTIONS] DATA\nError: Missing argument 'DATA'.",
+            f"the program ended with exit code 2 before any step; {_ARGUMENTS}",
+        ),
+        (
+            (
+                Event("error", "argv.py", 2, "", "IndexError", "IndexError: list index out of range"),
+                _ended("error", "IndexError: list index out of range", 1),
+            ),
+            "",
+            f"the program raised IndexError: list index out of range before any step; {_ARGUMENTS}",
+        ),
+        (
+            (
+                Event("error", "argv.py", 1, "", "IndexError", "IndexError: list index out of range"),
+                _ended("error", "IndexError: list index out of range", 1),
+            ),
+            "",
+            "the program raised IndexError: list index out of range before any step",
+        ),
+        (
+            (
+                Event("error", "argv.py", 1, "", "ModuleNotFoundError", "No module named 'triton.language'"),
+                _ended("error", "ModuleNotFoundError: No module named 'triton.language'", 1),
+            ),
+            "",
+            (
+                "the program raised ModuleNotFoundError: No module named 'triton.language' before any step; "
+                "pip install triton: it needs neither a GPU nor a driver to be read"
+            ),
+        ),
+    ],
+)
+def test_one_sentence_says_why_a_program_was_not_measured(
+    events: tuple[Event, ...], errors: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "argv.py").write_text("import sys\nepochs = int(sys.argv[1])\n")
+    code = int(str((events[-1].data or {})["code"]))
+    child = Child("eager", events, code, "", errors, 1.0)
+
+    assert sentence == failure_of(Trace(Job("train.py", (), "eager", ""), (child,)))

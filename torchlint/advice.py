@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .checks import DATA_SHARE, data_share
-from .confirm import Row, Steady, bytes_text, device_rows, is_async, launches, memory_slope, number
+from .confirm import Row, Steady, bytes_text, device_rows, is_async, launches, memory_slope, number, once
 from .event import Event
 
 Priority = Literal["High", "Medium", "Low"]
@@ -102,6 +102,8 @@ def _wait(row: Row) -> Recommendation:
         "empty_cache": "Take empty_cache() out of the step: the next allocations pay for it.",
     }
     text = texts.get(event.kind, f"Keep what `{event.name}` reads on the device, or read it every few steps.")
+    if row.via and not row.via.startswith("torch/"):
+        text = f"`{event.name}` is called inside {row.via}: look for an option that switches it off, or call it less often."
     return Recommendation(_at_least(row.count), text, _place(event))
 
 
@@ -144,24 +146,29 @@ def _loading(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
 
 
 def _skipped(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
-    found = [e for e in _once(events, "graph_break") if (e.data or {}).get("frame_skipped")]
+    found = [e for e in once(events, "graph_break") if (e.data or {}).get("frame_skipped")]
     if found:
         evidence = f"A graph break makes {_many(len(found), 'compiled function')} run eagerly."
-        todo = tuple(Recommendation("High", f"{event.name}: {event.detail}", _place(event)) for event in found[:3])
+        todo = tuple(Recommendation("High", _broken(event), _place(event)) for event in found[:3])
         yield _Suspect(100.0 + len(found), "skipped compilation", evidence, todo)
 
 
+def _broken(event: Event) -> str:
+    inside = f" (inside {event.via})" if event.via else ""
+    return f"{event.name}{inside}: {event.detail}"
+
+
 def _breaking(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
-    found = [e for e in _once(events, "graph_break") if not (e.data or {}).get("frame_skipped")]
+    found = [e for e in once(events, "graph_break") if not (e.data or {}).get("frame_skipped")]
     if found:
         evidence = f"Compiled code is cut into pieces by {_many(len(found), 'graph break')}."
-        todo = tuple(Recommendation("Medium", f"{event.name}: {event.detail}", _place(event)) for event in found[:3])
+        todo = tuple(Recommendation("Medium", _broken(event), _place(event)) for event in found[:3])
         yield _Suspect(0.5 * len(found), "graph breaks", evidence, todo)
 
 
 def _recompiling(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
-    limits = _once(events, "recompile_limit")
-    late = [event for event in _once(events, "recompile") if steady.reached(event)]
+    limits = once(events, "recompile_limit")
+    late = [event for event in once(events, "recompile") if steady.reached(event)]
     if limits:
         todo = Recommendation(
             "High", "Mark what changes as dynamic, or keep it out of the compiled function.", _place(limits[0])
@@ -189,11 +196,3 @@ def _growing(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
             "High", "Find what keeps tensors of earlier steps: a list, or a sum of losses with history."
         )
         yield _Suspect(20.0, "growing memory", evidence, (todo,))
-
-
-def _once(events: Iterable[Event], kind: str) -> list[Event]:
-    found: dict[tuple[str, int, str], Event] = {}
-    for event in events:
-        if event.kind == kind:
-            found.setdefault((event.file, event.line, event.name), event)
-    return list(found.values())

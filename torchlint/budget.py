@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .config import BUDGETS
-from .confirm import Row, Steady, device_rows, launches, rows, source_lines
-from .event import Event
+from .confirm import Row, Steady, device_rows, launches, once, rows, source_lines
+from .event import DYNAMO_FAILED, NO_CODE, Event
 from .failure import Failure
 from .select import suggestion
 
@@ -134,9 +134,27 @@ def measure(events: Iterable[Event], missing: Callable[[str], str] = lambda name
     )
     values["kernels"] = sum(launches(events))
     reasons = {name: missing(name) for name in UNITS}
+    for name, why in _unknown(events).items():
+        reasons[name] = reasons[name] or why
     if not graphs and not reasons["kernels"]:
         reasons["kernels"] = "nothing was compiled"
     return {name: Measure(name, values[name], _sorted(found[name]), reasons[name]) for name in UNITS}
+
+
+def _unknown(events: Sequence[Event]) -> dict[str, str]:
+    """Why what compiled code does is not known, by measure: a number that leaves out a graph is no number."""
+    unknown: dict[str, str] = {}
+    for event in events:
+        at = f"{os.path.relpath(event.file)}:{event.line}" if event.file else "a library's code"
+        if event.kind == "graph" and "triton" not in (event.data or {}):
+            why = "" if (backend := (event.data or {}).get("backend", "inductor")) == "inductor" else f" of `{backend}`"
+            unknown.setdefault("kernels", f"the graph at {at} has no code{why} that could be counted")
+        elif event.kind == "unsupported" and event.name == NO_CODE:
+            unknown.setdefault("kernels", f"the code of the graph at {at} could not be generated")
+        elif event.kind == "unsupported" and event.name.startswith(DYNAMO_FAILED):
+            for name in _COMPILED:
+                unknown[name] = f"the function at {at} could not be analysed ({event.name.removeprefix(DYNAMO_FAILED)})"
+    return unknown
 
 
 def of_the_compile_pass(name: str) -> bool:
@@ -156,13 +174,7 @@ def _rows(rows: Iterable[Row], count: Callable[[Row], float] = lambda row: row.c
 
 def _once(events: Iterable[Event], kind: str) -> list[Part]:
     """Breaks count once a line and name, recompiles as often as they happen."""
-    found: dict[tuple[str, int, str], Event] = {}
-    for event in events:
-        if event.kind == kind:
-            known = found.get((event.file, event.line, event.name))
-            more = event.count if known and kind == "recompile" else 0
-            found[event.file, event.line, event.name] = replace(known, count=known.count + more) if known else event
-    return [_part(event, event.count if kind == "recompile" else 1) for event in found.values()]
+    return [_part(event, event.count if kind == "recompile" else 1) for event in once(events, kind)]
 
 
 def _launched(events: Iterable[Event], steady: Steady) -> list[Part]:

@@ -108,16 +108,16 @@ class Row:
     @property
     def via(self) -> str:
         """The library line that it happened in, "" where it was the user's."""
-        return str((self.event.data or {}).get("via", ""))
+        return self.event.via
 
 
 def rows(events: Iterable[Event], steady: Steady, kinds: Iterable[str]) -> list[Row]:
-    """The steady state's events of those kinds, one row for each line and name, the most frequent first."""
-    groups: defaultdict[tuple[str, str, int, str, str], list[Event]] = defaultdict(list)
+    """The steady state's events of those kinds, one row for each line, library line and name, the most frequent first."""
+    groups: defaultdict[tuple[str, str, int, str, str, str], list[Event]] = defaultdict(list)
     wanted = frozenset(kinds)
     for event in events:
         if event.kind in wanted and steady.holds(event):
-            groups[event.kind, event.file, event.line, event.name, event.detail].append(event)
+            groups[event.kind, event.file, event.line, event.name, event.detail, event.via].append(event)
     found = [_row(group, len(steady)) for group in groups.values()]
     return sorted(found, key=lambda row: (-row.count, -row.size, row.event.file, row.event.line, row.event.name))
 
@@ -125,11 +125,13 @@ def rows(events: Iterable[Event], steady: Steady, kinds: Iterable[str]) -> list[
 def device_rows(events: Iterable[Event], steady: Steady) -> list[Row]:
     """Synchronizations, copies and emptied caches; the wait that belongs to a copy is not told beside the copy."""
     found = rows(events, steady, _DEVICE_KINDS)
-    copied = {(row.event.file, row.event.line) for row in found if row.event.kind == "d2h"}
+
+    def place(row: Row) -> tuple[str, int, str]:
+        return row.event.file, row.event.line, row.via
+
+    copied = {place(row) for row in found if row.event.kind == "d2h"}
     return [
-        row
-        for row in found
-        if not (row.event.kind == "sync" and row.event.name == "copy" and (row.event.file, row.event.line) in copied)
+        row for row in found if not (row.event.kind == "sync" and row.event.name == "copy" and place(row) in copied)
     ]
 
 
@@ -363,11 +365,19 @@ def _device(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
             yield row.count, replace(finding, evidence=evidence)
 
 
+def break_hint(event: Event) -> str:
+    """What to do about a graph break: torch's hint, or whose it is where the code is a library's; "" if nobody knows."""
+    if event.via:
+        return (
+            f"It is inside {event.via}: call it outside the compiled function, or see whether the library can avoid it."
+        )
+    return str((event.data or {}).get("hint") or "")
+
+
 def _compilation(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
     for event in _once(events, "graph_break"):
-        data = event.data or {}
-        skipped = bool(data.get("frame_skipped"))
-        hint = f" {data['hint']}" if data.get("hint") else ""
+        skipped = bool((event.data or {}).get("frame_skipped"))
+        hint = f" {hint}" if (hint := break_hint(event)) else ""
         whole = " The whole function runs eagerly." if skipped else ""
         message = f"Graph break {event.name}: {event.detail.rstrip('.')}.{whole}{hint}"
         yield 2.0 if skipped else 1.0, _finding("TLT02", event, message, "warning")
@@ -379,15 +389,18 @@ def _compilation(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
         yield float(event.count), _finding("TLT03", event, f"Recompiled: {event.name}.", "warning" if late else "info")
 
 
-def _once(events: Sequence[Event], kind: str) -> Iterable[Event]:
-    """The events of that kind, each place and name once, with their counts added up."""
-    found: dict[tuple[str, int, str], Event] = {}
+def once(events: Iterable[Event], *kinds: str) -> list[Event]:
+    """The events of those kinds, each place and name once, with their counts added up."""
+    found: dict[object, Event] = {}
     for event in events:
-        if event.kind == kind and event.file:
-            key = event.file, event.line, event.name
-            known = found.get(key)
-            found[key] = event if known is None else replace(event, count=known.count + event.count)
-    return found.values()
+        if event.kind in kinds:
+            known = found.get(event.identity)
+            found[event.identity] = replace(known, count=known.count + event.count) if known else event
+    return list(found.values())
+
+
+def _once(events: Sequence[Event], kind: str) -> list[Event]:
+    return [event for event in once(events, kind) if event.file]
 
 
 def _shapes(events: Sequence[Event]) -> Iterable[_Weighed]:

@@ -31,8 +31,17 @@ Kind = Literal[
     "shape",  # the dtypes and shapes given to an outermost module
     "start",  # the child has imported torch: versions and device
     "error",  # the program raised
+    "input",  # the program read from standard input, which is empty
+    "imported",  # `data.files`: the user's files that the program has imported
     "end",  # the child is done
 ]
+
+
+DYNAMO_FAILED = "torch.compile: "
+"""How the name of an `unsupported` event begins that tells that Dynamo gave a function up by an error of its own."""
+
+NO_CODE = "Triton code generation"
+"""The name of an `unsupported` event that tells that a graph has no code to count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,16 @@ class Event:
     step: int = 0
     data: dict[str, object] | None = None
     stack: tuple[str, ...] = ()
+
+    @property
+    def via(self) -> str:
+        """The library line that it happened in, such as `torch/nn/functional.py:6030 name`; "" for the user's own."""
+        return str((self.data or {}).get("via", ""))
+
+    @property
+    def identity(self) -> tuple[str, str, int, str, str]:
+        """What tells events of one run apart where it counts once what happens again."""
+        return self.kind, self.file, self.line, self.name, self.via
 
     def to_json(self) -> str:
         return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "", ())})

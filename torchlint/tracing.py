@@ -68,6 +68,11 @@ class Child:
         return ""
 
     @property
+    def asked(self) -> Event | None:
+        """Where the program asked for input, None if it did not; a traced run gives none."""
+        return next((event for event in self.events if event.kind == "input"), None)
+
+    @property
     def steps(self) -> int:
         return max((event.step for event in self.events if event.kind == "step"), default=0)
 

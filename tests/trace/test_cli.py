@@ -116,7 +116,10 @@ TROUBLE = {
     "lacks an argument": (
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('--data', required=True)\np.parse_args()\n",
         "no step taken, ended by sys.exit(2)",
-        "the program ended with exit code 2 before any step; its own arguments come after --",
+        (
+            "the program ended with exit code 2 before any step; "
+            "its own arguments come after --, as in `torchlint trace train.py -- --epochs 1`"
+        ),
     ),
     "asks": (
         "input()\n",
@@ -136,6 +139,27 @@ def test_a_program_that_failed_is_told_with_what_was_seen_of_it(torchlint: Comma
 
     assert said in done.stdout
     assert (2, f"error: {sentence}\n") == (done.returncode, done.stderr)
+
+
+def test_findings_are_judged_in_the_files_that_the_run_imported(torchlint: Command, tmp_path: Path) -> None:
+    """A helper beside the folder of the entry is one of them, a program that is not imported is only counted."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "scripts").mkdir()
+    loop = "    for batch in range(9):\n        loss = step()\n        loss.item()\n"
+    helper = "import sys\nsys.path.insert(0, '..')\nfrom loop import fit\nfit()\n"
+    (tmp_path / "loop.py").write_text(f"{MODEL}\ndef fit():\n{loop}")
+    (tmp_path / "other.py").write_text(f"{MODEL}\ndef fit():\n{loop}")
+    (tmp_path / "scripts" / "go.py").write_text(helper)
+    command = [sys.executable, "-m", "torchlint", "trace", "go.py", "--device", "virtual", "--findings"]
+    done = subprocess.run(command, cwd=tmp_path / "scripts", capture_output=True, text=True, check=False)
+
+    lines = done.stdout.splitlines()
+    first = lines.index("Verdicts")
+    assert [
+        f"  confirmed    {tmp_path}/loop.py:14:9  TL101 `loss.item()` waits for the device on every training step",
+        "               `item`, 1 a step (6 of 6 steps)",
+        "  not judged: 1 finding in files that the run did not import",
+    ] == lines[first + 1 : first + 4]
 
 
 def test_a_program_that_takes_no_step_and_ends_well_is_observed(torchlint: Command) -> None:

@@ -19,13 +19,16 @@ from torchlint.job import Job, Pass
 from . import terminal
 
 if TYPE_CHECKING:
+    from torchlint.event import Event
     from torchlint.finding import Finding
     from torchlint.report.trace import Report
-    from torchlint.tracing import Trace
+    from torchlint.tracing import Child, Trace
 
 _TARGETS = "sm_90, sm_80, ..."
 _USAGE = 2
 """The exit code of argparse and others for arguments that a program can't use."""
+_NO_TRITON = re.compile(r"No module named '?triton\b")
+_DID_SOMETHING = frozenset({"operator", "graph", "sync", "synchronize", "h2d", "d2h", "step", "memory"})
 _INSTALL = "torch can't be imported ({}). A traced run needs it: pip install 'torchlint[trace]'"
 
 
@@ -118,13 +121,14 @@ def run(args: argparse.Namespace) -> int:
 
     limits = _limits(job.entry) | options.budget
     before = budget.from_json(options.compare) if options.compare else None
-    findings = _lint(job.entry) if options.findings else []
+    findings = _lint([_project_of(job.entry)], job.entry) if options.findings else []
     for file in (options.events, options.save, options.html):  # what can't be written is better known before the run
         _write(file, None)
     traced = tracing.trace(replace(job, watch=_watch(findings)))
     _complain(traced)
     _write(options.events, "".join(event.to_json() + "\n" for event in traced.events))
-    judged = confirm.judge(findings, traced.events) if findings else []
+    here, elsewhere = _imported(findings, traced, job.entry) if options.findings else ([], 0)
+    judged = confirm.judge(here, traced.events)
     measures = budget.measure(traced.events, partial(_unmeasured, traced))
     made_with = _made_with(traced)
     _write(options.save, budget.to_json(measures, made_with))
@@ -137,26 +141,58 @@ def run(args: argparse.Namespace) -> int:
         tuple(budget.check(measures, limits)),
         tuple(budget.compare(measures, before)) if before else (),
         _differences(before.made_with, made_with) if before else (),
+        elsewhere,
     )
     _show(report, options)
-    if failed := _failed(traced):
+    if failed := failure_of(traced):
         terminal.error(failed)
         return 2
     return int(any(verdict.over for verdict in (*report.budget, *report.compared)))
 
 
-def _failed(traced: Trace) -> str:
+def failure_of(traced: Trace) -> str:
     """The program's own failure in one sentence, "" where it had none: what was counted until then is no whole answer."""
-    child = next((child for child in traced.children if child.failure), None)
-    if child is None:
+    child = next((child for child in traced.children if child.failure), traced.children[0])
+    said = child.failure
+    if not said and not child.steps and child.end.name in {"finished", "exit"}:
+        if child.asked:
+            said = "ended"
+        elif not any(event.kind in _DID_SOMETHING for event in traced.events):
+            return "nothing was measured: the program ended before any step and used no tensor"
+    if not said:
         return ""
-    when = f"after {child.steps} steps" if child.steps else "before any step"
-    text = f"the program {child.failure} {when}"
-    if not child.steps and child.returncode == _USAGE and "usage:" in child.errors:
-        text += "; its own arguments come after --"
-    elif "EOFError" in child.failure:
+    text = f"the program {said} {_when(child)}"
+    if child.asked:
         text += "; it asked for input, and a traced run gives none"
+    elif hint := _hint(child):
+        text += f"; {hint}"
     return text
+
+
+def _when(child: Child) -> str:
+    from torchlint.report import plural
+
+    return f"after {plural(child.steps, 'step')}" if child.steps else "before any step"
+
+
+def _hint(child: Child) -> str:
+    """What would have let the program run, "" where nobody knows."""
+    error = next((event for event in child.events if event.kind == "error"), None)
+    if error is not None and error.name == "ModuleNotFoundError" and _NO_TRITON.search(error.detail):
+        return "pip install triton: it needs neither a GPU nor a driver to be read"
+    if child.steps:
+        return ""
+    usage = child.returncode == _USAGE and "usage:" in child.errors.lower()
+    if usage or (error is not None and error.name == "IndexError" and _reads_arguments(error)):
+        return "its own arguments come after --, as in `torchlint trace train.py -- --epochs 1`"
+    return ""
+
+
+def _reads_arguments(error: Event) -> bool:
+    from torchlint.confirm import source_lines
+
+    lines = source_lines(error.file)
+    return 0 < error.line <= len(lines) and "argv" in lines[error.line - 1]
 
 
 def _show(report: Report, options: argparse.Namespace) -> None:
@@ -255,15 +291,43 @@ def _folder_of(entry: str) -> Path:
     return Path(entry).parent if Path(entry).is_file() else Path.cwd()
 
 
-def _lint(entry: str) -> list[Finding]:
-    """The findings of the entry's folder, with those of preview rules: the run decides whether they are shown."""
-    from torchlint import config, discover, home, lint, rule
+def _project_of(entry: str) -> Path:
+    """The folder of all that the entry may import of its own project."""
+    from torchlint import home
 
     folder = _folder_of(entry)
-    settings = config.load(list(rule.load().values()), {"preview": True}, cwd=folder)
-    files = discover.discover([folder], settings).files
+    return home.project_root(folder) or folder
+
+
+def _lint(paths: Sequence[Path], entry: str) -> list[Finding]:
+    """The findings in the paths, with those of preview rules: the run decides whether they are shown."""
+    from torchlint import config, discover, home, lint, rule
+
+    settings = config.load(list(rule.load().values()), {"preview": True}, cwd=_folder_of(entry))
+    files = discover.discover(paths, settings).files
     context = discover.ProjectFiles(home.project_root(settings.project), files, settings)
     return list(lint.lint(files, settings, context=context).findings)
+
+
+def _imported(findings: Sequence[Finding], traced: Trace, entry: str) -> tuple[list[Finding], int]:
+    """The findings in files that the run imported, and how many there are in others.
+
+    Of a file outside the project nobody watched which lines run, so that only what the run confirms is known of it.
+    """
+    from torchlint.confirm import judge
+
+    told = [event for event in traced.events if event.kind == "imported"]
+    listed = (told[0].data or {}).get("files") if told else None
+    files = set(map(str, listed)) if isinstance(listed, list) else {event.file for event in traced.events}
+    here = [finding for finding in findings if str(Path(finding.path).resolve()) in files]
+    root = _project_of(entry).resolve()
+    outside = sorted(Path(file) for file in files if file and not Path(file).is_relative_to(root))
+    proved = [
+        finding
+        for finding in judge(_lint(outside, entry) if outside else [], traced.events)
+        if finding.evidence is not None and finding.evidence.verdict == "confirmed"
+    ]
+    return [*here, *proved], len(findings) - len(here)
 
 
 def _watch(findings: Sequence[Finding]) -> dict[str, tuple[int, ...]]:

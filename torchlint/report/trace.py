@@ -15,12 +15,14 @@ from torchlint.budget import Verdict
 from torchlint.confirm import (
     Row,
     Steady,
+    break_hint,
     bytes_text,
     device_rows,
     is_async,
     launches,
     memory_slope,
     number,
+    once,
     rows,
     source_lines,
 )
@@ -51,6 +53,8 @@ class Report:
     budget: tuple[Verdict, ...] = ()
     compared: tuple[Verdict, ...] = ()
     differences: tuple[str, ...] = ()
+    elsewhere: int = 0
+    """How many findings are in files that the run did not import; they are not judged."""
 
     @property
     def verdicts(self) -> list[Finding]:
@@ -240,7 +244,7 @@ def _memory(events: Sequence[Event], steady: Steady) -> list[tuple[str, ...]]:
 
 def _compiled(report: Report) -> list[tuple[str, ...]]:
     events = report.trace.events
-    breaks = _unique(event for event in events if event.kind == "graph_break")
+    breaks = once(events, "graph_break")
     skipped = sum(bool((event.data or {}).get("frame_skipped")) for event in breaks)
     again = [event for event in events if event.kind == "recompile"]
     limits = sum(event.kind == "recompile_limit" for event in events)
@@ -256,13 +260,6 @@ def _compiled(report: Report) -> list[tuple[str, ...]]:
     if triton or library:
         table.append((f"{number(triton)}+{number(library)}", "Triton and library kernels launched by graphs", ""))
     return table
-
-
-def _unique(events: Iterable[Event]) -> list[Event]:
-    found: dict[tuple[str, int, str], Event] = {}
-    for event in events:
-        found.setdefault((event.file, event.line, event.name), event)
-    return list(found.values())
 
 
 def _device_table(report: Report, look: Look, paint: Paint) -> str:
@@ -282,7 +279,7 @@ def _device_table(report: Report, look: Look, paint: Paint) -> str:
 
 
 def _breaks(report: Report, look: Look, paint: Paint) -> str:
-    breaks = _unique(event for event in report.trace.events if event.kind == "graph_break")
+    breaks = once(report.trace.events, "graph_break")
     breaks.sort(key=lambda event: (not (event.data or {}).get("frame_skipped"), event.file, event.line))
     lines: list[str] = []
     for event in breaks:
@@ -290,15 +287,15 @@ def _breaks(report: Report, look: Look, paint: Paint) -> str:
         skipped = paint("  the whole function runs eagerly", "red") if data.get("frame_skipped") else ""
         lines.append(f"{event.name:7} {_place(event, look)} in {event.function}{skipped}")
         lines += [f"        {_clip(_code(event), _WIDTH - 10)}"] if _code(event) else []
-        hint = str(data.get("hint") or "")
-        lines += [paint(f"        {_clip(part, _WIDTH - 10)}", "dim") for part in (event.detail, hint) if part]
+        parts = (event.detail, break_hint(event))
+        lines += [paint(f"        {_clip(part, _WIDTH - 10)}", "dim") for part in parts if part]
     return _section("Graph breaks", lines, paint)
 
 
 def _recompiles(report: Report, look: Look, paint: Paint) -> str:
     table = [
         (_place(event, look), event.kind.replace("_", " "), _clip(event.name, 80))
-        for event in _unique(e for e in report.trace.events if e.kind in {"recompile", "recompile_limit"})
+        for event in once(report.trace.events, "recompile", "recompile_limit")
     ]
     return _section("Recompiles", _aligned(table), paint)
 
@@ -306,7 +303,7 @@ def _recompiles(report: Report, look: Look, paint: Paint) -> str:
 def _graphs(report: Report, look: Look, paint: Paint) -> str:
     runs = {(row.event.file, row.event.name): row.count for row in rows(report.trace.events, report.steady, ["graph"])}
     table: list[tuple[str, ...]] = []
-    for event in _unique(event for event in report.trace.events if event.kind == "graph"):
+    for event in once(report.trace.events, "graph"):
         data = event.data or {}
         counts = str(data.get("triton", "?")), str(data.get("extern", "?"))
         often = number(runs.get((event.file, event.name), 0.0))
@@ -321,7 +318,7 @@ def _graphs(report: Report, look: Look, paint: Paint) -> str:
 
 
 def _unsupported(report: Report, look: Look, paint: Paint) -> str:
-    seen = _unique(event for event in report.trace.events if event.kind == "unsupported")
+    seen = once(report.trace.events, "unsupported")
     table = [(event.name, _place(event, look), _clip(event.detail, 70)) for event in seen]
     return _section("Not supported by the traced run", _aligned(table), paint)
 
@@ -333,6 +330,10 @@ def _verdicts(report: Report, look: Look, paint: Paint) -> str:
             verdict = paint(f"{finding.evidence.verdict:11}", _CONFIRMED[finding.evidence.verdict])
             lines.append(f"{verdict}  {look.place(finding)}  {paint.code(finding)} {one_line(finding.message)}")
             lines.append(paint(f"             {_clip(finding.evidence.detail, _WIDTH - 15)}", "dim"))
+    if report.elsewhere:
+        lines.append(
+            paint(f"not judged: {plural(report.elsewhere, 'finding')} in files that the run did not import", "dim")
+        )
     return _section("Verdicts", lines, paint)
 
 
@@ -378,6 +379,7 @@ def as_json(report: Report, look: Look) -> str:
         "warnings": [_event(event) for event in events if event.kind == "warning"],
         "unsupported": [_event(event) for event in events if event.kind == "unsupported"],
         "errors": [_event(event) for event in events if event.kind == "error"],
+        "elsewhere": report.elsewhere,
         "verdicts": [_finding(finding, look) for finding in report.verdicts],
         "findings": [_finding(finding, look) for finding in report.discovered],
         "advice": _advised(events),

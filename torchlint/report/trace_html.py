@@ -8,7 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint.advice import advise
 from torchlint.budget import UNITS, Verdict
-from torchlint.confirm import Row, bytes_text, device_rows, is_async, launches, memory_slope, number, rows, source_lines
+from torchlint.confirm import (
+    Row,
+    break_hint,
+    bytes_text,
+    device_rows,
+    is_async,
+    launches,
+    memory_slope,
+    number,
+    once,
+    rows,
+    source_lines,
+)
 from torchlint.event import Event
 from torchlint.printable import printable
 
@@ -71,7 +83,7 @@ def _cards(report: Report) -> str:
     cards = [
         (_total(row for row in device if row.event.kind in {"sync", "synchronize"}), f"synchronizations {rate}"),
         (_total(waiting), f"copies {rate} that the host waits for"),
-        (str(len(_unique(events, "graph_break"))), "graph breaks"),
+        (str(len(once(events, "graph_break"))), "graph breaks"),
         (str(sum(event.kind == "recompile" for event in events)), "recompiles"),
     ]
     if triton or library:
@@ -87,14 +99,6 @@ def _cards(report: Report) -> str:
 
 def _total(found: Iterable[Row]) -> str:
     return number(sum(row.count for row in found))
-
-
-def _unique(events: Iterable[Event], *kinds: str) -> list[Event]:
-    found: dict[tuple[str, str, int, str], Event] = {}
-    for event in events:
-        if event.kind in kinds:
-            found.setdefault((event.kind, event.file, event.line, event.name), event)
-    return list(found.values())
 
 
 def _tag(kind: str, text: str) -> str:
@@ -196,9 +200,9 @@ def _notes(report: Report) -> dict[tuple[str, int], list[Note]]:
     """What is said at each line, the gravest first."""
     events, steady = report.trace.events, report.steady
     notes: defaultdict[tuple[str, int], list[Note]] = defaultdict(list)
-    for event in _unique(events, "graph_break", "recompile", "recompile_limit"):
+    for event in once(events, "graph_break", "recompile", "recompile_limit"):
         whole = ": the whole function runs eagerly" if (event.data or {}).get("frame_skipped") else ""
-        hint = str((event.data or {}).get("hint") or "")
+        hint = break_hint(event) if event.kind == "graph_break" else ""
         text = f"{event.kind.replace('_', ' ')} {event.name}{whole}. {event.detail} {hint}"
         notes[event.file, event.line].append(("break", text))
     for row in device_rows(events, steady):
@@ -304,7 +308,7 @@ def _kernels(report: Report, look: Look) -> str:
             escape(event.name),
             f"<code>{_place(event.file, event.line, look)}</code> {escape(event.function)}",
         )
-        for event in _unique(report.trace.events, "graph")
+        for event in once(report.trace.events, "graph")
     ]
     kernels = [
         (
@@ -374,7 +378,7 @@ def _trouble(report: Report) -> str:
     """What a pass that failed wrote, and what was not supported."""
     body = [
         (escape(event.name), f"<code>{escape(event.file)}:{event.line}</code>", escape(event.detail))
-        for event in _unique(report.trace.events, "unsupported", "error")
+        for event in once(report.trace.events, "unsupported", "error")
     ]
     tails = "".join(
         f"<h2>Standard error of the {child.run} pass</h2>\n<pre class=wide>{_lines(child.errors.strip()[-4000:])}</pre>"

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
-from torchlint.event import Event
+from torchlint.event import DYNAMO_FAILED, Event
 from torchlint.trace import private_inductor as private
-from torchlint.trace.recorder import is_user, real_path, user_frame, user_stack
+from torchlint.trace.recorder import is_user, library_line, real_path, user_frame, user_stack
 
 
 class EventSink(Protocol):
@@ -67,9 +67,9 @@ class GraphBreak:
     explained: bool = False  # whether torch._dynamo.explain lists it, too
 
     @property
-    def key(self) -> tuple[str, int, str]:
+    def key(self) -> tuple[str, int, str, str]:
         where = self.frames[0] if self.frames else _NOWHERE
-        return where.file, where.line, self.identifier or self.type
+        return where.file, where.line, self.identifier or self.type, self.via
 
     def event(self, step: int) -> Event:
         where = self.frames[0] if self.frames else _NOWHERE
@@ -172,6 +172,10 @@ def parse_break(payload: str) -> GraphBreak:
     return _break(frames, kind, explanation, hint, text, skipped=_SKIPPED.search(head) is not None)
 
 
+def _inside(frame: Frame) -> str:
+    return library_line(frame.file, frame.line, frame.function) or str(frame)
+
+
 def _break(frames: list[Frame], kind: str, explanation: str, hint: str, text: str, *, skipped: bool) -> GraphBreak:
     url = _URL.search(text)
     user = user_frames(frames)
@@ -185,7 +189,7 @@ def _break(frames: list[Frame], kind: str, explanation: str, hint: str, text: st
         url=url.group() if url else "",
         frame_skipped=skipped,
         in_loop=_LOOP in text,
-        via=str(frames[-1]) if frames and user and frames[-1] != user[0] else "",
+        via=_inside(frames[-1]) if frames and user and frames[-1] != user[0] else "",
     )
 
 
@@ -245,8 +249,8 @@ class TraceLog:
     """
 
     sink: EventSink
-    pending: dict[tuple[str, int, str], GraphBreak] = field(default_factory=dict)
-    emitted: set[tuple[str, int, str, bool]] = field(default_factory=set)
+    pending: dict[tuple[str, int, str, str], GraphBreak] = field(default_factory=dict)
+    emitted: set[tuple[str, int, str, str, bool]] = field(default_factory=set)
     frames: dict[object, Frame] = field(default_factory=dict)
     guards: dict[object, list[str]] = field(default_factory=dict)
     of_compile: dict[tuple[object, object], list[GraphBreak]] = field(default_factory=dict)
@@ -323,7 +327,7 @@ class TraceLog:
                 frame.file,
                 frame.line,
                 frame.function,
-                name=f"torch.compile: {failure}",
+                name=f"{DYNAMO_FAILED}{failure}",
                 detail=_first_line(reason),
                 step=self.sink.step,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import importlib.metadata
+import io
 import os
 import platform
 import sys
@@ -34,6 +35,7 @@ def run(job: Job) -> NoReturn:
             with contextlib.suppress(BaseException):
                 observation.close()
             recorder.flush()
+            recorder.emit(Event("imported", step=recorder.step, data={"files": _imported()}))
             recorder.emit(Event("end", name=name, detail=detail, step=recorder.step, data={"code": code}))
             recorder.close()
         for stream in (sys.stdout, sys.stderr):
@@ -75,6 +77,7 @@ def _observe(
         return _NOT_RUN, "unable", f"this torch can't be observed: {type(error).__name__}: {error}"
     try:
         with budget:
+            _know_end_of_input(recorder)
             entry.run(job.entry, job.args, job.steps, after_step, lambda: recorder.step)
     except Stop as stop:
         return 0, "stopped", str(stop)
@@ -143,6 +146,34 @@ def enter(
         if job.shapes:
             observation.enter_context(observe.input_shapes(recorder))
     observation.enter_context(observe.python_warnings(recorder))
+
+
+def _imported() -> list[str]:
+    """The user's files behind the modules that the program has imported."""
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    return sorted({real_path(file) for file in files if isinstance(file, str) and is_user(file)})
+
+
+class _NoInput(io.RawIOBase):
+    """Standard input of a traced run, which is empty; that the program asked for some is recorded."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 0
+
+    def readinto(self, _buffer: object) -> int:
+        self._recorder.record("input")
+        return 0
+
+
+def _know_end_of_input(recorder: Recorder) -> None:
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_NoInput(recorder)), encoding="utf-8")
 
 
 def _environment(job: Job) -> dict[str, object]:

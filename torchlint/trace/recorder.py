@@ -99,15 +99,21 @@ def _library_name(filename: str) -> str:
     return ""
 
 
-def library_frame() -> str:
-    """The innermost library line between here and the user's, as `torch/nn/functional.py:6030 name`; "" if none."""
+def library_line(file: str, line: int, function: str) -> str:
+    """A library's line as `torch/nn/functional.py:6030 name`; "" of torch's plumbing, torchlint and `<...>`."""
+    name = _library_name(file)
+    return f"{name}:{line} {function}" if name else ""
+
+
+def _here() -> tuple[Place, str]:
+    """The innermost line of the user's code and, where it is inside a library, the library's innermost line."""
+    via = ""
     for frame in _frames():
         filename = frame.f_code.co_filename
         if is_user(filename):
-            return ""
-        if name := _library_name(filename):
-            return f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
-    return ""
+            return _place(frame), via
+        via = via or library_line(filename, frame.f_lineno, frame.f_code.co_name)
+    return Place("", 0, ""), via
 
 
 class Recorder:
@@ -149,17 +155,20 @@ class Recorder:
         count: int = 1,
         data: dict[str, object] | None = None,
     ) -> None:
-        """Record that it happened now, at the innermost user line; `size` is in bytes and added up over repeats."""
+        """Record that it happened now, at the innermost user line and, inside a library, at the library's line.
+
+        `size` is in bytes and added up over repeats.
+        """
         if not self.active:
             return
-        place = user_frame() or Place("", 0, "")
-        key = (kind, *place, name, detail)
+        place, via = _here()
+        key = (kind, *place, name, detail, via)
         with self._lock:
             repeats = self._repeats.get(key)
             if repeats is not None:
                 self._repeats[key] = replace(repeats, count=repeats.count + count, size=repeats.size + size)
                 return
-            if via := library_frame():
+            if via:
                 data = {**(data or {}), "via": via}
             event = Event(kind, *place, name, detail, count, size, self.step, data, user_stack())
             self._repeats[key] = replace(event, count=0, size=0)
