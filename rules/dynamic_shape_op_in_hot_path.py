@@ -13,7 +13,7 @@ _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
 
 @rule(
     "TL107",
-    on=_OPS,
+    on={*_OPS, "subscript"},
     set="preview",
     severity="info",
     impact="medium",
@@ -29,7 +29,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount`, `torch.where` with one
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
     `output_size`, and `sparse_coo_tensor` without a size, on device tensors in step loops, in what they call, in
-    evaluation and generation loops and in `forward`.
+    evaluation and generation loops and in what these call, and in `forward`. In the loops, what reads by a mask of
+    booleans (`x[x > 0]`) is found too, which is `nonzero` and a gather.
 
     ## Why is this slow?
 
@@ -72,6 +73,9 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
+    if isinstance(site.target, ast.Subscript):
+        yield from _masked(site, site.target)
+        return
     if not site.accelerator or site.region is not None or site.role == "test":
         return
     method = site.name.startswith(".")
@@ -80,14 +84,33 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     # A function of torch takes nothing but tensors; a method of that name arrays have too.
     if operand is None or not _on_device(site, operand, 2 if method else 1):
         return
-    if site.rare or (site.hot is None and site.warm is None and not reads.in_forward(site)):
+    if site.rare or (reads.severity(site) is None and not reads.in_forward(site)):
         return
     if not (has_dynamic_shape(site, site.call) and waits(site, site.call)):
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
-    message = f"`{name}` has a size that depends on the data: the host waits for the device to know it"
-    yield site.finding(message, related=site.why_hot())
+    yield _finding(site, name)
 
 
 def _on_device(site: Site, node: ast.expr, sure: int) -> bool:
     return reads.device_tensor(site, node, sure=sure) is not None and not site.value(node).on_cpu
+
+
+def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
+    """`x[mask]` where it is read; `x[mask] = number` is a fill."""
+    if not isinstance(node.ctx, ast.Load) or not site.accelerator or site.region is not None:
+        return
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    masks = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant) and _is_mask(site, part)]
+    if masks and not site.value(node.value).on_cpu and reads.severity(site) is not None:
+        yield _finding(site, site.short(node))
+
+
+def _is_mask(site: Site, node: ast.expr) -> bool:
+    value = site.value(node)
+    return value.is_tensor and value.boolean and not value.scalar and _on_device(site, node, 2)
+
+
+def _finding(site: Site, what: str) -> Finding:
+    message = f"`{what}` has a size that depends on the data: the host waits for the device to know it"
+    return site.finding(message, related=site.why_hot())

@@ -688,3 +688,30 @@ def test_a_method_of_a_framework_is_told() -> None:
 
 def test_files_that_do_not_parse_are_passed_over() -> None:
     assert {} == steps_of({"a.py": "loss.backward(", "b.py": "\x00loss.backward()"}).index.loops
+
+
+def whole(text: str) -> list[str]:
+    """The functions of a file that are shown whole for its evaluation and generation loops."""
+    steps = steps_of({"train.py": f"# model.eval()\n{text}"})
+    return [function.name for function in steps.warm_in("train.py")]
+
+
+def test_what_a_generation_loop_calls_is_shown_whole() -> None:
+    text = (
+        "class Filter:\n    def apply(self, x):\n        raise NotImplementedError\n"
+        "class First(Filter):\n    def apply(self, x):\n        self.rows(x)\n"
+        "    def rows(self, x):\n        self.row(x)\n    def row(self, x):\n        pass\n"
+        "class Other:\n    def apply(self, x):\n        pass\n"
+        "class Decoder:\n    def __init__(self, net: nn.Module):\n        self.net, self.filters = net, []\n"
+        "        self.filters.append(First())\n"
+        "    def run(self, x):\n        for i in range(9):\n            x = self.net(x)\n"
+        "            for one in self.filters:\n                one.apply(x)\n"
+        "            if i % 100 == 0:\n                self.show(x)\n        self.close()\n"
+        "    def show(self, x):\n        pass\n    def close(self):\n        pass\n"
+    )
+
+    assert ["run", "apply", "rows"] == whole(text)
+
+
+def test_what_other_loops_call_is_not() -> None:
+    assert [] == whole("def f(x):\n    pass\nfor x in y:\n    f(x)\n")

@@ -10,7 +10,7 @@ from .facts import names
 from .facts.module import Class, Function, Module
 from .facts.nearby import nodes_on
 from .project import Project
-from .rule import Rule
+from .rule import Rule, Scope
 from .sieve import Sieve
 
 Asked = tuple[str, Rule]
@@ -50,21 +50,29 @@ def last_word(trigger: str) -> str:
     return trigger.removesuffix("()").rpartition(".")[2]
 
 
+def _shown(rule: Rule, trigger: str, scope: Scope, only_calls: bool) -> bool:
+    """Whether a rule is shown what a trigger names where that scope is: kinds of nodes only where functions are shown whole."""
+    if only_calls:
+        return rule.scope == scope and trigger.endswith("()") and searchable(trigger)
+    if rule.scope == "any" and trigger in _NAMES:
+        return scope == "hot"
+    return rule.scope == scope
+
+
 class Dispatch:
     """What some rules ask for, by kind of node and by the last word of a name."""
 
-    def __init__(self, rules: Iterable[Rule], project: Project, *, only_calls: bool = False) -> None:
+    def __init__(self, rules: Iterable[Rule], project: Project, scope: Scope, *, only_calls: bool = False) -> None:
         self.project = project
-        self.rules = [rule for rule in rules if rule.on]
-        wanted = {t for rule in self.rules for t in rule.on if not only_calls or (t.endswith("()") and searchable(t))}
-        self.triggers = sorted(wanted)
+        asked = {rule: [t for t in rule.on if _shown(rule, t, scope, only_calls)] for rule in rules}
+        self.triggers = sorted({trigger for triggers in asked.values() for trigger in triggers})
         self._kinds: dict[type[ast.AST], list[Asked]] = {}
         self._methods: dict[str, list[Asked]] = {}
         self._attributes: dict[str, list[Asked]] = {}
         self._calls: dict[str, list[Asked]] = {}
         self._uses: dict[str, list[Asked]] = {}
-        for rule in self.rules:
-            for trigger in rule.on & wanted:
+        for rule, triggers in asked.items():
+            for trigger in triggers:
                 self._add(trigger, rule)
         for table in (self._calls, self._uses):
             for alias, originals in project.renames.items():

@@ -20,7 +20,7 @@ from .finding import Finding
 from .home import Home
 from .kept import keeps_comments
 from .project import Project, normal, read
-from .rule import Rule, fixer, load
+from .rule import Rule, Scope, fixer, load
 from .sieve import Sieve
 from .site import Analysis, FileSite, Site
 from .source import Source, SourceError, Words
@@ -160,7 +160,7 @@ def _given(data: bytes) -> Callable[[], bytes]:
 
 
 _TORCH = Words(b"torch", b"triton", b"tensorrt", b"accelerate")
-_WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
+_SCOPES: tuple[Scope, ...] = ("any", "hot", "compiled")
 
 
 class _Run:
@@ -232,7 +232,7 @@ class _Run:
             return []
 
     def _tasks(self) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
-        anywhere, hot, compiled = (self._dispatch(scope) for scope in ("any", "hot", "compiled"))
+        anywhere, hot, compiled = (self._dispatch(scope) for scope in _SCOPES)
         # In an order that does not tell how they were named.
         ordered = sorted(self.targets, key=self.project.home)
         paths = [path for path in ordered if _is_torch(self.project.source(path))]
@@ -244,7 +244,7 @@ class _Run:
             for function in self.analysis.steps.functions_in(wanted):
                 seen.add(function)
                 yield hot, function, None
-            for function in self._with_warm_loops(paths):
+            for function in (function for path in paths for function in self.analysis.steps.warm_in(path)):
                 if function not in seen:
                     seen.add(function)
                     yield hot, function, None
@@ -256,24 +256,11 @@ class _Run:
             for function in self.analysis.regions.functions_in(wanted):
                 yield compiled, function, None
 
-    def _dispatch(self, scope: str, *, only_calls: bool = False) -> Dispatch:
+    def _dispatch(self, scope: Scope, *, only_calls: bool = False) -> Dispatch:
         def made() -> Dispatch:
-            rules = (rule for rule in self.rules if rule.scope == scope)
-            return Dispatch(rules, self.project, only_calls=only_calls)
+            return Dispatch(self.rules, self.project, scope, only_calls=only_calls)
 
         return self.analysis.once(("dispatch", scope, only_calls, self.codes), made)
-
-    def _with_warm_loops(self, paths: Iterable[str]) -> Iterator[Function]:
-        """The functions that hold an evaluation or generation loop."""
-        for path in paths:
-            module = self.project.module(path) if self._may_be_warm(path) else None
-            for function in module.functions if module is not None else ():
-                if self.analysis.steps.holds_warm_loop(function):
-                    yield function
-
-    def _may_be_warm(self, path: str) -> bool:
-        source = self.project.source(path)
-        return source is not None and source.holds(_WARM)
 
     def _sifted(
         self, paths: Sequence[str], dispatch: Dispatch, *, in_loops: bool = False

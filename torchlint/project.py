@@ -513,13 +513,12 @@ class Project:
             values.append(self.value(method, target))
         if values:
             known = [v for v in values if v.kind not in ("unknown", "none")]
-            if known:
-                return (
-                    _joined(known)
-                    if len(known) == len(values)
-                    else replace(_joined(known), others=frozenset(("none",)))
-                )
-            return values[0]
+            if not known:
+                return values[0]
+            value = _joined(known)
+            if value.kind == "list" and value.elem is None:
+                value = replace(value, elem=self._appended(klass, name))
+            return value if len(known) == len(values) else replace(value, others=frozenset(("none",)))
         registered = self._registered(klass, name)
         if registered is not None:
             return registered
@@ -532,6 +531,18 @@ class Project:
                 return value
         return UNKNOWN
 
+    def _appended(self, klass: Class, name: str) -> Value | None:
+        """What the methods of a class append to the list `self.name`; None where that is not known."""
+        if as_bytes(f".{name}.append(") not in klass.module.source.data:
+            return None
+        values = [
+            self.value(method, call.args[0])
+            for method in klass.methods.values()
+            for call in method.flow.calls_named("append")
+            if len(call.args) == 1 and names.chain(call.func) == [_own_name(method), name, "append"]
+        ]
+        return _joined(values) or None if values and len(values) <= MAX_SITES else None
+
     def _class_level(self, klass: Class, statement: ast.AnnAssign | ast.Assign) -> Value:
         # A field of a dataclass: the default of an option, good enough to fold `step % args.every`.
         return self.value(klass.parent, statement.value) if statement.value is not None else UNKNOWN
@@ -542,7 +553,7 @@ class Project:
         if known is None:
             known = klass.__dict__["stores"] = {}
             for method in sorted(klass.methods.values(), key=lambda m: m.name != "__init__"):
-                first = method.parameters[0].arg if method.parameters else ""
+                first = _own_name(method)
                 for target in _attribute_targets(method):
                     if isinstance(target.value, ast.Name) and target.value.id == first:
                         known.setdefault(target.attr, []).append((method, target))
@@ -1063,6 +1074,11 @@ def _joined(values: Sequence[Value]) -> Value:
     for other in values[1:]:
         value = join(value, other)
     return value
+
+
+def _own_name(method: Function) -> str:
+    """What a method calls its object."""
+    return method.parameters[0].arg if method.parameters else ""
 
 
 def _wraps(module: Module, name: str) -> bool:

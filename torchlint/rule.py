@@ -90,7 +90,8 @@ def rule(
     - `torch.nn.DataParallel`: any use of the name (call, decorator, base class, annotation);
     - `.grad`: a read of or store to an attribute of that name;
     - a kind of node: `if`, `while`, `assert`, `for`, `with`, `augassign`, `assign`, `subscript`, `ternary`, `boolop`,
-      `comprehension`, `function`, `call`. The sieve can't look for these, so they need the scope `hot` or `compiled`.
+      `comprehension`, `function`, `call`. The sieve can't look for these: they need the scope `hot` or `compiled`, and with
+      `any` are shown where functions are shown whole, in step loops with what they call and in evaluation loops.
     `scope` says where: `hot` (step loops and what they call, functions with evaluation loops; method and function calls
     also in what these call),
     `compiled` (compiled regions), `any`; `file` is for the tool's own rules, which are shown a FileSite.

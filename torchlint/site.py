@@ -198,8 +198,8 @@ class Site:
 
     @cached_property
     def shown_whole(self) -> bool:
-        """Whether rules are shown all of the place's function, not its calls alone: it runs on each step, or holds a warm loop."""
-        return self.hot is not None or self.analysis.steps.holds_warm_loop(self.function)
+        """Whether rules are shown all of the place's function, not its calls alone: it runs on each step, or in a warm loop."""
+        return self.hot is not None or self.function in self.analysis.steps.warm_in(self.module.path)
 
     @cached_property
     def region(self) -> Region | None:

@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -43,6 +43,7 @@ _TRIGGERS = Words(
     *(b"def " + name.encode() for name in sorted(STEP_NAMES)),
     pattern=TRIGGER,
 )
+_WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
 DEPTH = 4
 """How many calls away from a step loop a function still counts as run by it."""
 
@@ -225,6 +226,7 @@ class Steps:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._warm: dict[Loop, bool] = {}
+        self._warm_in: dict[str, Collection[Function]] = {}
         self._warm_callers: dict[tuple[Function, int], tuple[Function, Loop] | None] = {}
         self._conditions: dict[Loop, frozenset[ast.expr]] = {}
         self._whole: dict[ast.stmt, bool] = {}
@@ -472,6 +474,33 @@ class Steps:
             for node in function.flow.nodes
             if isinstance(node, ast.For | ast.AsyncFor | ast.While)
         )
+
+    def warm_in(self, path: str) -> Collection[Function]:
+        """The functions of a file with an evaluation or generation loop, and those of the file that one of them calls."""
+        return self.project.linked(("warm in", path), lambda: self._kept_in(path))
+
+    def _kept_in(self, path: str) -> Collection[Function]:
+        if path not in self._warm_in:
+            source = self.project.source(path)
+            module = self.project.module(path) if source is not None and source.holds(_WARM) else None
+            self._warm_in[path] = self._find_in(module) if module is not None else ()
+        return self._warm_in[path]
+
+    def _find_in(self, module: Module) -> Collection[Function]:
+        found = {function: WARM_DEPTH for function in module.functions if self.holds_warm_loop(function)}
+        own = {function.name for function in module.functions}
+        todo = list(found)
+        while todo:
+            caller = todo.pop()
+            depth = found[caller] - 1
+            for call in caller.flow.calls if depth >= 0 else ():
+                if last_name(call) not in own or (depth == WARM_DEPTH - 1 and not self.warm(caller, call)):
+                    continue
+                for target in families.may_run(self.project, caller, call):
+                    if target.module is module and found.get(target, -1) < depth:
+                        found[target] = depth
+                        todo.append(target)
+        return found
 
     def warm_caller(self, function: Function, node: ast.AST) -> tuple[Function, Loop] | None:
         """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.

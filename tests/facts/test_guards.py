@@ -206,6 +206,14 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         ("d = step\nfor index, d in enumerate(done):\n    if d and lives[index] == 0:\n        here", "throttled"),
         ("for d in infos:\n    if d:\n        here", ""),
         ("for d, x in zip(done, xs):\n    if x:\n        here", ""),
+        # Nothing waits for a device that is the host, or that is worked around.
+        ("if device.type == 'cpu':\n    here", "cold"),
+        ("if 'mps' in device.type:\n    here", "cold"),
+        ("mps = x.device.type == 'mps'\nif mps:\n    here", "cold"),
+        ("if device.type != 'cpu':\n    here", ""),
+        ("if device.type == 'cpu':\n    pass\nelse:\n    here", ""),
+        ("if device.type == 'cuda':\n    here", ""),
+        ("if 'cpu' in names:\n    here", ""),
         # What is for an old torch only does not run on this one.
         ("if is_torch_version('<=', '2.8'):\n    here", "cold"),
         ("if kind == 'xpu' and is_torch_version('<=', '2.8'):\n    here", "cold"),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import names
-from .module import key_of
+from .module import has_slice, key_of
 from .torch_table import TENSOR_ONLY
 
 if TYPE_CHECKING:
@@ -203,6 +203,8 @@ class Bindings:
         """Their last parts."""
         self._used: set[str] = set()
         self._converted: set[str | None] = set()
+        self.sliced: set[str | None] = set()
+        """Names and attributes read by several indices, one of which is a slice: `x[:, 0]`."""
         node = function.node
         for default in function.defaults.values():
             self._read(default)
@@ -546,6 +548,12 @@ class Bindings:
                     self._set_as.setdefault(key, function.value)
                 self._set(key, self._new(Changed(node)))
 
+    def _subscript(self, node: ast.Subscript) -> None:
+        if has_slice(node.slice):
+            self.sliced.add(key_of(node.value))
+        self._read(node.value)
+        self._read(node.slice)
+
     def _named(self, node: ast.NamedExpr) -> None:
         self._read(node.value)
         self._bind(node.target, self._new(Assigned(node.value)))
@@ -611,6 +619,7 @@ if sys.version_info >= (3, 11):
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Bindings, Any], None]] = {
     ast.Call: Bindings._call,
     ast.BinOp: Bindings._binary,
+    ast.Subscript: Bindings._subscript,
     ast.NamedExpr: Bindings._named,
     ast.Yield: Bindings._yield,
     ast.ListComp: Bindings._comprehension,

@@ -435,6 +435,13 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         # A view has the dtype of what it shows, unless it is asked for another one.
         shown = values[0] if not any(value.kind == "dtype" for value in values[1:]) else UNKNOWN
         integer, boolean = integer or shown.integer, shown.boolean
+    elif row.name.rpartition(".")[2] in table.KEEP_DTYPE and values:
+        # Of several tensors, `torch.stack((a, b))`, each has to be of that dtype.
+        first = values[0].elem or (values[0].items or values)[0]
+        integer, boolean = integer or first.integer, boolean or first.boolean
+    given = args.keywords.get("dtype")
+    if given is not None and given.cls:
+        boolean, integer = given.cls == "torch.bool", given.cls in _INTEGER_DTYPES
     is_loss = any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
     from_number = row.device == "data" and bool(values) and values[0].kind == "number"
     return Value(

@@ -29,7 +29,7 @@ from .bindings import (
     Stored,
 )
 from .calls import Arguments
-from .module import Class, Function, Module, key_of
+from .module import Class, Function, Module, has_slice, key_of
 from .promises import promised
 from .values import (
     BOOL,
@@ -386,6 +386,8 @@ class Evaluator:
         value = self.bound(binding) if binding is not None else self._answers.of(name, self.outer)
         if value.sure < 2 and name in self.evidence and value.kind in ("unknown", "tensor"):
             value = replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
+        elif value.sure < 2 and value.kind == "tensor" and not value.batch and name in self.bindings.sliced:
+            value = replace(value, sure=2, others=frozenset())
         if not value and calls.DEVICE_NAME.search(name):
             return DEVICE
         return value
@@ -564,10 +566,12 @@ class Evaluator:
     def subscript(self, node: ast.Subscript) -> Value:
         base = self.expr(node.value)
         kind = base.kind
-        if kind == "tensor":
-            return replace(base, scalar=False, const=None, origin=None)
-        if kind == "batch":
-            return calls.batch_tensor(base)
+        if kind in ("tensor", "batch"):
+            part = calls.batch_tensor(base) if kind == "batch" else base
+            # What is not as the loader gave it, and has rows and columns, is a tensor.
+            if not base.batch and has_slice(node.slice):
+                part = replace(part, sure=2, others=frozenset())
+            return replace(part, scalar=False, const=None, origin=None)
         index = self.index(node, base)
         if kind in ("tuple", "list") and base.items is not None and isinstance(index, int):
             return base.items[index] if -len(base.items) <= index < len(base.items) else UNKNOWN
@@ -788,6 +792,8 @@ class Evaluator:
                 Value("tuple", 2, items=(INTEGER, self.element(first, node.args[0] if node.args else None)))
             )
         if name == "zip":
+            if node.args and isinstance(node.args[0], ast.Starred):
+                return self.transposed(self.expr(node.args[0].value)) if len(node.args) == 1 else UNKNOWN
             items = tuple(self.element(v, n) for v, n in zip(args.positional, node.args, strict=False))
             return sequence(Value("tuple", 2, items=items))
         if name in ("set", "frozenset"):
@@ -806,6 +812,14 @@ class Evaluator:
             return UNKNOWN
         if name == "print":
             return NONE
+        return UNKNOWN
+
+    def transposed(self, value: Value) -> Value:
+        """`zip(*x.topk(5))` gives pairs of elements, `zip(*pairs)` all the first ones and all the second ones."""
+        if value.kind == "tuple" and value.items is not None:
+            return sequence(Value("tuple", 2, items=tuple(self.element(item, None) for item in value.items)))
+        if value.kind == "list" and value.elem is not None and value.elem.items is not None:
+            return Value("tuple", 2, items=tuple(sequence(item) for item in value.elem.items))
         return UNKNOWN
 
     def reduced(self, name: str, args: Arguments) -> Value:
@@ -866,6 +880,10 @@ class Evaluator:
         if attr in ("item", "numpy", "tolist", "size", "dim", "numel"):
             return calls.tensor_method(LIKELY_TENSOR, attr, node, args)
         if attr in ("to", "cuda", "cpu") and not base:
+            key = key_of(node.func.value) if isinstance(node.func, ast.Attribute) else None
+            if key is not None and key in self.bindings.sliced:
+                # What is moved and has rows and columns is a tensor.
+                return calls.move(TENSOR, attr, args)
             return replace(calls.move(LIKELY_TENSOR, attr, args), kind="unknown", sure=0)
         if calls.MODEL_NAME.search(attr):
             return calls.called_by_name(attr)

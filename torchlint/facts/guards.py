@@ -194,6 +194,8 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
             if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and true and not _small(a.right, value_of):
                 return "throttled"
             return ""
+    if true and _is_elsewhere(left, op, right):
+        return "cold"
     if any(_is_clock(side) for side in (left, right)):
         return "throttled"
     if equal and (_is_counter(left, right, value_of) or _is_counter(right, left, value_of)):
@@ -218,6 +220,16 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
     if isinstance(op, ast.Gt | ast.GtE) and true and _throttle_word(right) and not _throttle_word(left):
         return "throttled"
     return ""
+
+
+def _is_elsewhere(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
+    """`device.type == "cpu"`, `"mps" in device.type`: no accelerator that is waited for, or one that is worked around."""
+    if isinstance(op, ast.In):
+        left, right = right, left
+    elif not isinstance(op, ast.Eq):
+        return False
+    kind = isinstance(left, ast.Attribute) and left.attr == "type"
+    return kind and isinstance(right, ast.Constant) and right.value in ("cpu", "mps", "meta")
 
 
 def _is_few(node: ast.expr) -> bool:

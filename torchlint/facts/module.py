@@ -31,6 +31,13 @@ def key_of(node: ast.expr) -> str | None:
     return None
 
 
+def has_slice(index: ast.expr) -> bool:
+    """Whether an index has several parts, one of which is a slice or an ellipsis: `x[:, 0]`."""
+    return isinstance(index, ast.Tuple) and any(
+        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in index.elts
+    )
+
+
 class Function:
     """A function, a method, or the body of a module (its node is then the `ast.Module`)."""
 

@@ -42,6 +42,12 @@ TENSOR_ONLY = frozenset(
     sqrt_ pow_ abs_ matmul isnan isinf""".split()
 )
 
+# Operators that only put elements in other places: what they give has the dtype of their first tensors.
+KEEP_DTYPE = frozenset(
+    """stack cat concat concatenate hstack vstack dstack flip roll repeat tile gather index_select take repeat_interleave
+    ones_like zeros_like empty_like full_like clone""".split()
+)
+
 # Calls that give back what they were given, with a moved or wrapped meaning.
 PASS_THROUGH = frozenset(
     (
