@@ -75,6 +75,6 @@ def _text(node: ast.expr | None) -> str:
 
 def _range(text: str) -> Range | None:
     try:
-        return Range.parse(text) if text else None
+        return Range.stated(text) if text else None
     except ValueError:
         return None

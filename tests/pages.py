@@ -41,7 +41,7 @@ class Case:
     @property
     def settings(self) -> Settings:
         wanted = frozenset((self.rule.code,))
-        target = Range.parse(self.target) if self.target else None
+        target = Range.stated(self.target) if self.target else None
         return Settings(codes=wanted, fixable=wanted, target_torch=target, options=self.options)
 
     def lint(self, source: bytes, sieve: bool = True) -> list[Finding]:

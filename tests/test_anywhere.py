@@ -322,6 +322,18 @@ def test_the_root_is_the_top_of_the_repository(tmp_path: Path) -> None:
     assert inner == project_root(inner)
 
 
+@pytest.mark.parametrize("name", ["setup.py", "setup.cfg"])
+def test_a_distribution_without_a_repository_is_a_project_but_no_module_of_that_name(tmp_path: Path, name: str) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "a" / name).touch()
+    assert tmp_path / "a" == project_root(inner)
+
+    (inner / name).touch()
+    (inner / "__init__.py").touch()
+    assert tmp_path / "a" == project_root(inner)
+
+
 def test_what_paths_lie_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = Path(os.path.realpath(tmp_path))
     (top / "a/b").mkdir(parents=True)

@@ -297,6 +297,24 @@ class TestChanged:
         assert TORCH == asked
         assert same(plain(settings_with()), result)
 
+    def test_constraints_that_requirements_name(self) -> None:
+        put("tools/requirements.txt", "torch\n-c ../pins/gpu.txt\n")
+        run()
+        put("pins/gpu.txt", "torch<2.3\n")
+        result, asked = run()
+        assert TORCH == asked
+        assert same(plain(settings_with()), result)
+
+    def test_a_package_that_refuses_a_torch(self) -> None:
+        put("tools/__init__.py", "import torch\n")
+        run()
+        put("tools/__init__.py", "import torch\nassert torch.__version__ < '2.9'\n")
+        result, asked = run()
+        assert sorted([*TORCH, "tools/__init__.py"]) == asked
+        assert same(plain(settings_with()), result)
+        put("tools/__init__.py", "import torch\nassert torch.__version__ < '2.9'\nVERSION = 1\n")
+        assert ["tools/__init__.py"] == run()[1]
+
     def test_requirements_are_of_no_interest_where_torch_is_given(self) -> None:
         settings = settings_with(target_torch=Range.parse(">=2.6"))
         run(settings)
@@ -372,7 +390,7 @@ class TestKeys:
             {"sieve": False},
             {"ignore_noqa": True},
             {"per_file_ignores": (("model.py", frozenset({"TL101"})),)},
-            {"target_torch": Range.parse("2.5")},
+            {"target_torch": Range.stated("2.5")},
             {"compiled": ("model:Net.*",)},
             {"accelerators": ("xpu",)},
         ],
@@ -679,7 +697,13 @@ SNIPPETS: Mapping[str, Sequence[str]] = {
         MODEL + "\ndef helper(x):\n    return x.item()\n",
         "def broken(:\n",
     ),
-    "tools/__init__.py": ("", "from .metrics import *\n", "from .metrics import Meter, accuracy\n", "import torch\n"),
+    "tools/__init__.py": (
+        "",
+        "from .metrics import *\n",
+        "from .metrics import Meter, accuracy\n",
+        "import torch\n",
+        "import torch\nassert torch.__version__ >= '2.9'\n",
+    ),
     "tools/metrics.py": (
         METRICS,
         METRICS.replace("  # noqa: TL101", ""),
@@ -708,7 +732,8 @@ SNIPPETS: Mapping[str, Sequence[str]] = {
         ),
     ),
     "pyproject.toml": (FILES["pyproject.toml"], '[project]\nname = "x"\ndependencies = ["torch>=2.9"]\n'),
-    "tools/requirements.txt": ("torch==2.1\n", "numpy\n"),
+    "tools/requirements.txt": ("torch==2.1\n", "numpy\n-c ../pins.txt\n"),
+    "pins.txt": ("torch<2.3\n",),
 }
 EDITS = st.one_of(
     *(st.tuples(st.just(path), st.sampled_from([*texts, None]), st.booleans()) for path, texts in SNIPPETS.items()),

@@ -158,7 +158,7 @@ def test_edited_text_stands_for_what_is_on_disk(tmp_path: Path) -> None:
 def test_rules_for_some_versions(target: str, code: str, expected: bool) -> None:
     text = "import torch\n" + code.format("torch.cuda.amp.autocast()")
 
-    result = run({"a.py": text}, "TL901", target_torch=Range.parse(target))
+    result = run({"a.py": text}, "TL901", target_torch=Range.stated(target))
 
     assert expected == bool(result.findings)
 

@@ -179,13 +179,14 @@ def test_changes_that_are_too_young_to_move_a_stamp(monkeypatch: pytest.MonkeyPa
         lambda: put("torchlint.toml", 'ignore = ["TL101"]\n'),
         lambda: put("requirements/dev.txt", "torch==2.1\n"),
         lambda: put("lib/requirements.txt", "torch==2.1\n"),
+        lambda: put("lib/__init__.py", "import torch\nassert torch.__version__ < '2.4'\n"),
         lambda: put("lib/plain.py", "def f(:\n"),
         lambda: link("lib/plain.py", "../train.py"),
         lambda: directory("lib/plain.py"),
     ],
     ids=(
         "loop", "torch", "new", "folder", "gone", "renamed", "configured", "torch-version", "configuration", "requirements",
-        "requirements-below", "syntax", "link", "directory",
+        "requirements-below", "package", "syntax", "link", "directory",
     ),
 )  # fmt: skip
 def test_changes_below(change: Callable[[], object]) -> None:
@@ -213,14 +214,14 @@ def test_what_git_ignores(change: Callable[[], object], project: Path) -> None:
     assert above is ("helper.py" in check()[1])
 
 
-@pytest.mark.parametrize("name", [".git", "pyproject.toml", "torchlint.toml"])
+@pytest.mark.parametrize("name", [".git", "pyproject.toml", "torchlint.toml", "setup.py"])
 def test_a_project_above(name: str, project: Path) -> None:
     (project / "pyproject.toml").unlink()
     check("lib")
     if name == ".git":
         (project.parent / name).mkdir()
     else:
-        put(f"../{name}", "" if name == "pyproject.toml" else 'ignore = ["TL101"]\n')
+        put(f"../{name}", "ignore = ['TL101']\n" if name == "torchlint.toml" else "")
     assert not replayed("lib")
 
 

@@ -266,7 +266,7 @@ TRAPS = {
 def found(code: str, trap: Trap) -> set[str]:
     """The codes that are reported, of all rules."""
     rules = frozenset(load())
-    settings = Settings(codes=rules, fixable=rules, target_torch=Range.parse(trap.torch) if trap.torch else None)
+    settings = Settings(codes=rules, fixable=rules, target_torch=Range.stated(trap.torch) if trap.torch else None)
     result = lint({"program.py": (PRELUDE + code).encode()}, settings)
     assert () == result.errors
     return {finding.code for finding in result.findings}

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -25,7 +26,8 @@ from .lint import Checked, Result, may_be_torch
 from .project import normal
 from .source import Source, SourceError
 from .stamp import digest, encoded
-from .version import manifests
+from .stated import demanded_by, manifests, packages
+from .version import Range
 
 _NOT_FOUND_BY = frozenset(
     """fixable force_exclude exclude respect_gitignore output_format fix unsafe_fixes fix_only show_fixes budget source
@@ -261,7 +263,7 @@ class _Run:
         if "state" in self.__dict__ and self.settings.target_torch is None:
             for directory, files in _torch_directories(self.paths).items():
                 witness.manifest(directory)
-                for path in files:
+                for path in (*files, *islice(packages(directory), 1)):
                     witness.file(path)
 
     def save(self) -> None:
@@ -370,6 +372,9 @@ def _torch_named(paths: Iterable[str]) -> list[bytes]:
                 parts += [encoded(os.path.basename(path)), stamp.contents(path)]
             except OSError:
                 parts.append(b"")
+        for path in islice(packages(directory), 1):  # of its lines only these, else each of its files would hang on all
+            if (asked := demanded_by(path)) != Range():
+                parts.append(encoded(f"{_relative(directory, here)}\n{asked}"))
     return parts
 
 

@@ -560,7 +560,7 @@ def _bad_rule_url(value: str) -> list[str]:
 
 def _bad_target(value: str) -> list[str]:
     try:
-        Range.parse(value or "nothing")
+        Range.stated(value or "nothing")
     except ValueError as error:
         return [f"`target-torch` can't be used: {error}"]
     return []
@@ -630,7 +630,7 @@ def _resolve(rules: Sequence[Configurable], placed: Layers, root: Path, source: 
         exclude=excludes.pop(root, ()),
         exclude_below=tuple(excludes.items()),
         preview=preview,
-        target_torch=Range.parse(merged["target-torch"]) if "target-torch" in merged else None,
+        target_torch=Range.stated(merged["target-torch"]) if "target-torch" in merged else None,
         compiled=tuple(merged.get("compiled", ())),
         accelerators=tuple(merged.get("accelerators", ())),
         budget=tuple(merged.get("budget", {}).items()),

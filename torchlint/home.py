@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from .stamp import ROOT_MARKS
+from .stamp import marks_root
 
 
 def project_root(start: Path) -> Path | None:
     """The directory of the project that a directory belongs to: the top of its repository, else the nearest one with a
-    file of settings; never the home directory or the root.
+    file of settings or a `setup.py`; never the home directory or the root.
     """
     start = start.absolute()
     home = os.path.expanduser("~")
@@ -22,7 +22,7 @@ def project_root(start: Path) -> Path | None:
             break
         if (directory / ".git").exists():
             return directory
-        if marked is None and any((directory / mark).exists() for mark in ROOT_MARKS):
+        if marked is None and marks_root(str(directory)):
             marked = directory
     return marked
 

@@ -11,7 +11,7 @@ import sys
 
 from . import stamp, streams
 from .cache import Cache, identity
-from .stamp import CACHE, ROOT_MARKS, digest, encoded
+from .stamp import CACHE, digest, encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,12 @@ ENVIRONMENT = (
     "TORCHLINT_OUTPUT_FILE", "TORCHLINT_CACHE_DIR", "HOME", "USERPROFILE",
 )  # fmt: skip
 """The variables that what is printed may depend on."""
-ABOVE = (".git", ".gitignore", ".torchlint.toml", "torchlint.toml", "pyproject.toml")
+ABOVE = (
+    ".git", ".gitignore", ".torchlint.toml", "torchlint.toml", "pyproject.toml", "setup.py", "setup.cfg", "__init__.py",
+)  # fmt: skip
 """What is looked for in each directory above the files."""
+_READ = ABOVE[1:5]
+"""What of it is read."""
 MOVED = 50
 """How many files may have moved stamps; with more, a run that notes the new stamps pays."""
 
@@ -74,7 +78,7 @@ class Witness:
             for name in ABOVE:
                 path = os.path.join(directory, name)
                 self.there[path] = os.path.exists(path)
-                if os.path.isfile(path):
+                if name in _READ and os.path.isfile(path):
                     self.file(path)
             exclude = os.path.join(directory, ".git", "info", "exclude")
             self.there[exclude] = os.path.exists(exclude)
@@ -168,12 +172,15 @@ def _root(here: str) -> str:
         inside = directory not in (home, above)
         if inside and os.path.exists(os.path.join(directory, ".git")):
             return directory
-        marks = ROOT_MARKS if inside else (".torchlint.toml", "torchlint.toml")
-        if not marked and any(os.path.exists(os.path.join(directory, mark)) for mark in marks):
+        if not marked and (stamp.marks_root(directory) if inside else _is_configured(directory)):
             marked = directory
         if not inside:
             return marked or here
         directory = above
+
+
+def _is_configured(directory: str) -> bool:
+    return any(os.path.exists(os.path.join(directory, name)) for name in (".torchlint.toml", "torchlint.toml"))
 
 
 def _key(arguments: Sequence[str]) -> bytes:

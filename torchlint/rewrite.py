@@ -105,7 +105,7 @@ def older_torch(site: Site, version: tuple[int, int]) -> str:
     torch = site.allowed_torch
     if torch is None or torch.low >= version:
         return ""
-    stated = site.analysis.stated_torch(site.module.path.rpartition("/")[0])
+    stated = site.analysis.stated_for(site.module)
     why = "allows older ones" if stated is not None else "does not say which it has"
     return f"it needs torch {version[0]}.{version[1]}, and the project {why}"
 

@@ -12,6 +12,7 @@ from .config import Settings, compiled_in
 from .context import Context
 from .facts import versions
 from .facts.flow import Flow, Loop
+from .facts.minima import demanded
 from .facts.module import Function, Module
 from .facts.roles import Role
 from .facts.values import Value
@@ -20,9 +21,10 @@ from .places import place_of
 from .project import Project
 from .regions import Region, Regions
 from .source import Source, SourceError
+from .stated import Stated, project_torch
 from .steps import Hot, Steps
 from .tree import Tree
-from .version import LATEST, Range, Stated, oldest_in_use, project_torch
+from .version import LATEST, Range, oldest_in_use
 
 if TYPE_CHECKING:
     import libcst
@@ -56,7 +58,7 @@ class Analysis:
         self.context = Context(project)
         self._trees: dict[str, Tree] = {}
         self._torch: dict[str, Range | None] = {}
-        self._stated: Stated = {}
+        self._stated = Stated()
         self._tests_versions: dict[str, bool] = {}
         self._kept: dict[Hashable, Any] = {}
 
@@ -66,12 +68,18 @@ class Analysis:
         return self._trees[module.path]
 
     def torch(self, module: Module) -> Range:
-        """The torch versions that the file's project is for."""
-        return self.torch_in(module.path.rpartition("/")[0])
+        """The torch versions that a file is for; the latest where nothing is said of them."""
+        return self.stated_for(module) or _LATEST
 
-    def torch_in(self, folder: str) -> Range:
-        """The torch versions that the project of the files in a folder is for; the latest where nothing is said of them."""
-        return self.stated_torch(folder) or _LATEST
+    def stated_for(self, module: Module) -> Range | None:
+        """What the settings, its project or the file itself say of its torch; None where they say nothing."""
+        stated = self.stated_torch(module.path.rpartition("/")[0])
+        if self.settings.target_torch is not None or not self.tests_versions(module):
+            return stated
+        own = self.once(("demanded", module.path), lambda: demanded(module.tree))
+        if own == Range():
+            return stated
+        return own if stated is None else stated.intersection(own)
 
     def stated_torch(self, folder: str) -> Range | None:
         """What the settings, or the project of the files in a folder, say of its torch; None where they say nothing."""
@@ -256,7 +264,7 @@ class Site:
     @cached_property
     def allowed_torch(self) -> Range | None:
         """The same for what is written there: where the project says nothing, each torch of the last years may run it."""
-        if self.analysis.stated_torch(self.module.path.rpartition("/")[0]) is not None:
+        if self.analysis.stated_for(self.module) is not None:
             return self.torch
         recent = Range(low=oldest_in_use())
         return (

@@ -17,11 +17,13 @@ except ImportError:  # a Python built without its own hashes
 
 CACHE = ".torchlint_cache"
 """The directory of the cache, below the project's."""
-ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml", ".git")
+_ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml")
 """What stands in the directory of a project."""
+_SET_UP = ("setup.py", "setup.cfg")
+"""The same, where that is no package: those may have a module of that name."""
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
-_MANIFESTS = ("pyproject.toml", "requirements", "setup.", "environment")
+_MANIFESTS = ("pyproject.toml", "requirements", "constraints", "setup.", "environment", "__init__.py")
 SIZE = 16
 """Bytes of a digest."""
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -108,6 +110,14 @@ def manifests(directory: str) -> list[str]:
     if "requirements" in found:
         found += [f"requirements/{name}" for name in _listed(os.path.join(directory, "requirements"))]
     return [name for name in found if name.startswith(_MANIFESTS)]
+
+
+def marks_root(directory: str) -> bool:
+    """Whether a project begins at a directory that no repository begins at."""
+    if any(os.path.exists(os.path.join(directory, mark)) for mark in _ROOT_MARKS):
+        return True
+    set_up = any(os.path.exists(os.path.join(directory, mark)) for mark in _SET_UP)
+    return set_up and not os.path.exists(os.path.join(directory, "__init__.py"))
 
 
 def _listed(directory: str) -> list[str]:

@@ -51,7 +51,7 @@ def five_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_newest_torch_of_the_target_decides_what_warns(key: str, target: str, since: Version | None) -> None:
-    assert since == api_table.warns(key, Range.parse(target))
+    assert since == api_table.warns(key, Range.stated(target))
 
 
 @pytest.mark.usefixtures("five_versions")
@@ -70,7 +70,7 @@ def test_the_newest_torch_of_the_target_decides_what_warns(key: str, target: str
     ],
 )
 def test_the_newest_torch_of_the_target_decides_what_is_gone(key: str, target: str, since: Version | None) -> None:
-    assert since == api_table.gone(key, Range.parse(target))
+    assert since == api_table.gone(key, Range.stated(target))
 
 
 @pytest.mark.usefixtures("five_versions")

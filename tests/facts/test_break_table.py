@@ -43,7 +43,7 @@ def two_versions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(construct: str, target: str) -> tuple[str, ...]:
-    return break_table.ids(construct, "breaks", Range.parse(target) if target else None)
+    return break_table.ids(construct, "breaks", Range.stated(target) if target else None)
 
 
 @pytest.mark.usefixtures("two_versions")

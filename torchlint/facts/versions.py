@@ -20,6 +20,9 @@ MENTIONS = (
     b"TORCH_",
     b"orchversion",
     b"torch_higher",
+    b"version('torch')",
+    b'version("torch")',
+    b"get_distribution(",
 )
 """What a file that tests for a version of torch holds one of."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
@@ -41,16 +44,16 @@ def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
     if not _asks(flow.function.module.source.data):
         return found
     for guard in flow.guards(node):
-        condition = _condition(guard.test, guard.true)
-        if condition is not None and found is not None:
-            found = found.intersection(condition)
+        asked = condition(guard.test, guard.true)
+        if asked is not None and found is not None:
+            found = found.intersection(asked)
     return found
 
 
 def outdated(test: ast.expr, true: bool, flow: Flow) -> bool:
     """Whether a condition holds under old versions of torch only."""
-    condition = _condition(test, true) if _asks(flow.function.module.source.data) else None
-    return condition is not None and not condition.contains(LATEST)
+    asked = condition(test, true) if _asks(flow.function.module.source.data) else None
+    return asked is not None and not asked.contains(LATEST)
 
 
 @functools.lru_cache(maxsize=8)
@@ -89,12 +92,13 @@ def _missing(kind: ast.expr | None) -> bool:
     )
 
 
-def _condition(test: ast.expr, true: bool) -> Range | None:
+def condition(test: ast.expr, true: bool) -> Range | None:
+    """The versions under which a test of torch's version comes out so; None where it says nothing of them."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _condition(test.operand, not true)
+        return condition(test.operand, not true)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
         for value in test.values:
-            found = _condition(value, true)
+            found = condition(value, true)
             if found is not None:
                 return found
         return None
@@ -119,7 +123,7 @@ def _compared(test: ast.Compare, true: bool) -> Range | None:
         return None
     if _is_torch_version(right) and not _is_torch_version(left):
         left, right, operator = right, left, _MIRRORED[operator]
-    version = _literal(right)
+    version = str(right.value) if _is_major(left) and _is_integer(right) else _literal(right)  # type: ignore[attr-defined]
     return _range(operator, version, true) if _is_torch_version(left) and version else None
 
 
@@ -150,11 +154,35 @@ def _is_torch_version(node: ast.expr) -> bool:
             return True
         if isinstance(part, ast.Name) and re.search(r"(?:^|_)(?:py)?torch_version", part.id, re.IGNORECASE):
             return True
+        if _asks_metadata(part):
+            return True
     return False
 
 
+def _asks_metadata(node: ast.AST) -> bool:
+    """`importlib.metadata.version("torch")`, `pkg_resources.get_distribution("torch")`."""
+    match node:
+        case ast.Call(func=called, args=[ast.Constant(value="torch")]):
+            return (names.chain(called) or [""])[-1] in ("version", "get_distribution")
+    return False
+
+
+def _is_major(node: ast.expr) -> bool:
+    """Whether a number is the first one of a version: `int(v.split(".")[0])`, `Version(v).major`."""
+    match node:
+        case ast.Call(func=ast.Name(id="int"), args=[ast.Subscript(slice=ast.Constant(value=0))]):
+            return True
+        case ast.Attribute(attr="major") | ast.Subscript(slice=ast.Constant(value=0)):
+            return True
+    return False
+
+
+def _is_integer(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
 def _literal(node: ast.expr) -> str:
-    if isinstance(node, ast.Tuple):
+    if isinstance(node, ast.Tuple | ast.List):
         digits = [str(e.value) for e in node.elts if isinstance(e, ast.Constant)]
         return ".".join(digits[:2])
     for part in ast.walk(node):
@@ -167,8 +195,7 @@ def _range(operator: str, version: str, true: bool) -> Range | None:
     operator = operator if true else _OPPOSITE[operator]
     if operator == "!=":
         return None
-    major_minor = ".".join(version.split(".")[:2])
     try:
-        return Range.parse(f"{operator}{major_minor}")
+        return Range().narrowed(operator, tuple(map(int, version.split(".")[:2])))
     except ValueError:
         return None

@@ -1,0 +1,268 @@
+"""What a project says of the torch it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchlint.config import Settings
+from torchlint.lint import lint
+from torchlint.stated import project_torch
+from torchlint.version import Range
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "torchvision>=0.20\ntorchaudio==2.4\ntorch-geometric>=2\npytorch>=2\n# torch==2.1\n"),
+        ("requirements.txt", "torch\n"),
+        ("requirements.txt", "torch @ https://download.pytorch.org/whl/torch-2.1.0-cp311-linux.whl\n"),
+        ("requirements.txt", "torch>=two\n"),
+        ("pyproject.toml", "[project]\ndependencies = ['torch>=2.4'\n"),
+        ("pyproject.toml", "[project]\ndependencies = 'torch>=2.4'\n[tool]\npoetry = 3\n"),
+        ("setup.py", "x = torch>=2.4\n"),
+        ("setup.cfg", "install_requires = torch>=2\n"),
+        ("environment.yml", "dependencies:\n  - pytorch-cuda=11.8\n  - torchvision=0.15\n"),
+        ("constraints.txt", "torch>=2.4\n"),
+        ("requirements.txt", "numpy\n-c https://example.com/constraints.txt\n# -c constraints.txt\n"),
+        ("setup.py", "import torch\nif torch.__version__ < '2.4':\n    print('old')\n"),
+        ("__init__.py", "import torch\n\ndef f():\n    assert torch.__version__ >= '2.4'\n"),
+    ],
+)
+def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, text: str) -> None:
+    (project / name).write_text(text)
+
+    assert project_torch(project) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "numpy\ntorch>=2.4,<2.9\n"),
+        ("requirements.txt", "Torch[opt-einsum] >=2.4, <2.9 ; python_version >= '3.10'  # why\n"),
+        ("requirements-dev.txt", "torch>=2.4.0,<2.9 \\\n  --hash=sha256:aaa\n"),
+        ("requirements.txt", "\ufefftorch (>=2.4,<2.9)\n"),
+        ("requirements/base.txt", "torch>=2.4,<2.9\n"),
+        ("pyproject.toml", "[project]\ndependencies = ['numpy', 'torch>=2.4,<2.9']\n"),
+        ("pyproject.toml", "[project.optional-dependencies]\ngpu = ['torch>=2.4,<2.9']\n"),
+        ("pyproject.toml", "[dependency-groups]\ndev = [{include-group = 'x'}, 'torch>=2.4,<2.9']\n"),
+        ("pyproject.toml", "[tool.poetry.dependencies]\npython = '^3.10'\ntorch = '>=2.4,<2.9'\n"),
+        ("pyproject.toml", "[tool.poetry.group.gpu.dependencies]\ntorch = {version = '>=2.4,<2.9', optional = true}\n"),
+        ("setup.cfg", "[options]\ninstall_requires =\n  numpy\n  torch>=2.4,<2.9\n"),
+        ("setup.cfg", "[options.extras_require]\ngpu = torch>=2.4,<2.9\n"),
+        ("setup.py", "setup(install_requires=['numpy', \"torch>=2.4,<2.9\", 'torchvision'])\n"),
+        ("environment.yml", "dependencies:\n  - pytorch::pytorch>=2.4,<2.9  # gpu\n"),
+        ("environment.yaml", "dependencies:\n  - pip:\n    - 'torch>=2.4,<2.9'\n"),
+    ],
+)
+def test_every_place_a_project_names_torch_in_is_read(project: Path, name: str, text: str) -> None:
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).write_text(text, encoding="utf-8")
+
+    assert Range((2, 4), (2, 9)) == project_torch(project)
+
+
+def test_a_conda_pin_with_a_build_counts(project: Path) -> None:
+    (project / "environment.yml").write_text("dependencies:\n- pytorch=2.1.0=py3.9_cuda11.8_cudnn8.7.0_0\n")
+
+    assert Range((2, 1), (2, 2)) == project_torch(project)
+
+
+def test_several_statements_hold_together(project: Path) -> None:
+    (project / "requirements.txt").write_text("torch>=2.4\n")
+    (project / "setup.py").write_text("setup(install_requires=['torch<2.9'])\n")
+
+    assert Range((2, 4), (2, 9)) == project_torch(project)
+
+
+def test_a_project_that_contradicts_itself_says_nothing(project: Path) -> None:
+    (project / "requirements.txt").write_text("torch==2.4\ntorch==2.2\n")
+
+    assert project_torch(project) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "low", "high"),
+    [
+        (
+            "requirements.txt",
+            "torch>=2.4; sys_platform == 'linux'\ntorch==2.2.2; sys_platform == 'darwin'\n",
+            (2, 2),
+            (99, 0),
+        ),
+        (
+            "requirements.txt",
+            "torch==2.4; sys_platform == 'linux'\ntorch==2.2; sys_platform == 'darwin'\n",
+            (2, 2),
+            (2, 5),
+        ),
+        ("requirements.txt", "torch>=2.1\ntorch==2.4; sys_platform == 'linux'\n", (2, 1), (99, 0)),
+        (
+            "pyproject.toml",
+            "[project]\ndependencies = ['torch>=2.4']\noptional-dependencies.new = ['torch>=2.9']\n",
+            (2, 4),
+            (99, 0),
+        ),
+        ("pyproject.toml", "[project.optional-dependencies]\na = ['torch==2.4']\nb = ['torch==2.6']\n", (2, 4), (2, 7)),
+        (
+            "pyproject.toml",
+            "[tool.poetry.dependencies]\ntorch = [{version = '^2.4', markers = 'a'}, {version = '2.2.2', markers = 'b'}]\n",
+            (2, 2),
+            (3, 0),
+        ),
+    ],
+)
+def test_of_several_markers_and_groups_any_may_hold(
+    project: Path, name: str, text: str, low: tuple[int, int], high: tuple[int, int]
+) -> None:
+    (project / name).write_text(text)
+
+    assert Range(low, high) == project_torch(project)
+
+
+def test_the_nearest_directory_that_narrows_torch_counts(project: Path) -> None:
+    (project / "requirements.txt").write_text("torch>=2.4\n")
+    inner = project / "examples" / "mnist"
+    inner.mkdir(parents=True)
+    (inner / "requirements.txt").write_text("torch\n")
+
+    assert Range((2, 4)) == project_torch(inner)
+
+    (inner / "requirements.txt").write_text("torch==2.1\n")
+
+    assert Range((2, 1), (2, 2)) == project_torch(inner)
+
+
+def test_nothing_above_the_repository_is_read(project: Path) -> None:
+    (project / "requirements.txt").write_text("torch>=2.4\n")
+    repository = project / "repository"
+    (repository / ".git").mkdir(parents=True)
+
+    assert project_torch(repository) is None
+
+
+def test_a_file_that_is_not_utf8_is_passed_over(project: Path) -> None:
+    (project / "requirements.txt").write_bytes(b"torch==2.4 # caf\xe9\n")
+
+    assert project_torch(project) is None
+
+
+# Files that others name
+
+
+def test_constraints_that_requirements_name_count(project: Path) -> None:
+    (project / "constraints.txt").write_text("torch<2.9  # until it is tested\nnumpy<3\n")
+    (project / "requirements.txt").write_text("torch>=2.4\n-c constraints.txt\n")
+
+    assert Range((2, 4), (2, 9)) == project_torch(project)
+
+    (project / "requirements.txt").write_text("torchvision\n--constraint=constraints.txt\n")
+
+    assert Range(high=(2, 9)) == project_torch(project)
+
+
+def test_a_requirement_that_lies_elsewhere_in_the_repository_counts(project: Path) -> None:
+    (project / "common").mkdir()
+    (project / "common/base.in").write_text("-c ../pins.txt\n-r base.in\ntorch>=2.4\n")
+    (project / "pins.txt").write_text("torch<2.9\n")
+    example = project / "example"
+    example.mkdir()
+    (example / "requirements.txt").write_text("-r ../common/base.in\n-r missing.txt\n")
+
+    assert Range((2, 4), (2, 9)) == project_torch(example)
+
+
+def test_what_lies_outside_of_the_repository_is_not_read(project: Path) -> None:
+    repository = project / "repository"
+    (repository / ".git").mkdir(parents=True)
+    (project / "pins.txt").write_text("torch<2.9\n")
+    (repository / "link.txt").symlink_to(project / "pins.txt")
+    (repository / "requirements.txt").write_text("torch>=2.4\n-c ../pins.txt\n-c link.txt\n")
+
+    assert Range((2, 4)) == project_torch(repository)
+
+
+# What refuses other versions
+
+
+@pytest.mark.parametrize("name", ["setup.py", "__init__.py"])
+def test_a_minimum_that_is_asserted_counts(project: Path, name: str) -> None:
+    (project / name).write_text("import torch\nassert torch.__version__ >= '2.4', 'torch is too old'\n")
+
+    assert Range((2, 4)) == project_torch(project)
+
+
+def test_the_packages_that_a_folder_is_in_count_beside_the_manifests(project: Path) -> None:
+    inner = project / "pkg" / "models"
+    inner.mkdir(parents=True)
+    (project / "setup.py").write_text("setup(install_requires=['torch>=1.8,<2.9'])\n")
+    (project / "__init__.py").write_text("raise ImportError\n")
+    (project / "pkg/__init__.py").write_text(
+        "import torch\nif torch.__version__ < '2.4':\n    raise ImportError('old')\n"
+    )
+    (inner / "__init__.py").write_text("")
+
+    assert Range((2, 4), (2, 9)) == project_torch(inner)
+    assert Range((1, 8), (2, 9)) == project_torch(project)
+
+
+def test_a_package_that_can_not_be_parsed_says_nothing(project: Path) -> None:
+    (project / "__init__.py").write_text("import torch\nassert torch.__version__ >= '2.4'\nprint 1\n")
+
+    assert project_torch(project) is None
+
+
+OLD = "import torch\nimport torch.distributed\ntorch.distributed._all_gather_base(out, x)\n"
+LONG_THERE = "import torch\ntorch.nn.init.xavier_uniform(w)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements", "target", "expected"),
+    [
+        (LONG_THERE, "", None, ("safe", "")),
+        (LONG_THERE, "torch>=1.8\n", None, ("safe", "")),
+        (OLD, "", None, ("unsafe", "it needs torch 2.13, and the project does not say which it has")),
+        (OLD, "torch>=2.9\n", None, ("unsafe", "it needs torch 2.13, and the project allows older ones")),
+        (OLD, "torch>=2.13\n", None, ("safe", "")),
+        (OLD, "torch>=2.13\n", ">=2.4", ("unsafe", "it needs torch 2.13, and the project allows older ones")),
+        (OLD, "", "2.13", ("safe", "")),
+        ("import torch\nassert torch.__version__ >= '2.13'\n" + OLD, "", None, ("safe", "")),
+        (
+            "import torch\nassert torch.__version__ >= '2.9'\n" + OLD,
+            "",
+            None,
+            ("unsafe", "it needs torch 2.13, and the project allows older ones"),
+        ),
+        (
+            OLD.replace("torch.distributed._", "if torch.__version__ >= '2.13':\n    torch.distributed._"),
+            "",
+            None,
+            ("safe", ""),
+        ),
+    ],
+)
+def test_a_rename_is_safe_where_each_torch_that_may_run_it_has_the_name(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    requirements: str,
+    target: str | None,
+    expected: tuple[str, str],
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "requirements.txt").write_text(requirements)
+    codes = frozenset(("TL902", "TL903"))
+    wanted = Range.stated(target) if target is not None else None
+
+    (finding,) = lint({"a.py": text.encode()}, Settings(codes=codes, fixable=codes, target_torch=wanted)).findings
+
+    assert finding.fix is not None
+    assert expected == (finding.fix.applicability, finding.fix.note)
+    assert (" from torch 2.13 on" in finding.message) == (expected[0] == "unsafe")
