@@ -30,6 +30,8 @@ def fixed(text: str, path: str = "model.py", **others: str) -> str:
         IMPORTS + USE + 'def f(x: "list[Variable]"): ...\n',
         IMPORTS.replace("Variable", "Variable  # for others") + USE,
         IMPORTS + USE + "print(globals()['Vari' + 'able'])\n",
+        IMPORTS + USE + "print(vars()['Vari' + 'able'])\n",
+        IMPORTS + USE + "print(eval('Vari' + 'able'))\n",
         "import torch\ntry:\n    from torch.autograd import Variable\nexcept ImportError:\n    Variable = None\n" + USE,
         "import torch\ntry:\n    from torch.autograd import Variable\n    NEW = False\nexcept ImportError:\n    NEW = True\n"
         + USE,
@@ -73,6 +75,12 @@ def test_what_was_unused_before_stays() -> None:
 )
 def test_what_is_unused_now_goes(imports: str, left: str) -> None:
     assert f"import torch\n{left}\nx = torch.ones(3)\na = x.detach()\n" == fixed(f"import torch\n{imports}{USE}")
+
+
+def test_what_reads_other_names_keeps_none() -> None:
+    code = "def f(model, args):\n    print(vars(args))\n    model.eval()\n    model.exec(dir(model))\n"
+
+    assert f"import torch\n\nx = torch.ones(3)\na = x.detach()\n{code}" == fixed(IMPORTS + USE + code)
 
 
 def test_it_goes_once_its_last_use_has_gone(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from .tree import Tree
 
 _PACKAGES = ("torch", "functorch", "triton")
 """What fixes stop using; importing it does nothing else that somebody may want."""
-_AT_RUN_TIME = re.compile(rb"\b(?:eval|exec|globals|locals|vars)\(")
-"""What may read a name that no expression of the file does."""
+_AT_RUN_TIME = frozenset(("eval", "exec", "globals", "locals"))
+"""What may read a name that no expression of the file does; so may `vars()` and `dir()`, of nothing."""
 _STAR = re.compile(rb"\bimport +\*")
 _CATCH_IMPORTS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"))
 
@@ -28,9 +28,11 @@ def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iter
 
     `others` gives the other files of the project that hold a word.
     """
-    if Path(after.path).name == "__init__.py" or after.holds(_AT_RUN_TIME):
+    if Path(after.path).name == "__init__.py":
         return []
     old, new = Names(before.parse()), Names(after.parse())
+    if new.read_at_run_time:
+        return []
     gone = [(one, alias) for one, alias in new.imports if old.uses(one, alias) and not new.uses(one, alias)]
     taken = {_local(one, alias) for one, alias in gone}
     if gone:
@@ -54,6 +56,7 @@ class Names:
         self._loaded: set[str] = set()
         self._dotted: set[str] = set()
         self._texts: list[str] = []
+        self.read_at_run_time = False
         tried = {node for block in ast.walk(tree) if _tries_imports(block) for node in ast.walk(block)}
         for node in ast.walk(tree):
             self._read(node, plain=node not in tried)
@@ -64,8 +67,11 @@ class Names:
                 self._bound += [_local(node, alias) for alias in node.names]
                 if plain:
                     self.imports += [(node, alias) for alias in node.names if _is_of_packages(node, alias)]
+            case ast.Call(func=ast.Name(id="vars" | "dir"), args=[], keywords=[]):
+                self.read_at_run_time = True
             case ast.Name(id=name, ctx=ast.Load()):
                 self._loaded.add(name)
+                self.read_at_run_time |= name in _AT_RUN_TIME
             case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 self._bound.append(name)
             case ast.ClassDef(name=name):
