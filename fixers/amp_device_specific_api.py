@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torchlint.facts import amp, api_table, syntax
 from torchlint.facts.module import Function
-from torchlint.rewrite import call_node, older_torch, spelled
 from torchlint.rule import Edit, Finding, Fix, Site, chain
+from torchlint.rule.rewrite import call_node, older_torch, spelled
 
 _CHECKS = rb"isinstance\([^()]*,[^()]*GradScaler|\b(?:print|type|str|repr)\(\s*[\w.]*scaler\s*[,)]|\{[\w.]*scaler[}!:=]"
 _CACHE = rb"cache_enabled"

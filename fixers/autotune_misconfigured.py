@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from torchlint.facts.told import Retuned
-from torchlint.rewrite import call_node
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import call_node
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

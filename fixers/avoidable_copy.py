@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import calls, copies
-from torchlint.rewrite import Place, arguments, operand, place_of, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import Place, arguments, operand, place_of, spelled
 
 _FLOATING = frozenset(
     f"torch.{name}" for name in ("float16", "half", "bfloat16", "float32", "float", "float64", "double")

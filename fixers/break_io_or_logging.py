@@ -4,8 +4,8 @@ import ast
 import re
 
 from torchlint.facts import api_table
-from torchlint.rewrite import older_torch, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import older_torch, spelled
 
 _NOTE = "the compiled program does not write this any more"
 _LEVELS = frozenset(("debug", "info", "warning", "warn", "error", "critical", "exception", "log"))

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import operand, place_of
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import operand, place_of
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

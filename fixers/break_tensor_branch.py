@@ -4,8 +4,8 @@ import ast
 import re
 
 from torchlint.facts import related
-from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import arguments, spelled
 
 _CAUGHT = re.compile(rb"except[^\n:]*AssertionError|[rR]aises\(\s*AssertionError")
 _NOTE = (

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from torchlint.facts import api_table
-from torchlint.rewrite import call_node, older_torch
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import call_node, older_torch
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

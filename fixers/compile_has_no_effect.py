@@ -4,8 +4,8 @@ import ast
 import re
 
 from torchlint.facts import related
-from torchlint.rewrite import Place, arguments, call_node, operand
 from torchlint.rule import Edit, Finding, Fix, Site, Value, chain
+from torchlint.rule.rewrite import Place, arguments, call_node, operand
 
 _IN_PLACE = (2, 2)
 """The first version of torch whose modules have `compile` for sure."""

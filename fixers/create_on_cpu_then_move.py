@@ -4,13 +4,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchlint.facts import calls
-from torchlint.rewrite import Place, operand, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import Place, operand, spelled
 
 if TYPE_CHECKING:
     import libcst as cst
 else:
-    from torchlint.lazy import lazy
+    from torchlint.rule.lazy import lazy
 
     cst = lazy("libcst")
 

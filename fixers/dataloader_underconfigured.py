@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Fix, Site
 if TYPE_CHECKING:
     import libcst as cst
 else:
-    from torchlint.lazy import lazy
+    from torchlint.rule.lazy import lazy
 
     cst = lazy("libcst")
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import older_torch
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import older_torch
 
 _NOTE = "TRITON_F32_DEFAULT no longer overrules it, and a device without TF32 refuses it"
 _PRECISION = {True: "tf32", False: "ieee"}

@@ -4,8 +4,8 @@ import ast
 
 from torchlint.facts.distributions import validated_at
 from torchlint.facts.handlers import is_caught
-from torchlint.rewrite import call_node
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import call_node
 
 _NOTE = "Parameters and values outside their domain are no longer refused."
 

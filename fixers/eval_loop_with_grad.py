@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from torchlint.facts import related, training
 from torchlint.facts.calls import MODEL_NAME
 from torchlint.facts.module import Function
-from torchlint.rewrite import spelled
 from torchlint.rule import Finding, Fix, Site, Value
+from torchlint.rule.rewrite import spelled
 
 _NOTE = "what the function gives, keeps or hands on no longer carries a graph for autograd"
 _TRAINING_NAME = re.compile(

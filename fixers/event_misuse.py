@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import Place, call_node, line_before, operand
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import Place, call_node, line_before, operand
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts import related, syntax
 from torchlint.facts.module import Function
-from torchlint.rewrite import Place, operand
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import Place, operand
 
 if TYPE_CHECKING:
     import libcst as cst
 else:
-    from torchlint.lazy import lazy
+    from torchlint.rule.lazy import lazy
 
     cst = lazy("libcst")
 

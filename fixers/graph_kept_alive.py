@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchlint.facts import related, training
 from torchlint.facts.told import Kept
-from torchlint.rewrite import Place, operand
 from torchlint.rule import Finding, Fix, Site, chain
+from torchlint.rule.rewrite import Place, operand
 
 _NOTE = "what is kept no longer answers to `requires_grad`, prints no `grad_fn` and can't be back-propagated"
 _COLLECTS = re.compile(rb"def (?:append|__i?add__|__radd__)\(")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import arguments, shown, spelled
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import arguments, shown, spelled
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

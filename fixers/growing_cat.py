@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.flow import contains
-from torchlint.rewrite import Place, arguments, line_after, line_before, operand
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import Place, arguments, line_after, line_before, operand
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import spelled
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import spelled
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

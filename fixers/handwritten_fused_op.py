@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.dtypes import dtype
-from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import arguments, spelled
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -7,8 +7,8 @@ from typing import Literal
 from torchlint.facts.dtypes import dtype
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.module import Function
-from torchlint.rewrite import line_after
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import line_after
 
 Number = Literal["float", "int"]
 

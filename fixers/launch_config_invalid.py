@@ -4,8 +4,8 @@ import ast
 
 from torchlint.facts import triton
 from torchlint.facts.told import Launch
-from torchlint.rewrite import shown
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import shown
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
-from torchlint.rewrite import Place, arguments, operand, spelled
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import Place, arguments, operand, spelled
 
 _FACTORIES = frozenset(
     f"torch.{name}"

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from torchlint.facts.handlers import is_caught
-from torchlint.rewrite import call_node, renamed
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import call_node, renamed
 
 _RESULTS = {
     "torch.linalg.inv": ("torch.linalg.inv_ex", "inverse"),

@@ -4,8 +4,8 @@ import ast
 
 from torchlint.facts import triton
 from torchlint.facts.triton_masks import unfilled
-from torchlint.rewrite import call_node, shown
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import call_node, shown
 
 _NEUTRAL = {
     "max": '-float("inf")',

@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.told import Export
-from torchlint.rewrite import call_node, line_before
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import call_node, line_before
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchlint.lazy import lazy
-from torchlint.rewrite import call_node
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.lazy import lazy
+from torchlint.rule.rewrite import call_node
 
 if TYPE_CHECKING:
     import libcst as cst

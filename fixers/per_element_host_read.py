@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import Place, operand
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import Place, operand
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

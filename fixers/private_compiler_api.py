@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.compiler_table import PUBLIC
-from torchlint.rewrite import older_torch, substituted
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import older_torch, substituted
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

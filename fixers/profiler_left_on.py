@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from torchlint.rewrite import call_node, spelled
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import call_node, spelled
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -4,8 +4,8 @@ import ast
 
 from torchlint.facts import api_table
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES
-from torchlint.rewrite import call_node, older_torch, substituted
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import call_node, older_torch, substituted
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -4,8 +4,8 @@ import ast
 
 from torchlint.facts.bindings import Iterated, Part
 from torchlint.facts.dtypes import dtype
-from torchlint.rewrite import Place, operand
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import Place, operand
 
 _NOTE = "the parameters obey from then on, as was meant, and a backward pass raises where all of them are frozen"
 _FACTORIES = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn"))

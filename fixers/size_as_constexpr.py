@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import triton
-from torchlint.rewrite import shown
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import shown
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

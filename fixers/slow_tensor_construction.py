@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.told import Construction
-from torchlint.rewrite import Place, arguments, operand, spelled
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import Place, arguments, operand, spelled
 
 # What always returns an array of its own, never a view of its argument.
 _FRESH = frozenset(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import Place, operand
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.rewrite import Place, operand
 
 _NEW = {
     "torch.backends.cuda.matmul.allow_tf32": ("fp32_precision",),

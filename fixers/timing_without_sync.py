@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rewrite import line_before, spelled
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import line_before, spelled
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

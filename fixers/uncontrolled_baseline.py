@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.told import Baseline
-from torchlint.rewrite import line_before, renamed, spelled
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import line_before, renamed, spelled
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

@@ -4,8 +4,8 @@ import ast
 
 from torchlint.facts.dtypes import dtype
 from torchlint.facts.told import Fused
-from torchlint.rewrite import arguments, spelled
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import arguments, spelled
 
 _FLOATING = frozenset(("logsigmoid", "softplus", "binary_cross_entropy_with_logits"))
 """What takes real floating point alone; the others take what `softmax` and `exp` take."""

@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import triton
-from torchlint.rewrite import Place, call_node, operand, shown
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import Place, call_node, operand, shown
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

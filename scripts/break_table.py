@@ -31,7 +31,7 @@ from typing import Any, TypedDict
 import numpy
 import torch  # noqa: TID251
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 
 TABLE = Path(__file__).parent.parent / "torchlint" / "facts" / "break_table.json"
 

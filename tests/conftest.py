@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.finding import Finding
-from torchlint.lint import lint
+from torchlint.lint.run import lint
+from torchlint.settings.config import Settings
+from torchlint.text.finding import Finding
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchlint.config import Settings
-from torchlint.finding import Finding
-from torchlint.lint import lint
+from torchlint.lint.run import lint
 from torchlint.rule import Rule, load
-from torchlint.version import Range
+from torchlint.settings.config import Settings
+from torchlint.text.finding import Finding
+from torchlint.torch_api.version import Range
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 FENCE = re.compile(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from torchlint.advice import Advice, Recommendation, advise
-from torchlint.checks import data_share
-from torchlint.confirm import Steady
-from torchlint.event import Event
+from torchlint.evidence.advice import Advice, Recommendation, advise
+from torchlint.evidence.checks import data_share
+from torchlint.evidence.confirm import Steady
+from torchlint.messages.event import Event
 
 PINNED = {"pinned": True, "blocking": True}
 PAGEABLE = {"pinned": False, "blocking": True}

@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
-from torchlint import check, cli, config, executors, parallel
-from torchlint.home import Home, around, project_root
+from torchlint import check, cli
+from torchlint.lint import executors, parallel
+from torchlint.lsp.session import Session
 from torchlint.rule import load
-from torchlint.session import Session
+from torchlint.settings import config
+from torchlint.settings.home import Home, around, project_root
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = """\

@@ -6,7 +6,7 @@ import pytest
 
 from torchlint.facts.argparse_defaults import argparse_defaults
 from torchlint.facts.module import Module
-from torchlint.source import Source
+from torchlint.text.source import Source
 
 HEAD = "import argparse\nparser = argparse.ArgumentParser()\n"
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchlint import atomic, state
+from torchlint.system import atomic, state
 
 OLD, NEW = b"old" * 5000, b"NEW" * 4000
 posix = pytest.mark.skipif(os.name == "nt", reason="no such thing there")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
-from torchlint.config import Settings
-from torchlint.fault import FileError
-from torchlint.finding import Finding
-from torchlint.lint import lint
+from torchlint.lint.run import lint
 from torchlint.rule import load
+from torchlint.settings.config import Settings
+from torchlint.system.fault import FileError
+from torchlint.text.finding import Finding
 
 TRAIN = """\
 import torch

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import baseline, cli
-from torchlint.baseline import Comparison, Fingerprint, compare
-from torchlint.failure import Failure
+from torchlint import cli
+from torchlint.lint import baseline
+from torchlint.lint.baseline import Comparison, Fingerprint, compare
+from torchlint.system.failure import Failure
 
 TRAIN = """\
 import torch

@@ -8,11 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.budget import Baseline, Measure, Part, Verdict, check, compare, from_json, measure, parse, to_json
-from torchlint.event import Event
-from torchlint.failure import Failure
+from torchlint.evidence.budget import (
+    Baseline,
+    Measure,
+    Part,
+    Verdict,
+    check,
+    compare,
+    from_json,
+    measure,
+    parse,
+    to_json,
+)
+from torchlint.messages.event import Event
 from torchlint.report import Look
 from torchlint.report.budget import as_json, text
+from torchlint.system.failure import Failure
 
 MADE_WITH = {"entry": "train.py", "torch": "2.13.0", "device": "virtual", "target": "sm_90"}
 
@@ -156,7 +167,7 @@ def test_only_new_lines_are_marked_new() -> None:
     before = Baseline(measure(run(*(at(4, "sync", "item", step) for step in range(4)))), MADE_WITH)
     moved = "import torch\n\nfor x in data:\n    x = x.to(device)\n    print(loss.item())\n    print(acc.item())\n"
     Path("train.py").write_text(moved)
-    from torchlint.confirm import source_lines
+    from torchlint.evidence.confirm import source_lines
 
     source_lines.cache_clear()
     now = measure(run(*(at(line, "sync", "item", step) for line in (5, 6) for step in range(4))))

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import cli, replay, state
-from torchlint.cache import Cache
+from torchlint import cli
+from torchlint.cache import replay
+from torchlint.cache.store import Cache
+from torchlint.system import state
 
 CODE = "import torch\nscaler = torch.cuda.amp.GradScaler()\n"
 """It has one finding, TL408 or not; what counts is that something is found and can be fixed."""
@@ -240,7 +242,7 @@ class TestPruned:
         root.mkdir(parents=True)
         (root / "a.py").write_text(CODE)
         monkeypatch.chdir(root)
-        monkeypatch.setattr("torchlint.cache.LIMIT", 1)
+        monkeypatch.setattr("torchlint.cache.store.LIMIT", 1)
         run("check", "--cache-dir", "cache")
         names = ("old.txt", "x.entry.1", "0" * 32 + ".entry", "x.entry")
         for name in names:

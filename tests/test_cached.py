@@ -18,16 +18,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from torchlint import cached, cli, parallel
-from torchlint.cache import Cache
-from torchlint.config import Settings
-from torchlint.discover import ProjectFiles, discover
-from torchlint.home import project_root
-from torchlint.links import Links, unpacked
-from torchlint.lint import Result, lint
+from torchlint import cli
+from torchlint.cache import run as cached
+from torchlint.cache.links import Links, unpacked
+from torchlint.cache.store import Cache
+from torchlint.lint import parallel
+from torchlint.lint.run import Result, lint
 from torchlint.rule import load
-from torchlint.stamp import digest
-from torchlint.version import Range
+from torchlint.settings.config import Settings
+from torchlint.settings.discover import ProjectFiles, discover
+from torchlint.settings.home import project_root
+from torchlint.system.stamp import digest
+from torchlint.torch_api.version import Range
 
 CODES = frozenset(load())
 TRAIN = """\
@@ -143,7 +145,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir()
     monkeypatch.chdir(root)
     monkeypatch.delenv("TORCHLINT_CACHE_DIR", raising=False)
-    monkeypatch.setattr("torchlint.stamp.YOUNG", 0)  # the times of inodes can't be set back
+    monkeypatch.setattr("torchlint.system.stamp.YOUNG", 0)  # the times of inodes can't be set back
     monkeypatch.setattr(cached, "identity", lambda: b"this torchlint")  # even if its files change meanwhile
     for path, text in FILES.items():
         put(path, text)
@@ -255,7 +257,7 @@ class TestChanged:
         assert same(plain(settings_with()), result)
 
     def test_a_change_of_the_same_size_in_the_same_instant(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("torchlint.stamp.YOUNG", 2_000_000_000)
+        monkeypatch.setattr("torchlint.system.stamp.YOUNG", 2_000_000_000)
         run()
         stat = os.stat("model.py")
         Path("model.py").write_text(MODEL.replace("> 0", "< 0"))
@@ -546,13 +548,13 @@ class TestDirectory:
         old = entries()
         for one in old:
             os.utime(one, (1, 1))
-        monkeypatch.setattr("torchlint.cache.LIMIT", sum(one.stat().st_size for one in old) + 10)
+        monkeypatch.setattr("torchlint.cache.store.LIMIT", sum(one.stat().st_size for one in old) + 10)
         run(settings_with(sieve=False))
         assert set() == set(old) & set(entries())
         assert 2 == len(entries())
 
     def test_an_entry_above_the_limit_is_kept_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("torchlint.cache.LIMIT", 1)
+        monkeypatch.setattr("torchlint.cache.store.LIMIT", 1)
         run()
         assert [entry()] == entries()
         assert [] == run()[1]

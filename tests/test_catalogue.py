@@ -8,9 +8,9 @@ from typing import get_args
 
 import pytest
 
-from torchlint.event import Kind
+from torchlint.messages.event import Kind
 from torchlint.rule import Rule, fixer, load
-from torchlint.version import Range
+from torchlint.torch_api.version import Range
 
 ROOT = Path(__file__).parents[1]
 RULES = list(load().values())

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
-from torchlint.certificate import Certificate, verify
-from torchlint.failure import Failure
+from torchlint.evidence.certificate import Certificate, verify
+from torchlint.system.failure import Failure
 
 MADE = Certificate(
     "src/train.py",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
-from torchlint.failure import Failure
-from torchlint.git import Repository
+from torchlint.system.failure import Failure
+from torchlint.system.git import Repository
 
 LOADED = """\
 import torch

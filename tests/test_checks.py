@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchlint.checks import check
-from torchlint.confirm import Steady
-from torchlint.event import Event
+from torchlint.evidence.checks import check
+from torchlint.evidence.confirm import Steady
+from torchlint.messages.event import Event
 
 FACTS = {
     "find_unused_parameters": 0,

@@ -22,12 +22,12 @@ from typing import Any
 import pytest
 
 from torchlint import cli
-from torchlint.config import Settings
-from torchlint.fault import FileError
-from torchlint.finding import Edit, Finding, Fix
-from torchlint.lint import Result
-from torchlint.source import Source
-from torchlint.version import Range
+from torchlint.lint.run import Result
+from torchlint.settings.config import Settings
+from torchlint.system.fault import FileError
+from torchlint.text.finding import Edit, Finding, Fix
+from torchlint.text.source import Source
+from torchlint.torch_api.version import Range
 
 TEXT = b"import torch\nx.item()\n"
 SLOW = """\
@@ -79,7 +79,7 @@ RULES = {
 
 @dataclass
 class Engine:
-    """Stands for torchlint.lint: says what it was told to, and keeps what it was asked."""
+    """Stands for torchlint.lint.run: says what it was told to, and keeps what it was asked."""
 
     findings: Sequence[Finding] = ()
     errors: Sequence[FileError] = ()
@@ -110,9 +110,9 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
-    importlib.import_module("torchlint.cached")  # what a run imports keeps the true rules
-    monkeypatch.setattr("torchlint.parallel.Linter", lambda *given: engine)
-    monkeypatch.setattr("torchlint.fixing.fix_files", engine.fix_files)
+    importlib.import_module("torchlint.cache.run")  # what a run imports keeps the true rules
+    monkeypatch.setattr("torchlint.lint.parallel.Linter", lambda *given: engine)
+    monkeypatch.setattr("torchlint.fix.run.fix_files", engine.fix_files)
     monkeypatch.setattr("torchlint.rule.load", lambda: RULES)
     return engine
 

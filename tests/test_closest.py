@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from torchlint import check, cli
-from torchlint.config import ConfigError, Settings, load
-from torchlint.discover import ProjectFiles, discover
-from torchlint.lint import lint
-from torchlint.parallel import Shared
-from torchlint.project import Project, read
+from torchlint.lint.parallel import Shared
+from torchlint.lint.run import lint
+from torchlint.program.project import Project, read
 from torchlint.rule import load as rules
+from torchlint.settings.config import ConfigError, Settings, load
+from torchlint.settings.discover import ProjectFiles, discover
 
 STEP = """\
 import torch

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from torchlint.config import EXCLUDE, ConfigError, Settings, find, load
-from torchlint.version import Range
+from torchlint.settings.config import EXCLUDE, ConfigError, Settings, find, load
+from torchlint.torch_api.version import Range
 
 
 @dataclass(frozen=True)

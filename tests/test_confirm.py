@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.confirm import (
+from torchlint.evidence.confirm import (
     Steady,
     bytes_text,
     confirm,
@@ -19,8 +19,8 @@ from torchlint.confirm import (
     number,
     rows,
 )
-from torchlint.event import Event
-from torchlint.finding import Evidence, Finding
+from torchlint.messages.event import Event
+from torchlint.text.finding import Evidence, Finding
 
 PROOFS = {
     "TL101": ("sync:item",),

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from torchlint.context import Context
-from torchlint.project import Project
+from torchlint.program.context import Context
+from torchlint.program.project import Project
 
 Files = dict[str, str]
 HEAD = "import torch\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.confirm import NAMES
+from torchlint.evidence.confirm import NAMES
 from torchlint.rule import load
 
 DOCS = Path(__file__).parent.parent / "docs"

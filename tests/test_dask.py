@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from torchlint import cli, executors_dask, parallel
-from torchlint.config import Settings
-from torchlint.failure import Failure
-from torchlint.lint import Result, gathered, lint_project
-from torchlint.parallel import Linter
+from torchlint import cli
+from torchlint.lint import executors_dask, parallel
+from torchlint.lint.parallel import Linter
+from torchlint.lint.run import Result, gathered, lint_project
 from torchlint.rule import load
+from torchlint.settings.config import Settings
+from torchlint.system.failure import Failure
 
 distributed = pytest.importorskip("distributed")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from torchlint import discover as discovery
-from torchlint.config import EXCLUDE, Settings
-from torchlint.discover import ProjectFiles, discover, excluded
-from torchlint.home import project_root
+from torchlint.settings import discover as discovery
+from torchlint.settings.config import EXCLUDE, Settings
+from torchlint.settings.discover import ProjectFiles, discover, excluded
+from torchlint.settings.home import project_root
 
 SETTINGS = Settings(frozenset(), frozenset(), root=Path("/"))
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import torchlint.lint
-from torchlint.config import Settings
-from torchlint.fault import FileError
-from torchlint.finding import Finding
-from torchlint.lint import Result, lint
+import torchlint.lint.run
+from torchlint.lint.run import Result, lint
 from torchlint.rule import Rule, load
-from torchlint.site import Site
-from torchlint.version import Range
+from torchlint.rule.site import Site
+from torchlint.settings.config import Settings
+from torchlint.system.fault import FileError
+from torchlint.text.finding import Finding
+from torchlint.torch_api.version import Range
 
 STEP = "import torch\nfor batch in loader:\n    loss = model(batch.cuda()).sum()\n    loss.backward()\n    total += loss.item()\n"
 PARALLEL = "import torch\ntorch.nn.DataParallel(model)\n"
@@ -177,7 +177,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from rule.check(site)
 
     rules: dict[str, Rule] = {**load(), "TL801": replace(rule, check=check)}
-    monkeypatch.setattr(torchlint.lint, "load", lambda: rules)
+    monkeypatch.setattr(torchlint.lint.run, "load", lambda: rules)
 
 
 @pytest.mark.usefixtures("faulty")

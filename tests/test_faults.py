@@ -12,21 +12,23 @@ from typing import Any
 
 import pytest
 
-import torchlint.lint
-from torchlint import cached, cli, executors, parallel
-from torchlint.cache import Cache
-from torchlint.config import Settings
-from torchlint.dispatch import Dispatch
-from torchlint.finding import Finding, Fix
-from torchlint.fixing import fix_files
-from torchlint.lint import Result, lint
-from torchlint.regions import Regions
+import torchlint.lint.run
+from torchlint import cli
+from torchlint.cache import run as cached
+from torchlint.cache.store import Cache
+from torchlint.fix.run import fix_files
+from torchlint.lint import executors, parallel
+from torchlint.lint.dispatch import Dispatch
+from torchlint.lint.run import Result, lint
+from torchlint.lsp.session import Session
+from torchlint.program.regions import Regions
+from torchlint.program.steps import Steps
 from torchlint.rule import Rule, fixer, load
-from torchlint.session import Session
-from torchlint.site import FileSite, Site
-from torchlint.source import Source
-from torchlint.stack import with_room
-from torchlint.steps import Steps
+from torchlint.rule.site import FileSite, Site
+from torchlint.settings.config import Settings
+from torchlint.system.stack import with_room
+from torchlint.text.finding import Finding, Fix
+from torchlint.text.source import Source
 
 CODES = frozenset("TL001 TL003 TL101 TL202 TL402 TL801".split())
 TRAIN = """\
@@ -110,7 +112,7 @@ def changed(
 
     def change(code: str, check: Callable[[Rule], Callable[[Any], Iterator[Finding]]]) -> None:
         rules = {**load(), code: replace(load()[code], check=check(load()[code]))}
-        monkeypatch.setattr(torchlint.lint, "load", lambda: rules)
+        monkeypatch.setattr(torchlint.lint.run, "load", lambda: rules)
 
     return change
 
@@ -191,7 +193,7 @@ def test_a_fixer_that_fails_costs_the_fix_and_not_the_finding(monkeypatch: pytes
     def fails(site: Site, finding: Finding) -> Fix | None:
         raise KeyError("of the test")
 
-    monkeypatch.setattr(torchlint.lint, "fixer", lambda name: fails if name == name_of("TL402") else fixer(name))
+    monkeypatch.setattr(torchlint.lint.run, "fixer", lambda name: fails if name == name_of("TL402") else fixer(name))
     Path("amp.py").write_text("import torch\nwith torch.cuda.amp.autocast():\n    pass\n")
     codes = CODES | {"TL901"}
     both = replace(settings(), codes=codes, fixable=codes)
@@ -293,11 +295,11 @@ def test_workers_say_the_same(failing: Fail, monkeypatch: pytest.MonkeyPatch, jo
         raise KeyError("of the test")
 
     failing("TL101", "train.py")
-    fails.__qualname__, fails.__module__ = "Regions.roots_in", "torchlint.regions"
+    fails.__qualname__, fails.__module__ = "Regions.roots_in", "torchlint.program.regions"
     monkeypatch.setattr(Regions, "roots_in", fails)
     monkeypatch.setattr(parallel, "_SMALLEST", 1)
     alone = run()
-    project, targets = torchlint.lint.gathered(paths())
+    project, targets = torchlint.lint.run.gathered(paths())
 
     result = parallel.lint_in(executors.Forked(jobs), jobs, project, targets, settings())
 
@@ -339,7 +341,7 @@ def test_what_fails_is_not_kept_for_the_next_run(
     with pytest.MonkeyPatch.context() as context:
         what(context, failing)
         first, again = cached_run(), cached_run()
-    monkeypatch.setattr(torchlint.lint, "load", load)
+    monkeypatch.setattr(torchlint.lint.run, "load", load)
     mended = cached_run()
 
     assert errors(first)
@@ -386,7 +388,7 @@ def test_a_run_with_a_fault_is_run_again(
     arguments = ["check", "--isolated", "-q", "--select", "TL101,TL801", "-j", "1"]
     failing("TL101", "train.py")
     assert 2 == cli.main(arguments)
-    monkeypatch.setattr(torchlint.lint, "load", load)
+    monkeypatch.setattr(torchlint.lint.run, "load", load)
     capsys.readouterr()
     assert 1 == cli.main(arguments)
     assert "train.py:12" in capsys.readouterr().out

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchlint.finding import Applicability, Edit, Finding, Fix
-from torchlint.fix import ChangedOnDisk, Level, Neat, applicable, apply, diff, fix_all, write
-from torchlint.source import Source
+from torchlint.fix.apply import ChangedOnDisk, Level, Neat, applicable, apply, diff, fix_all, write
+from torchlint.text.finding import Applicability, Edit, Finding, Fix
+from torchlint.text.source import Source
 
 Lint = Callable[[Source], Sequence[Finding]]
 

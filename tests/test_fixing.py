@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import cli, fix
-from torchlint.config import Settings
-from torchlint.fault import FileError
-from torchlint.finding import Edit, Finding, Fix
-from torchlint.fixing import FixResult, fix_files
+from torchlint import cli
+from torchlint.fix import apply as fix
+from torchlint.fix.run import FixResult, fix_files
 from torchlint.rule import Rule, fixer, load, rule
-from torchlint.site import Site
+from torchlint.rule.site import Site
+from torchlint.settings.config import Settings
+from torchlint.system.fault import FileError
+from torchlint.text.finding import Edit, Finding, Fix
 
 TRAIN = """\
 import torch
@@ -70,7 +71,7 @@ def repairing(monkeypatch: pytest.MonkeyPatch) -> Repairing:
 
     def put(repair: Callable[[Site], Fix | None]) -> None:
         monkeypatch.setattr(
-            "torchlint.lint.fixer",
+            "torchlint.lint.run.fixer",
             lambda name: (lambda site, finding: repair(site)) if name == "blocking-h2d-copy" else None,
         )
 
@@ -217,14 +218,14 @@ def test_a_fix_in_one_file_uncovers_a_finding_in_another(
     project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules: dict[str, Rule] = {**load(), "TL998": unpinned}
-    monkeypatch.setattr("torchlint.lint.load", lambda: rules)
+    monkeypatch.setattr("torchlint.lint.run.load", lambda: rules)
     real = fixer
 
     def pin(site: Site, finding: Finding) -> Fix | None:
         edit = site.tree.add_argument(site.node, "pin_memory=True")  # type: ignore[arg-type]
         return Fix("Pin", (edit,), "safe") if edit else None
 
-    monkeypatch.setattr("torchlint.lint.fixer", lambda name: pin if name == "unpinned" else real(name))
+    monkeypatch.setattr("torchlint.lint.run.fixer", lambda name: pin if name == "unpinned" else real(name))
     (project / "data.py").write_text(
         "from torch.utils.data import DataLoader\n\ndef make(dataset):\n    return DataLoader(dataset)\n"
     )
@@ -311,7 +312,7 @@ def test_a_file_that_changes_meanwhile_is_left_alone(project: Path, run: Run, mo
             Path(path).write_text("theirs = 1\n")
         real(path, before, after)
 
-    monkeypatch.setattr("torchlint.fixing.write_file", write)
+    monkeypatch.setattr("torchlint.fix.run.write_file", write)
 
     result = run("a.py", "b.py")
 
@@ -339,7 +340,7 @@ def test_a_file_that_cannot_be_written_keeps_its_findings(
         raise PermissionError(13, "Permission denied")
 
     (project / "a.py").write_text(TRAIN)
-    monkeypatch.setattr("torchlint.fixing.write_file", write)
+    monkeypatch.setattr("torchlint.fix.run.write_file", write)
 
     result = run("a.py")
 
@@ -369,7 +370,7 @@ def test_the_command_tells_of_a_file_it_could_not_write(
         raise fix.ChangedOnDisk(path)
 
     (project / "a.py").write_text(TRAIN)
-    monkeypatch.setattr("torchlint.fixing.write_file", write)
+    monkeypatch.setattr("torchlint.fix.run.write_file", write)
 
     assert 2 == cli.main(["check", "--isolated", "--fix", "-q", "--output-format", "concise", "--select", "TL402"])
 

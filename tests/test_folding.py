@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchlint.config import Settings
-from torchlint.fix import edited
-from torchlint.fixing import fix_files
-from torchlint.folding import folded, too_long
-from torchlint.line_length import line_length
-from torchlint.source import Source
+from torchlint.fix.apply import edited
+from torchlint.fix.folding import folded, too_long
+from torchlint.fix.line_length import line_length
+from torchlint.fix.run import fix_files
+from torchlint.settings.config import Settings
+from torchlint.text.source import Source
 
 
 def broken(code: str, limit: int) -> str:

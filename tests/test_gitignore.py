@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from torchlint.config import Settings
-from torchlint.discover import discover
-from torchlint.gitignore import Ignores
+from torchlint.settings.config import Settings
+from torchlint.settings.discover import discover
+from torchlint.settings.gitignore import Ignores
 
 NAMES = ("a.py", "b.py", "ab.py", "a b.py", "[a].py", "x-z.py", "a\\b.py", "#a.py", "!a.py", "é.py", "*.py")
 FOLDERS = ("", "a", "b", "a/b", "a/b/a", "build", "ab")
@@ -117,7 +117,7 @@ def test_stars_cost_no_time(line: str) -> None:
 @pytest.mark.parametrize("name", ["b.py", "build"])
 def test_plain_lines_need_no_regular_expression(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ignores = Ignores("/p", ["*.pyc", "build/", "/b.py", "a/**/c"])
-    monkeypatch.setattr("torchlint.gitignore.compiled", None)
+    monkeypatch.setattr("torchlint.settings.gitignore.compiled", None)
     assert (name == "build") is bool(ignores.verdict(f"/p/x/{name}", name, True))
 
 

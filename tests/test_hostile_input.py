@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
-from torchlint.config import FORMATS
+from torchlint.settings.config import FORMATS
 
 TRAIN = """\
 import torch
@@ -91,7 +91,7 @@ class TestNames:
 
     @posix
     def test_in_several_processes(self, check: Run, odd: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("torchlint.parallel.WORTH", 0)
+        monkeypatch.setattr("torchlint.lint.parallel.WORTH", 0)
         assert check("-n") == check("-n", "-j", "2")
 
     @posix

@@ -7,11 +7,11 @@ import re
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from torchlint.config import Settings
-from torchlint.fixing import fix_files
-from torchlint.lint import Result, lint
+from torchlint.fix.run import fix_files
+from torchlint.lint.run import Result, lint
 from torchlint.rule import load
-from torchlint.source import Source
+from torchlint.settings.config import Settings
+from torchlint.text.source import Source
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 FENCES = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)

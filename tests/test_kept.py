@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torchlint.finding import Applicability, Edit, Fix
-from torchlint.kept import keeps_comments
-from torchlint.source import Source
+from torchlint.lint.kept import keeps_comments
+from torchlint.text.finding import Applicability, Edit, Fix
+from torchlint.text.source import Source
 
 CODE = "x = f(  # why\n    a,  # which\n    'b#c',\n)\n"
 

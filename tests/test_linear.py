@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.lint import Result, lint
+from torchlint.lint.run import Result, lint
 from torchlint.rule import load
+from torchlint.settings.config import Settings
 
 ROOT = Path(__file__).parents[1]
 OURS = tuple(str(ROOT / folder) + "/" for folder in ("torchlint", "rules", "fixers"))

@@ -55,7 +55,7 @@ def test_many_lines(tmp_path: Path) -> None:
 def lint(folder: Path, count: int) -> None:
     """Lint each file alone, so that the one that takes long is named."""
     program = (
-        "from pathlib import Path\nfrom torchlint.config import Settings\nfrom torchlint.lint import lint\n"
+        "from pathlib import Path\nfrom torchlint.settings.config import Settings\nfrom torchlint.lint.run import lint\n"
         "from torchlint.rule import load\ncodes = frozenset(load())\n"
         "for path in sorted(Path('.').glob('*.py')):\n"
         "    print(path, flush=True)\n"

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from torchlint import cli
-from torchlint.source import Notebook, Source, SourceError
+from torchlint.text.source import Notebook, Source, SourceError
 
 Cells = list[str]
 LOOP = """\
@@ -472,7 +472,7 @@ GROWING = {
 def test_no_line_takes_time_beyond_measure(name: str) -> None:
     """100,000 of anything: what grows with the square of it would take minutes."""
     program = (
-        "import json; from torchlint.source import Source; n = 100_000\n"
+        "import json; from torchlint.text.source import Source; n = 100_000\n"
         f"code = {GROWING[name]}\n"
         "cells = [{'cell_type': 'code', 'source': code, 'metadata': {}, 'outputs': []}]\n"
         "raw = json.dumps({'cells': cells, 'metadata': {}, 'nbformat': 4}).encode()\n"
@@ -484,7 +484,7 @@ def test_no_line_takes_time_beyond_measure(name: str) -> None:
 
 def test_places_of_many_lines_and_cells_take_no_time_beyond_measure() -> None:
     program = (
-        "import json; from torchlint.source import Source\n"
+        "import json; from torchlint.text.source import Source\n"
         "lines = ['x = \"é\"\\n'] * 20_000\n"
         "cells = [{'cell_type': 'code', 'source': lines, 'metadata': {}, 'outputs': []}] * 3\n"
         "cells += [{'cell_type': 'code', 'source': '%x\\ny = 1\\n', 'metadata': {}, 'outputs': []}] * 20_000\n"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.operand import Place, operand, place_of
-from torchlint.project import Project
+from torchlint.program.project import Project
 from torchlint.rule import load
-from torchlint.site import Analysis, Site
-from torchlint.tree import NoNode
+from torchlint.rule.operand import Place, operand, place_of
+from torchlint.rule.site import Analysis, Site
+from torchlint.settings.config import Settings
+from torchlint.text.tree import NoNode
 
 FIXERS = Path(__file__).parents[1] / "fixers"
 

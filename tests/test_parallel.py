@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from torchlint import executors, parallel
-from torchlint.config import FORMATS, Settings
-from torchlint.executors import Died, Executor, Forked, Spawned
-from torchlint.lint import Result, gathered, lint_project
+from torchlint.lint import executors, parallel
+from torchlint.lint.executors import Died, Executor, Forked, Spawned
+from torchlint.lint.run import Result, gathered, lint_project
+from torchlint.program.steps import Steps
 from torchlint.rule import load
-from torchlint.steps import Steps
+from torchlint.settings.config import FORMATS, Settings
 
 PROJECTS = Path(__file__).parent / "projects"
 ODD = {
@@ -156,7 +156,7 @@ def test_each_format_is_the_same_byte_for_byte(
 
 @FORKS
 def test_fixing_in_several_processes(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchlint.fixing import fix_files
+    from torchlint.fix.run import fix_files
 
     monkeypatch.setattr(parallel, "WORTH", 0)
     files = files_in(small)
@@ -250,7 +250,7 @@ def test_a_death_while_step_loops_are_looked_for(small: Path, monkeypatch: pytes
     monkeypatch.setattr(parallel, "_LARGEST", 1 << 30)
     monkeypatch.setattr(parallel, "_SMALLEST", 1 << 30)
     dying.__qualname__ = "Steps.own"
-    dying.__module__ = "torchlint.steps"
+    dying.__module__ = "torchlint.program.steps"
     result = together(files, Forked(2))
 
     (error,) = set(result.errors) - set(expected.errors)
@@ -441,7 +441,7 @@ def test_small_runs_stay_in_this_process(tmp_path: Path) -> None:
     program = (
         "import sys\nbefore = set(sys.modules)\nfrom torchlint import cli\n"
         "cli.main(['check', '--isolated', '--no-cache', '-j', '8'])\n"
-        "assert not {'torchlint.executors', 'pickle', 'selectors', 'subprocess'} & (set(sys.modules) - before)"
+        "assert not {'torchlint.lint.executors', 'pickle', 'selectors', 'subprocess'} & (set(sys.modules) - before)"
     )
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (0, "") == (ran.returncode, ran.stderr)

@@ -9,8 +9,8 @@ import pytest
 
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.values import Value
-from torchlint.project import MAX_FILES, Project, argument, normal, read
-from torchlint.stack import with_room
+from torchlint.program.project import MAX_FILES, Project, argument, normal, read
+from torchlint.system.stack import with_room
 
 Files = dict[str, str]
 TORCH = "import torch\nfrom torch import nn\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.lint import lint
+from torchlint.lint.run import lint
+from torchlint.settings.config import Settings
 
 PROGRAMS = sorted(path for path in (Path(__file__).parent / "projects").iterdir() if path.is_dir())
 MARK = re.compile(r"#.*?\b(TL\d{3})\b")

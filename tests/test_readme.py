@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import config
 from torchlint.commands import check
 from torchlint.rule import load
+from torchlint.settings import config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

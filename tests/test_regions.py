@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from torchlint.project import Project
-from torchlint.regions import Region, Regions
+from torchlint.program.project import Project
+from torchlint.program.regions import Region, Regions
 
 Files = dict[str, str]
 MARK = re.compile(r"# (compiled|fullgraph)\b")

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from torchlint import cli, replay
-from torchlint.cache import Cache
+from torchlint import cli
+from torchlint.cache import replay
+from torchlint.cache.store import Cache
 
 ROOT = Path(__file__).parents[1]
 TRAIN = """\
@@ -78,7 +79,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in replay.ENVIRONMENT:
         if variable != "HOME":
             monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr("torchlint.stamp.YOUNG", 0)  # the times of inodes can't be set back
+    monkeypatch.setattr("torchlint.system.stamp.YOUNG", 0)  # the times of inodes can't be set back
     monkeypatch.setattr(replay, "identity", lambda: b"this torchlint")  # even if its files change meanwhile
     for path, text in FILES.items():
         put(path, text)
@@ -154,7 +155,7 @@ def test_files_that_are_not_looked_at() -> None:
 
 
 def test_changes_that_are_too_young_to_move_a_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchlint.stamp.YOUNG", 10**12)
+    monkeypatch.setattr("torchlint.system.stamp.YOUNG", 10**12)
     check()
     assert replayed()
     stat = os.stat("train.py")

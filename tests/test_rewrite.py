@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.finding import Fix
-from torchlint.lint import lint
+from torchlint.lint.run import lint
+from torchlint.settings.config import Settings
+from torchlint.text.finding import Fix
 
 OLD = "torch.cuda.amp.GradScaler()"  # takes its new name since torch 2.3
 OLDER = "torch.cuda.amp.autocast()"  # since torch 1.12

@@ -6,7 +6,7 @@ import pytest
 
 from torchlint.facts import api_table
 from torchlint.rule import load
-from torchlint.version import Range, Version
+from torchlint.torch_api.version import Range, Version
 
 RULES = load()
 ANY = Range()

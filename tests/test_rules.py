@@ -15,10 +15,10 @@ import re
 
 import pytest
 
-from torchlint import fix
-from torchlint.finding import Finding
+from torchlint.fix import apply as fix
 from torchlint.rule import Rule, load
-from torchlint.source import Source
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
 
 from .pages import FENCE, RULES, Case, cases, page_of
 

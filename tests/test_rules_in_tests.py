@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.lint import lint
+from torchlint.lint.run import lint
 from torchlint.rule import load
+from torchlint.settings.config import Settings
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 BAD = re.compile(r"^## Bad\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

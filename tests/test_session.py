@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import config
-from torchlint.finding import Finding
-from torchlint.lint import lint
-from torchlint.project import Project
-from torchlint.regions import Regions
+from torchlint.lint.run import lint
+from torchlint.lsp.session import Interrupted, Session
+from torchlint.program.project import Project
+from torchlint.program.regions import Regions
 from torchlint.rule import load
-from torchlint.session import Interrupted, Session
-from torchlint.source import Source
+from torchlint.settings import config
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
 
 TRAIN = """\
 import torch

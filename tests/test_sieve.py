@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.finding import Finding
-from torchlint.lint import lint
+from torchlint.lint.run import lint
+from torchlint.lint.sieve import Sieve
 from torchlint.rule import load
-from torchlint.sieve import Sieve
+from torchlint.settings.config import Settings
+from torchlint.text.finding import Finding
 
 Told = list[tuple[str, int, str]]
 Both = Callable[[dict[str, str]], tuple[list[Finding], list[Finding]]]

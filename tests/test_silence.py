@@ -91,7 +91,7 @@ def test_a_file_that_can_not_be_written(
     def fail(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("torchlint.fix.write", fail)
+    monkeypatch.setattr("torchlint.fix.apply.write", fail)
     assert (2, f"{ITEM}\n") == silence(f"{ITEM}\n")
     assert "torchlint failed\n  Cause: a.py: Permission denied\n" == capsys.readouterr().err
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchlint.source import Source, SourceError
+from torchlint.text.source import Source, SourceError
 
 LATIN = "# coding: latin-1\nname = 'é'; print(name)\n"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.lint import lint
-from torchlint.stated import project_torch
-from torchlint.version import Range
+from torchlint.lint.run import lint
+from torchlint.program.stated import project_torch
+from torchlint.settings.config import Settings
+from torchlint.torch_api.version import Range
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from torchlint.project import Project
-from torchlint.steps import Steps
+from torchlint.program.project import Project
+from torchlint.program.steps import Steps
 
 Files = dict[str, str]
 MARK = re.compile(r"# (hot|weak|warm)\b")

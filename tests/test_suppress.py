@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.finding import Finding
-from torchlint.fix import apply
-from torchlint.source import Source
-from torchlint.suppress import Suppressions
+from torchlint.fix.apply import apply
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
+from torchlint.text.suppress import Suppressions
 
 KNOWN = {"TL101": "item-in-step", "TL102": "print-in-step", "TL201": "data-parallel", "TL205": "pin-memory"}
 

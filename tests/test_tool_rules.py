@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.finding import Finding
-from torchlint.fix import apply
-from torchlint.lint import Result, lint
+from torchlint.fix.apply import apply
+from torchlint.lint.run import Result, lint
 from torchlint.rule import load
-from torchlint.source import Source
+from torchlint.settings.config import Settings
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
 
 CODES = frozenset(("TL001", "TL002", "TL003", "TL004", "TL101", "TL402"))
 HOT = """\

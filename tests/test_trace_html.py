@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.budget import Measure, Part, Verdict
-from torchlint.confirm import discover
-from torchlint.event import Event
-from torchlint.job import Job
+from torchlint.evidence.budget import Measure, Part, Verdict
+from torchlint.evidence.confirm import discover
+from torchlint.evidence.tracing import Child, Trace
+from torchlint.messages.event import Event
+from torchlint.messages.job import Job
 from torchlint.report import Look
 from torchlint.report.trace import Report
 from torchlint.report.trace_html import page
-from torchlint.tracing import Child, Trace
 
 PROGRAM = 'import torch\nfor x in data:\n    x = x.to(device)  # <b>&amp;\n    print("<script>alert(1)</script>", loss.item())\n'
 START = Event("start", name="virtual", detail="2.13.0+cpu", data={"python": "3.11.7"})

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.confirm import confirm, discover
-from torchlint.event import Event
-from torchlint.finding import Evidence, Finding
-from torchlint.job import Job
+from torchlint.evidence.confirm import confirm, discover
+from torchlint.evidence.tracing import Child, Trace
+from torchlint.messages.event import Event
+from torchlint.messages.job import Job
 from torchlint.report import Look
 from torchlint.report.trace import Report, as_json, text
-from torchlint.tracing import Child, Trace
+from torchlint.text.finding import Evidence, Finding
 
 PROGRAM = "import torch\nfor x in data:\n    x = x.to(device)\n    print(loss.item())\n"
 START = Event("start", name="virtual", detail="2.13.0+cpu", data={"python": "3.11.7", "triton": ""})

@@ -12,10 +12,10 @@ import pytest
 
 from torchlint.cli import main
 from torchlint.commands.trace import failure_of
-from torchlint.event import Event, read_events
-from torchlint.failure import Failure
-from torchlint.job import Job
-from torchlint.tracing import Child, Trace, trace
+from torchlint.evidence.tracing import Child, Trace, trace
+from torchlint.messages.event import Event, read_events
+from torchlint.messages.job import Job
+from torchlint.system.failure import Failure
 
 Torchlint = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -45,7 +45,7 @@ def child(run: str = "eager", *events: Event, returncode: int = 0, killed: bool 
 
 def test_the_parent_never_imports_torch(torchlint: Torchlint, tmp_path: Path) -> None:
     code = (
-        "import sys; import torchlint.tracing, torchlint.confirm, torchlint.report.trace, torchlint.commands.trace;"
+        "import sys; import torchlint.evidence.tracing, torchlint.evidence.confirm, torchlint.report.trace, torchlint.commands.trace;"
         "assert not {'torch', 'libcst', 'rich', 'pygments'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
@@ -96,7 +96,7 @@ def test_options_stand_before_or_after_the_entry(
 
     (tmp_path / "train.py").touch()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("torchlint.tracing.trace", record)
+    monkeypatch.setattr("torchlint.evidence.tracing.trace", record)
     assert main(["trace", *args]) == 2
     assert [(job.entry, job.args, job.steps) for job in jobs] == [("train.py", ("--lr", "1", "--", "x"), 3)]
 
@@ -108,7 +108,7 @@ def test_all_that_follows_the_dashes_is_the_programs(monkeypatch: pytest.MonkeyP
         jobs.append(job)
         raise Failure("enough")
 
-    monkeypatch.setattr("torchlint.tracing.trace", record)
+    monkeypatch.setattr("torchlint.evidence.tracing.trace", record)
     main(["trace", "pkg:make", "--", "--steps", "3"])
 
     assert [(job.entry, job.args, job.steps) for job in jobs] == [("pkg:make", ("--steps", "3"), 8)]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.lint import lint
+from torchlint.lint.run import lint
 from torchlint.rule import load
-from torchlint.version import Range
+from torchlint.settings.config import Settings
+from torchlint.torch_api.version import Range
 
 PRELUDE = (
     "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n\ndevice = torch.device('cuda')\n\n"

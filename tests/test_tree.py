@@ -12,10 +12,10 @@ from typing import TypeVar, cast
 import libcst as cst
 import pytest
 
-from torchlint.finding import Edit, Fix
-from torchlint.fix import apply
-from torchlint.source import Source, SourceError
-from torchlint.tree import Tree
+from torchlint.fix.apply import apply
+from torchlint.text.finding import Edit, Fix
+from torchlint.text.source import Source, SourceError
+from torchlint.text.tree import Tree
 
 Node = TypeVar("Node", bound=ast.AST)
 Statement = TypeVar("Statement", bound=ast.stmt)
@@ -99,7 +99,7 @@ def missed(tree: Tree) -> list[str]:
 
 
 def test_the_linter_starts_without_libcst(tmp_path: Path) -> None:
-    code = "import sys, torchlint.tree, torchlint.fix; print('libcst' in sys.modules)"
+    code = "import sys, torchlint.text.tree, torchlint.fix.apply; print('libcst' in sys.modules)"
 
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
 

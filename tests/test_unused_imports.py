@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.fixing import fix_files
+from torchlint.fix.run import fix_files
+from torchlint.settings.config import Settings
 
 USE = "\nx = torch.ones(3)\na = Variable(x)\n"
 IMPORTS = "import torch\nfrom torch.autograd import Variable\n"

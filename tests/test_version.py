@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchlint.version import LATEST, RELEASES, Range, oldest_in_use
+from torchlint.torch_api.version import LATEST, RELEASES, Range, oldest_in_use
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import config, discover
-from .failure import Failure
-from .home import around, project_root
-from .lint import Result, lint
+from .lint.run import Result, lint
 from .rule import load
+from .settings import config, discover
+from .settings.home import around, project_root
+from .system.failure import Failure
 
 Paths = str | Path | Iterable[str | Path] | Mapping[str, bytes | str]
 

@@ -6,9 +6,9 @@ import gc
 import os
 import sys
 
-from . import state, streams
-from .failure import Failure
-from .replay import replay
+from .cache.replay import replay
+from .system import state, streams
+from .system.failure import Failure
 
 TYPE_CHECKING = False  # importing typing costs more than printing again what was printed before
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None, *, is_program: bool = False) -> int:
     streams.prepare()
     try:
         if state.unfinished():
-            from . import atomic
+            from .system import atomic
 
             atomic.sweep()
         if any(argument.startswith("@") for argument in arguments):
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None, *, is_program: bool = False) -> int:
         if arguments[:1] == ["check"] and (again := replay(arguments)) is not None:
             return again
         if is_program:
-            from . import signals
+            from .system import signals
 
             signals.catch()
         args = _parse(arguments)
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None, *, is_program: bool = False) -> int:
     except Exception:  # noqa: BLE001 - a crash must not look like findings, which Python's own exit code 1 would
         import traceback
 
-        from .printable import several_lines
+        from .system.printable import several_lines
 
         streams.say(several_lines(traceback.format_exc().rstrip()))
         streams.say("torchlint crashed: this is a bug in torchlint, please report it with the lines above")
@@ -93,7 +93,7 @@ def _expanded(arguments: Sequence[str]) -> list[str]:
 
 
 def _failed(cause: str) -> int:
-    from .printable import several_lines
+    from .system.printable import several_lines
 
     streams.say(f"torchlint failed\n  Cause: {several_lines(cause)}")
     return 2
@@ -168,7 +168,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 def _take(args: argparse.Namespace, rest: list[str], parser: argparse.ArgumentParser) -> None:
     """Add the paths that stand behind options, where argparse no longer looks for them; anything else is unknown."""
-    from .select import suggestion
+    from .settings.select import suggestion
 
     unknown = [word for word in rest if word.startswith("-") and word not in ("-", "--")]
     if unknown or (rest and "paths" not in args):
@@ -182,7 +182,7 @@ def _take(args: argparse.Namespace, rest: list[str], parser: argparse.ArgumentPa
 
 
 def _unknown(word: str, commands: list[str]) -> str:
-    from .select import suggestion
+    from .settings.select import suggestion
 
     looks_like_path = os.path.exists(word) or os.sep in word or word.endswith(".py")
     tip = f"; to lint it, type `torchlint check {word}`" if looks_like_path else suggestion(word, commands)

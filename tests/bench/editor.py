@@ -13,9 +13,9 @@ import sys
 import time
 from pathlib import Path
 
-from torchlint.config import Settings
+from torchlint.lsp.session import Session
 from torchlint.rule import load
-from torchlint.session import Session
+from torchlint.settings.config import Settings
 
 
 def keystrokes(file: Path, times: int) -> dict[str, float | int]:

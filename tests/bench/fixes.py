@@ -16,12 +16,12 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from torchlint.config import Settings
-from torchlint.discover import discover
-from torchlint.finding import Finding
-from torchlint.fixing import fix_files
-from torchlint.lint import lint
+from torchlint.fix.run import fix_files
+from torchlint.lint.run import lint
 from torchlint.rule import load
+from torchlint.settings.config import Settings
+from torchlint.settings.discover import discover
+from torchlint.text.finding import Finding
 
 
 def key(finding: Finding) -> tuple[str, str, str]:

@@ -12,8 +12,8 @@ import gc
 import time
 
 from tests.test_linear import ROOT, SHAPES, linted
-from torchlint.config import Settings
 from torchlint.rule import load
+from torchlint.settings.config import Settings
 
 REPEAT = 3
 

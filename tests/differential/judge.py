@@ -16,9 +16,9 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any, TextIO
 
-from torchlint.config import Settings
-from torchlint.fixing import fix_files
-from torchlint.version import LATEST, Range
+from torchlint.fix.run import fix_files
+from torchlint.settings.config import Settings
+from torchlint.torch_api.version import LATEST, Range
 
 from .programs import Program
 from .situations import Situation

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.finding import Finding
-from torchlint.fixing import fix_files
-from torchlint.source import Source
+from torchlint.fix.run import fix_files
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
 
 from ..pages import Case, cases
 from .judge import dropped

@@ -7,8 +7,8 @@ import tokenize
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.fixing import fix_files
+from torchlint.fix.run import fix_files
+from torchlint.settings.config import Settings
 
 COMMENTS = {
     "# noqa: TL101": "",

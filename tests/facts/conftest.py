@@ -9,8 +9,8 @@ import pytest
 
 from torchlint.facts.module import Function, Module
 from torchlint.facts.values import Value
-from torchlint.project import Project
-from torchlint.source import Source
+from torchlint.program.project import Project
+from torchlint.text.source import Source
 
 PRELUDE = """\
 import numpy as np

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from torchlint.facts.aliases import Batch
-from torchlint.project import Project
+from torchlint.program.project import Project
 
 HEAD = """\
 import torch

@@ -9,7 +9,7 @@ import pytest
 from torchlint.facts import api_table
 from torchlint.facts.compiler_table import PUBLIC
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since
-from torchlint.version import Range, Version
+from torchlint.torch_api.version import Range, Version
 
 TABLE: dict[str, Any] = {
     "measured": ["1.11", "2.0", "2.4", "2.13", "2.15"],

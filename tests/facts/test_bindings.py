@@ -27,7 +27,7 @@ from torchlint.facts.bindings import (
 )
 from torchlint.facts.module import Module
 from torchlint.facts.values import Value
-from torchlint.project import Project
+from torchlint.program.project import Project
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 PAGES = sorted((Path(__file__).parents[1] / "rules").glob("*.md"))

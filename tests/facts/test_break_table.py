@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from torchlint.facts import break_table
-from torchlint.version import Range
+from torchlint.torch_api.version import Range
 
 TABLE: dict[str, Any] = {
     "measured": ["2.9", "2.13"],

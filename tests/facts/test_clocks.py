@@ -9,7 +9,7 @@ import pytest
 
 from torchlint.facts import clocks, names
 from torchlint.facts.module import Function, Module
-from torchlint.source import Source
+from torchlint.text.source import Source
 
 
 def function(body: str) -> Function:

@@ -10,7 +10,7 @@ import pytest
 from torchlint.facts import guards
 from torchlint.facts.module import Function, Module
 from torchlint.facts.values import Value
-from torchlint.project import Project
+from torchlint.program.project import Project
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from torchlint.facts.lookup import lookup
 from torchlint.facts.module import Module
-from torchlint.source import Source
+from torchlint.text.source import Source
 
 
 def module_of(code: str) -> Module:

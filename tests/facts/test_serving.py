@@ -6,7 +6,7 @@ import pytest
 
 from torchlint.facts import serving
 from torchlint.facts.module import Module
-from torchlint.source import Source
+from torchlint.text.source import Source
 
 
 def module(code: str) -> Module:

@@ -10,7 +10,7 @@ import pytest
 from torchlint.facts import triton
 from torchlint.facts.module import Module
 from torchlint.facts.triton_masks import unfilled
-from torchlint.source import Source
+from torchlint.text.source import Source
 
 IMPORTS = "import triton\nimport triton.language as tl\n"
 

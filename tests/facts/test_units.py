@@ -6,7 +6,7 @@ import pytest
 
 from torchlint.facts.module import Module
 from torchlint.facts.units import BODY, unit
-from torchlint.source import Source
+from torchlint.text.source import Source
 
 CODE = """\
 import torch

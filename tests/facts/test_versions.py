@@ -9,7 +9,7 @@ import pytest
 
 from torchlint.facts import versions
 from torchlint.facts.module import Function
-from torchlint.version import Range
+from torchlint.torch_api.version import Range
 
 Last = Callable[[str], tuple[Function, ast.expr]]
 TARGET = Range.parse(">=1.13")

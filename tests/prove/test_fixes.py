@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import config
-from torchlint.fixing import fix_files
+from torchlint.fix.run import fix_files
 from torchlint.prove.numbers import ACCEPTED
 from torchlint.rule import Rule, load
+from torchlint.settings import config
 
 from .conftest import Compare
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.order import Done, Order
+from torchlint.messages.order import Done, Order
 from torchlint.prove.intervals import Rule, interval, t_quantile
 from torchlint.prove.lab import Conditions, Lab
 from torchlint.prove.race import Raced, Races, Track, track

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from torchlint import report
-from torchlint.finding import Edit, Evidence, Finding, Fix, Related
 from torchlint.report import Look, rdjson, sarif, summary
-from torchlint.source import Source
+from torchlint.text.finding import Edit, Evidence, Finding, Fix, Related
+from torchlint.text.source import Source
 
 PROGRAM = """\
 import torch

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from torchlint.config import FORMATS
-from torchlint.finding import Edit, Evidence, Finding, Fix, Related
-from torchlint.printable import in_json, printable, several_lines, shown_path
 from torchlint.report import Look, render
-from torchlint.source import Source
+from torchlint.settings.config import FORMATS
+from torchlint.system.printable import in_json, printable, several_lines, shown_path
+from torchlint.text.finding import Edit, Evidence, Finding, Fix, Related
+from torchlint.text.source import Source
 
 SIGNS = "\x00\x07\x08\r\n\x1b[2J\x1b]0;title\x07\x7f\x85\x9b31m\xad\u061c\u200b\u202e\u2028\u2066\ufeff\U000e0041\udcff\ud800"
 """What a terminal obeys, what turns text round, and what is no character."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.finding import Edit, Finding, Fix
-from torchlint.lint import Result
+from torchlint.lint.run import Result
 from torchlint.report import Look, render
-from torchlint.source import Source
+from torchlint.text.finding import Edit, Finding, Fix
+from torchlint.text.source import Source
 
 TEXT = b"import torch\n# <script>alert(1)</script>\nx = y.item()\nz = y.item()\n"
 BROWSER = shutil.which("chromium")

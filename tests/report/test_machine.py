@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from torchlint.finding import Edit, Finding, Fix, Severity
 from torchlint.report import Look, render
 from torchlint.report.sarif import line_hashes
-from torchlint.source import Source
+from torchlint.text.finding import Edit, Finding, Fix, Severity
+from torchlint.text.source import Source
 
 Make = Callable[..., Any]
 PAGES = "https://example.org/torchlint/blob/main/docs/rules"

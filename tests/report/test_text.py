@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from torchlint.finding import Edit, Finding, Fix, Related
 from torchlint.report import Look, render, statistics, summary
+from torchlint.text.finding import Edit, Finding, Fix, Related
 
 Make = Callable[..., Any]
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.review.conftest import TRAIN
-from torchlint.comments import Thread, comment, farewell, for_github, for_gitlab, standing, summary, threads
-from torchlint.config import Settings
-from torchlint.failure import Failure
-from torchlint.review import Review, review
+from torchlint.review.comments import Thread, comment, farewell, for_github, for_gitlab, standing, summary, threads
+from torchlint.review.run import Review, review
+from torchlint.settings.config import Settings
+from torchlint.system.failure import Failure
 
 CODES = frozenset(("TL001", "TL101", "TL402"))
 Commit = Callable[..., str]

@@ -15,7 +15,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 from torchlint.trace import breaks, explain, private_inductor
 from torchlint.trace.compiled import compile_recording
 

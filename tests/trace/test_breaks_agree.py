@@ -17,16 +17,16 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
-from torchlint import fix
-from torchlint.config import Settings
-from torchlint.event import Event
 from torchlint.facts import break_table
-from torchlint.finding import Finding
-from torchlint.lint import lint
+from torchlint.fix import apply as fix
+from torchlint.lint.run import lint
+from torchlint.messages.event import Event
 from torchlint.rule import load
-from torchlint.source import Source
+from torchlint.settings.config import Settings
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
+from torchlint.torch_api.version import Range
 from torchlint.trace.compiled import compile_recording
-from torchlint.version import Range
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 VERSION = ".".join(torch.__version__.split(".")[:2])

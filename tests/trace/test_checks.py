@@ -8,11 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchlint.confirm import discover
-from torchlint.job import Job
+from torchlint.evidence.confirm import discover
+from torchlint.evidence.tracing import trace
+from torchlint.messages.job import Job
 from torchlint.trace.observe import cudagraph_skips
 from torchlint.trace.recorder import Recorder
-from torchlint.tracing import trace
 
 pytestmark = pytest.mark.torch
 

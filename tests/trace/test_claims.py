@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.confirm import confirm, matches
 from torchlint.docs import page
-from torchlint.event import Event
-from torchlint.finding import Finding
-from torchlint.job import Job, Pass
-from torchlint.lint import lint
+from torchlint.evidence.confirm import confirm, matches
+from torchlint.evidence.tracing import trace
+from torchlint.lint.run import lint
+from torchlint.messages.event import Event
+from torchlint.messages.job import Job, Pass
 from torchlint.rule import Rule, load
-from torchlint.tracing import trace
+from torchlint.settings.config import Settings
+from torchlint.text.finding import Finding
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

@@ -17,7 +17,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 from torchlint.trace import codegen, compiled, private_inductor, triton_stub
 from torchlint.trace.compiled import compile_recording
 

@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torchlint.commands import doctor as command
-from torchlint.failure import Failure
+from torchlint.system.failure import Failure
 from torchlint.trace import doctor, private_inductor
 
 pytestmark = pytest.mark.torch

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.fixing import fix_files
+from torchlint.fix.run import fix_files
+from torchlint.settings.config import Settings
 
 torch = pytest.importorskip("torch")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from torchlint import fix
-from torchlint.config import Settings
-from torchlint.lint import lint
-from torchlint.source import Source
+from torchlint.fix import apply as fix
+from torchlint.lint.run import lint
+from torchlint.settings.config import Settings
+from torchlint.text.source import Source
 
 torch = pytest.importorskip("torch")
 

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import Settings
-from torchlint.fixing import fix_files
+from torchlint.fix.run import fix_files
 from torchlint.rule import load
+from torchlint.settings.config import Settings
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

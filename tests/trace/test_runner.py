@@ -11,10 +11,10 @@ from textwrap import dedent
 
 import pytest
 
-from torchlint.confirm import Steady, device_rows, discover, is_async, launches
-from torchlint.event import Event
-from torchlint.job import Job
-from torchlint.tracing import Child, trace
+from torchlint.evidence.confirm import Steady, device_rows, discover, is_async, launches
+from torchlint.evidence.tracing import Child, trace
+from torchlint.messages.event import Event
+from torchlint.messages.job import Job
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -142,7 +142,7 @@ def test_an_infinite_loop_is_stopped_after_the_seconds(eager: Run) -> None:
 
 
 def test_a_program_that_can_not_be_interrupted_is_killed(eager: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchlint.tracing._GRACE", 6.0)
+    monkeypatch.setattr("torchlint.evidence.tracing._GRACE", 6.0)
     source = "import signal, time\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nprint('up', flush=True)\n"
     child = eager(MODEL + "step()\n" + source + "while True: time.sleep(60)\n", seconds=0.5)
 

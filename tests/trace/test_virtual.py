@@ -20,7 +20,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 from torchlint.trace.recorder import Recorder
 from torchlint.trace.virtual import plain, real_gpu, tags, virtual_gpu
 

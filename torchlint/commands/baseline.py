@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from torchlint.home import around
+from torchlint.settings.home import around
 
 from . import terminal
 from .check import linter, places, selection, settings_of, speed, work_of
@@ -43,9 +43,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from torchlint import baseline
-    from torchlint.failure import Failure
+    from torchlint.lint import baseline
     from torchlint.report import plural
+    from torchlint.system.failure import Failure
 
     if "-" in args.paths:
         raise Failure("a baseline is of files; standard input is none")

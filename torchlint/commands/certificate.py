@@ -25,7 +25,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from torchlint.certificate import verify
+    from torchlint.evidence.certificate import verify
 
     wrong = verify(args.file, args.root)
     terminal.out("".join(f"{line}\n" for line in wrong) or f"{args.file} holds\n")

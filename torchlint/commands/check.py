@@ -13,26 +13,26 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlint import config, discover
-from torchlint.config import Settings
-from torchlint.failure import Failure
-from torchlint.home import around, project_root
-from torchlint.printable import printable, shown_path
-from torchlint.stamp import CACHE
+from torchlint.settings import config, discover
+from torchlint.settings.config import Settings
+from torchlint.settings.home import around, project_root
+from torchlint.system.failure import Failure
+from torchlint.system.printable import printable, shown_path
+from torchlint.system.stamp import CACHE
 
 from . import terminal
 from .progress import Bar
 
 if TYPE_CHECKING:
-    from torchlint.baseline import Baseline
-    from torchlint.cache import Cache
-    from torchlint.fault import FileError
-    from torchlint.finding import Finding
-    from torchlint.fixing import FixResult, Narrow
-    from torchlint.lint import Result
-    from torchlint.replay import Witness
+    from torchlint.cache.replay import Witness
+    from torchlint.cache.store import Cache
+    from torchlint.fix.run import FixResult, Narrow
+    from torchlint.fix.silence import Kind
+    from torchlint.lint.baseline import Baseline
+    from torchlint.lint.run import Result
     from torchlint.report import Look
-    from torchlint.silence import Kind
+    from torchlint.system.fault import FileError
+    from torchlint.text.finding import Finding
 
 _DESCRIPTION = """\
 Find what makes PyTorch code slow in the given files and directories.
@@ -295,7 +295,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.watch:
         gc.disable()  # the process ends before collecting would pay
         return _recorded(args) if _is_repeatable(args) else _once(args)
-    from torchlint.watch import watch
+    from torchlint.commands.watch import watch
 
     if "-" in args.paths:
         raise Failure("standard input can't be watched")
@@ -317,7 +317,7 @@ def _is_repeatable(args: argparse.Namespace) -> bool:
 
 def _recorded(args: argparse.Namespace) -> int:
     """A run that prints its own answer if it is asked again."""
-    from torchlint.replay import Recorder, Witness
+    from torchlint.cache.replay import Recorder, Witness
 
     witness = Witness()
     recorder = Recorder(witness)
@@ -426,11 +426,11 @@ def _context(files: Iterable[Path], settings: Settings, witness: Witness | None 
 def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
     """The work, with what `--baseline` and `--diff-base` leave of its findings."""
     if "diff_base" in args:
-        from torchlint.changed import ChangedLines
+        from torchlint.report.changed import ChangedLines
 
         work = replace(work, narrow=ChangedLines(args.diff_base, settings.project))
     if "baseline" in args:
-        from torchlint import baseline
+        from torchlint.lint import baseline
 
         if "diff_base" in args:
             raise Failure("`--baseline` and `--diff-base` are two ways to say what is new; give one")
@@ -442,7 +442,7 @@ def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
 
 def _silence(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     """Write comments for what is found, and report what they do not silence."""
-    from torchlint import silence
+    from torchlint.fix import silence
 
     kind: Kind = "noqa" if "add_noqa" in args else "ignore"
     if isinstance(work.files, Mapping):
@@ -483,7 +483,7 @@ def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options:
     lint = linter(args)
     if args.no_cache or isinstance(work.files, Mapping):
         return lint(work.files, settings, context=work.context, **options)
-    from torchlint import cached
+    from torchlint.cache import run as cached
 
     cache = cache_of(settings)
     if (reason := cache.refused()) is not None:
@@ -514,7 +514,7 @@ def _lint_to_fix(args: argparse.Namespace, work: Work) -> Callable[..., Result]:
 
 def linter(args: argparse.Namespace) -> Callable[..., Result]:
     """`lint.lint`, in the processes that the options ask for."""
-    from torchlint.parallel import Linter
+    from torchlint.lint.parallel import Linter
 
     if (args.executor == "dask") is not (args.scheduler is not None):
         raise Failure("`--executor dask` and `--scheduler ADDRESS` go together")
@@ -523,7 +523,7 @@ def linter(args: argparse.Namespace) -> Callable[..., Result]:
 
 def cache_of(settings: Settings) -> Cache:
     """The cache of the project. Raises Failure where one is asked for that would lie among other files."""
-    from torchlint.cache import Cache
+    from torchlint.cache.store import Cache
 
     root = project_root(settings.project) or (settings.root if settings.source else Path.cwd())
     if settings.cache_dir is None:
@@ -542,7 +542,9 @@ def _is_in(path: Path, directory: Path) -> bool:
 
 def _judged(result: Result, path: str) -> list[Finding]:
     """The findings with the verdicts of a traced run."""
-    from torchlint import confirm, event, rule
+    from torchlint import rule
+    from torchlint.evidence import confirm
+    from torchlint.messages import event
 
     try:
         events = event.read_events(path)
@@ -554,7 +556,7 @@ def _judged(result: Result, path: str) -> list[Finding]:
 
 
 def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
-    from torchlint import fixing
+    from torchlint.fix import run as fixing
     from torchlint.report import summary
 
     diff, stdin = "diff" in args, isinstance(work.files, Mapping)
@@ -678,7 +680,7 @@ def _write(text: str, *, stderr: bool) -> None:
 
 
 def _save(path: str, text: str) -> None:
-    from torchlint import atomic
+    from torchlint.system import atomic
 
     try:
         atomic.write(path, text.encode("utf-8", "backslashreplace"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from torchlint.failure import Failure
+from torchlint.system.failure import Failure
 
 from . import terminal
 

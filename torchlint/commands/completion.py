@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from torchlint.failure import Failure
+from torchlint.system.failure import Failure
 
 from . import terminal
 

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from torchlint.failure import Failure
+from torchlint.system.failure import Failure
 
 from . import terminal
 

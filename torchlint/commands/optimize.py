@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlint.failure import Failure
+from torchlint.system.failure import Failure
 
 from . import terminal
 from .running import conditions, split, what_can_not_be_written, with_conditions
 from .trace import positive_float
 
 if TYPE_CHECKING:
-    from torchlint.certificate import Certificate
+    from torchlint.evidence.certificate import Certificate
     from torchlint.prove.lab import Lab
     from torchlint.prove.optimize import Optimized, Plan
 
@@ -225,7 +225,7 @@ def _environment(lab: Lab) -> dict[str, Any]:
 
 def _certificate(found: Optimized, plan: Plan, lab: Lab) -> Certificate:
     """The status: approved only where the goal was reached on the kind of machine that the program is for."""
-    from torchlint.certificate import Certificate, Status
+    from torchlint.evidence.certificate import Certificate, Status
     from torchlint.prove.report import result
 
     status: Status = {

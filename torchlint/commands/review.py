@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.failure import Failure
+from torchlint.system.failure import Failure
 
 from . import terminal
 from .check import fails, linter, selection, settings_of, speed
 
 if TYPE_CHECKING:
-    from torchlint.config import Settings
-    from torchlint.review import Review
+    from torchlint.review.run import Review
+    from torchlint.settings.config import Settings
 
 _DESCRIPTION = """\
 Lint a change between two commits: the findings on its lines, and those that it causes on other lines.
@@ -72,9 +72,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from torchlint import hosts
     from torchlint.report import plural
-    from torchlint.review import review
+    from torchlint.review import hosts
+    from torchlint.review.run import review
 
     if args.dry_run and args.post is None:
         raise Failure("`--dry-run` shows what `--post` would send; say where to")
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
 def _annotate(found: Review) -> None:
     """Print the findings as workflow commands, which GitHub's runner shows on their lines without any token."""
     from torchlint import report
-    from torchlint.git import Repository
+    from torchlint.system.git import Repository
 
     terminal.out(report.render("github", found.result, report.Look(root=Repository.around(Path.cwd()).top)))
 

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from torchlint.failure import Failure
-from torchlint.select import suggestion
+from torchlint.settings.select import suggestion
+from torchlint.system.failure import Failure
 
 from . import terminal
 

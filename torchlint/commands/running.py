@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchlint.failure import Failure
+from torchlint.system.failure import Failure
 
 from .trace import positive_float, positive_int
 

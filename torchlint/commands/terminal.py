@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from torchlint import streams
-from torchlint.printable import printable
+from torchlint.system import streams
+from torchlint.system.printable import printable
 
 if TYPE_CHECKING:
-    from torchlint.fault import FileError
+    from torchlint.system.fault import FileError
 
 When = Literal["auto", "always", "never"]
 

@@ -12,17 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint import atomic
-from torchlint.failure import Failure
-from torchlint.job import Job, Pass
+from torchlint.messages.job import Job, Pass
+from torchlint.system import atomic
+from torchlint.system.failure import Failure
 
 from . import terminal
 
 if TYPE_CHECKING:
-    from torchlint.event import Event
-    from torchlint.finding import Finding
+    from torchlint.evidence.tracing import Child, Trace
+    from torchlint.messages.event import Event
     from torchlint.report.trace import Report
-    from torchlint.tracing import Child, Trace
+    from torchlint.text.finding import Finding
 
 _TARGETS = "sm_90, sm_80, ..."
 _USAGE = 2
@@ -86,7 +86,7 @@ def positive_float(text: str) -> float:
 
 
 def _budget(text: str) -> dict[str, float]:
-    from torchlint import budget
+    from torchlint.evidence import budget
 
     try:
         return budget.parse(text)
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
         shapes=options.shapes,
         keep=_folder(options.keep),
     )
-    from torchlint import budget, confirm, tracing
+    from torchlint.evidence import budget, confirm, tracing
 
     limits = _limits(job.entry) | options.budget
     before = budget.from_json(options.compare) if options.compare else None
@@ -189,7 +189,7 @@ def _hint(child: Child) -> str:
 
 
 def _reads_arguments(error: Event) -> bool:
-    from torchlint.confirm import source_lines
+    from torchlint.evidence.confirm import source_lines
 
     lines = source_lines(error.file)
     return 0 < error.line <= len(lines) and "argv" in lines[error.line - 1]
@@ -210,7 +210,9 @@ def _show(report: Report, options: argparse.Namespace) -> None:
 
 def _limits(entry: str) -> dict[str, float]:
     """The budget of the configuration."""
-    from torchlint import budget, config, rule
+    from torchlint import rule
+    from torchlint.evidence import budget
+    from torchlint.settings import config
 
     settings = config.load(list(rule.load().values()), cwd=_folder_of(entry))
     return {name: budget.limit(name, value) for name, value in settings.budget}
@@ -218,7 +220,7 @@ def _limits(entry: str) -> dict[str, float]:
 
 def _unmeasured(traced: Trace, name: str) -> str:
     """Why a number of the budget was not measured, "" if it was."""
-    from torchlint import budget
+    from torchlint.evidence import budget
 
     run: Pass = "compile" if budget.of_the_compile_pass(name) else "eager"
     child = traced.child(run)
@@ -293,7 +295,7 @@ def _folder_of(entry: str) -> Path:
 
 def _project_of(entry: str) -> Path:
     """The folder of all that the entry may import of its own project."""
-    from torchlint import home
+    from torchlint.settings import home
 
     folder = _folder_of(entry)
     return home.project_root(folder) or folder
@@ -301,7 +303,9 @@ def _project_of(entry: str) -> Path:
 
 def _lint(paths: Sequence[Path], entry: str) -> list[Finding]:
     """The findings in the paths, with those of preview rules: the run decides whether they are shown."""
-    from torchlint import config, discover, home, lint, rule
+    from torchlint import rule
+    from torchlint.lint import run as lint
+    from torchlint.settings import config, discover, home
 
     settings = config.load(list(rule.load().values()), {"preview": True}, cwd=_folder_of(entry))
     files = discover.discover(paths, settings).files
@@ -314,7 +318,7 @@ def _imported(findings: Sequence[Finding], traced: Trace, entry: str) -> tuple[l
 
     Of a file outside the project nobody watched which lines run, so that only what the run confirms is known of it.
     """
-    from torchlint.confirm import judge
+    from torchlint.evidence.confirm import judge
 
     told = [event for event in traced.events if event.kind == "imported"]
     listed = (told[0].data or {}).get("files") if told else None
@@ -331,7 +335,7 @@ def _imported(findings: Sequence[Finding], traced: Trace, entry: str) -> tuple[l
 
 
 def _watch(findings: Sequence[Finding]) -> dict[str, tuple[int, ...]]:
-    from torchlint.confirm import lines
+    from torchlint.evidence.confirm import lines
 
     watch: dict[str, set[int]] = {}
     for finding in findings:

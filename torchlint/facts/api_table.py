@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..version import Range, Version
+from ..torch_api.version import Range, Version
 from .reference import decisive
 
 ALWAYS: Version = (0, 0)

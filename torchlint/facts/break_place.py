@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..version import Range
+from ..torch_api.version import Range
 from . import break_table
 from .flow import Flow
 from .module import Function

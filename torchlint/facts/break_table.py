@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..version import Range, Version
+from ..torch_api.version import Range, Version
 from .reference import decisive
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchlint.version import Version
+from torchlint.torch_api.version import Version
 
 from . import api_table
 

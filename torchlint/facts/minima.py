@@ -7,7 +7,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ..version import Range
+from ..torch_api.version import Range
 from . import names, versions
 
 _DEPTH = 3

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
-from ..stamp import as_bytes
+from ..system.stamp import as_bytes
 
 if TYPE_CHECKING:
-    from ..source import Source
+    from ..text.source import Source
     from .bindings import Bindings
     from .flow import Flow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..version import Range, Version
+from ..torch_api.version import Range, Version
 
 REFERENCE: Version = (2, 13)
 """The version that answers for a range without an upper end, unless the range begins later."""

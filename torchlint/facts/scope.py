@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from ..stamp import as_bytes
+from ..system.stamp import as_bytes
 from .flow import CHILDREN
 
 if TYPE_CHECKING:

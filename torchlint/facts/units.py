@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from ..stamp import as_bytes, digest
+from ..system.stamp import as_bytes, digest
 from .module import Class, Function, Module, first_line
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")

@@ -6,7 +6,7 @@ import ast
 import functools
 import re
 
-from ..version import LATEST, Range
+from ..torch_api.version import LATEST, Range
 from . import names
 from .flow import Flow
 

@@ -15,17 +15,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from torchlint import config
-from torchlint.config import Settings
-from torchlint.failure import Failure
-from torchlint.finding import Finding
-from torchlint.fix import applicable, fix_all
-from torchlint.home import project_root
-from torchlint.lint import Result
-from torchlint.neat import neat
+from torchlint.fix.apply import applicable, fix_all
+from torchlint.fix.neat import neat
+from torchlint.lint.run import Result
+from torchlint.lsp.session import Interrupted, Session
 from torchlint.rule import load
-from torchlint.session import Interrupted, Session
-from torchlint.source import Source
+from torchlint.settings import config
+from torchlint.settings.config import Settings
+from torchlint.settings.home import project_root
+from torchlint.system.failure import Failure
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
 
 from .looked import Cells, Client, Looked, looked
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from lsprotocol import types
 
 from torchlint import report
-from torchlint.finding import Edit, Finding, Fix, Related
 from torchlint.rule import load
-from torchlint.source import Source
-from torchlint.suppress import JUDGE, Code, Suppressions
+from torchlint.text.finding import Edit, Finding, Fix, Related
+from torchlint.text.source import Source
+from torchlint.text.suppress import JUDGE, Code, Suppressions
 
 from .text import Place, index, place
 

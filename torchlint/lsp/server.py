@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from torchlint.source import NOTEBOOK
+from torchlint.text.source import NOTEBOOK
 
 from .engine import Engine
 from .looked import FIX_ALL, SOURCE, Client, Looked, wants_fix_all

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from torchlint import atomic
-from torchlint.failure import Failure
+from torchlint.system import atomic
+from torchlint.system.failure import Failure
 
 Contents = Mapping[str, bytes | None]
 

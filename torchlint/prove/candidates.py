@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from torchlint import config, discover
-from torchlint.failure import Failure
-from torchlint.finding import Finding
-from torchlint.fixing import fix_files
-from torchlint.lint import Result, lint
+from torchlint.fix.run import fix_files
+from torchlint.lint.run import Result, lint
 from torchlint.rule import Rule, load
+from torchlint.settings import config, discover
+from torchlint.system.failure import Failure
+from torchlint.text.finding import Finding
 
 from .numbers import Allowed
 from .versions import Version, patched

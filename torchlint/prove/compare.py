@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from torchlint.failure import Failure
-from torchlint.order import START
+from torchlint.messages.order import START
+from torchlint.system.failure import Failure
 
 from . import reach
 from .lab import Asked, Lab

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
-from torchlint.failure import Failure
-from torchlint.order import Done, Order, Tick, World
+from torchlint.messages.order import Done, Order, Tick, World
+from torchlint.system.failure import Failure
 
 from . import record
 from .reach import Part

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from torchlint import budget
-from torchlint.event import Event
-from torchlint.failure import Failure
-from torchlint.order import Done
+from torchlint.evidence import budget
+from torchlint.messages.event import Event
+from torchlint.messages.order import Done
+from torchlint.system.failure import Failure
 
 from .candidates import Candidate, Finder, difference
 from .compare import Numbers

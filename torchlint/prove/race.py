@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
-from torchlint.order import Done
+from torchlint.messages.order import Done
 
 from .intervals import Interval, Rule, Verdict, interval
 from .lab import Lab, outside

@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchlint.event import Event, read_events
-from torchlint.order import Done
+from torchlint.messages.event import Event, read_events
+from torchlint.messages.order import Done
 
 from . import text
 

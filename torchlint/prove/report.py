@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from torchlint.confirm import bytes_text
+from torchlint.evidence.confirm import bytes_text
 
 from .candidates import difference
 from .lab import Lab

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlint.failure import Failure
-from torchlint.order import Done, Order
+from torchlint.messages.order import Done, Order
+from torchlint.system.failure import Failure
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from torchlint.failure import Failure
-from torchlint.git import Repository
+from torchlint.system.failure import Failure
+from torchlint.system.git import Repository
 
 from .workspace import Overlay, Project, Workspace
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from torchlint.failure import Failure
-from torchlint.git import Repository
-from torchlint.home import project_root
+from torchlint.settings.home import project_root
+from torchlint.system.failure import Failure
+from torchlint.system.git import Repository
 
 if TYPE_CHECKING:
     from typing_extensions import Self

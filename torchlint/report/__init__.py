@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from torchlint.finding import Finding, Fix
-from torchlint.printable import printable, shown_path
-from torchlint.source import Source
+from torchlint.system.printable import printable, shown_path
+from torchlint.text.finding import Finding, Fix
+from torchlint.text.source import Source
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 TEXT = ("full", "concise", "grouped")
 """The formats for people: a summary follows them."""
@@ -85,7 +85,7 @@ def render(name: str, result: Result, look: Look) -> str:
     """The result in the format of that name (one of `config.FORMATS`)."""
     module = importlib.import_module(f".{name.replace('-', '_')}", __name__)
     if any(finding.cell is not None for finding in result.findings):
-        from torchlint.cells import in_cells, in_files
+        from torchlint.report.cells import in_cells, in_files
 
         result = result if name in _BY_ITSELF else in_cells(result) if name in _BY_CELL else in_files(result)
     text: str = module.render(result, look)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlint.budget import UNITS, Part, Verdict
-from torchlint.confirm import bytes_text, number
+from torchlint.evidence.budget import UNITS, Part, Verdict
+from torchlint.evidence.confirm import bytes_text, number
 
 from . import Look
 from .paint import Paint

@@ -8,7 +8,7 @@ from . import Look, one_line
 from .paint import Paint
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 
 def render(result: Result, look: Look) -> str:

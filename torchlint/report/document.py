@@ -6,7 +6,7 @@ import html
 from functools import cache
 from typing import Any
 
-from torchlint.printable import printable
+from torchlint.system.printable import printable
 
 _CSS = """
 :root{--bg:#fff;--fg:#1c2330;--dim:#667085;--line:#e4e7ec;--soft:#f6f7f9;--sync:#d92d20;--copy:#dc6803;--overlapped:#079455;

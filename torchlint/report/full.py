@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.cells import in_cell
-from torchlint.finding import Finding, Fix
-from torchlint.printable import printable
-from torchlint.source import Source
+from torchlint.report.cells import in_cell
+from torchlint.system.printable import printable
+from torchlint.text.finding import Finding, Fix
+from torchlint.text.source import Source
 
 from . import Look, fixed_lines, merged, one_line
 from .paint import SEVERITY, Paint, Style
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 _CONTEXT = 2
 _WIDEST = 140

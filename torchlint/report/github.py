@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchlint.finding import Finding
-from torchlint.printable import printable
+from torchlint.system.printable import printable
+from torchlint.text.finding import Finding
 
 from . import Look, worst_first
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 

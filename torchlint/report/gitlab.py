@@ -7,12 +7,12 @@ from hashlib import sha256
 from json import dumps
 from typing import TYPE_CHECKING
 
-from torchlint.printable import in_json
+from torchlint.system.printable import in_json
 
 from . import Look
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 _SEVERITY = {"error": "major", "warning": "minor", "info": "info"}
 

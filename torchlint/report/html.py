@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from torchlint.cells import in_cell
-from torchlint.finding import Finding
-from torchlint.printable import printable
-from torchlint.source import Source
+from torchlint.report.cells import in_cell
+from torchlint.system.printable import printable
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
 
 from . import Look, fixed_lines, impact, impact_rank, merged, plural
 from .document import document, escape
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 _CONTEXT = 2
 _LONGEST = 40

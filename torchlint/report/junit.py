@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from torchlint.finding import Finding
-from torchlint.printable import printable
+from torchlint.system.printable import printable
+from torchlint.text.finding import Finding
 
 from . import Look
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 _ILLEGAL = re.compile("[\ufffe\uffff]")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-from torchlint.finding import Finding
+from torchlint.text.finding import Finding
 
 from . import Look
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from . import Look, one_line
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 
 def render(result: Result, look: Look) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
-from torchlint.finding import Finding
-from torchlint.printable import in_json
-from torchlint.source import Source
+from torchlint.system.printable import in_json
+from torchlint.text.finding import Finding
+from torchlint.text.source import Source
 
 from . import Look, fixed_lines, home, merged
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 _SEVERITY = {"error": "ERROR", "warning": "WARNING", "info": "INFO"}
 _APART = 20

@@ -5,13 +5,13 @@ from __future__ import annotations
 from json import dumps
 from typing import TYPE_CHECKING
 
-from torchlint.printable import in_json
+from torchlint.system.printable import in_json
 
 from . import Look
 from .rdjson import diagnostic
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 
 def render(result: Result, look: Look) -> str:

@@ -6,15 +6,15 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from torchlint.finding import Edit, Finding
-from torchlint.printable import in_json
 from torchlint.rule import load
-from torchlint.source import Source
+from torchlint.system.printable import in_json
+from torchlint.text.finding import Edit, Finding
+from torchlint.text.source import Source
 
 from . import Look, home
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {"error": "error", "warning": "warning", "info": "note"}

@@ -10,7 +10,7 @@ from . import Look, impact, impact_rank
 from .paint import Paint
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 
 MACHINE_FORMATS = ("json", "json-lines")

@@ -12,7 +12,7 @@ from . import Look, plural
 from .paint import Paint
 
 if TYPE_CHECKING:
-    from torchlint.lint import Result
+    from torchlint.lint.run import Result
 
 
 def render(result: Result, look: Look) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchlint.advice import advise
-from torchlint.budget import Verdict
-from torchlint.confirm import (
+from torchlint.evidence.advice import advise
+from torchlint.evidence.budget import Verdict
+from torchlint.evidence.confirm import (
     Row,
     Steady,
     break_hint,
@@ -26,9 +26,9 @@ from torchlint.confirm import (
     rows,
     source_lines,
 )
-from torchlint.event import Event
-from torchlint.finding import Finding
-from torchlint.tracing import Child, Trace
+from torchlint.evidence.tracing import Child, Trace
+from torchlint.messages.event import Event
+from torchlint.text.finding import Finding
 
 from . import Look, budget, impact_rank, one_line, plural
 from .paint import Paint, Style

@@ -6,9 +6,9 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from torchlint.advice import advise
-from torchlint.budget import UNITS, Verdict
-from torchlint.confirm import (
+from torchlint.evidence.advice import advise
+from torchlint.evidence.budget import UNITS, Verdict
+from torchlint.evidence.confirm import (
     Row,
     break_hint,
     bytes_text,
@@ -21,8 +21,8 @@ from torchlint.confirm import (
     rows,
     source_lines,
 )
-from torchlint.event import Event
-from torchlint.printable import printable
+from torchlint.messages.event import Event
+from torchlint.system.printable import printable
 
 from . import Look, one_line, plural
 from .document import document, escape

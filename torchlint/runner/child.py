@@ -17,7 +17,7 @@ from unittest import mock
 
 import torch
 
-from torchlint.order import Done, End, Order
+from torchlint.messages.order import Done, End, Order
 from torchlint.runner.places import enter_copy, imported, strangers
 from torchlint.runner.sandbox import Sandbox
 from torchlint.trace import entry as program

@@ -18,7 +18,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 from torchlint.runner import tensors
 from torchlint.runner.child import Run, cuda_in_use
 from torchlint.runner.start import starting

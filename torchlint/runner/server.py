@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 import torch._dynamo  # noqa: F401 - the first step of an optimizer imports it
 
-from torchlint.order import Done, Order
+from torchlint.messages.order import Done, Order
 from torchlint.runner import child, clock, recording, traced
 
 _PAUSE = 0.02

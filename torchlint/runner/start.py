@@ -12,7 +12,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer
 
-from torchlint.order import START, Order
+from torchlint.messages.order import START, Order
 
 
 @contextlib.contextmanager

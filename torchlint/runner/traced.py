@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
-from torchlint.job import Job
+from torchlint.messages.job import Job
 from torchlint.runner.child import Run
 from torchlint.trace import child, observe
 from torchlint.trace.recorder import Recorder

@@ -11,7 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
-from torchlint.order import World
+from torchlint.messages.order import World
 
 _LOW = frozenset({torch.float32, torch.float16, torch.bfloat16})
 _CASTS: frozenset[Any] = frozenset({torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16})

@@ -1,9 +1,9 @@
-"""`python -m torchlint.trace JOB.json`: started by torchlint.tracing, not by people."""
+"""`python -m torchlint.trace JOB.json`: started by torchlint.evidence.tracing, not by people."""
 
 import sys
 from pathlib import Path
 
-from torchlint.job import Job
+from torchlint.messages.job import Job
 from torchlint.trace.child import run
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
-from torchlint.event import DYNAMO_FAILED, Event
+from torchlint.messages.event import DYNAMO_FAILED, Event
 from torchlint.trace import private_inductor as private
 from torchlint.trace.recorder import is_user, library_line, real_path, user_frame, user_stack
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from torchlint.event import Event
-from torchlint.job import Job
+from torchlint.messages.event import Event
+from torchlint.messages.job import Job
 from torchlint.trace.recorder import Recorder, is_user, real_path
 
 _FAILED = 1

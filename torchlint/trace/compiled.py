@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from torchlint.event import NO_CODE, Event
+from torchlint.messages.event import NO_CODE, Event
 from torchlint.trace import private_inductor as private
 from torchlint.trace.breaks import EventSink, Frame, TraceLog, reading_trace_log
 from torchlint.trace.codegen import (

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import torch
 
-from torchlint.event import Event, Kind
+from torchlint.messages.event import Event, Kind
 from torchlint.trace.tags import DeviceTags, tags
 
 CPU = torch.device("cpu")

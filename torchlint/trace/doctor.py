@@ -110,7 +110,7 @@ class _Run:
     """The events of one small program; found by kind."""
 
     def __init__(self, source: str, *, virtual: bool = False, compiled: bool = True) -> None:
-        from torchlint.event import read_events
+        from torchlint.messages.event import read_events
         from torchlint.trace.compiled import compile_recording
         from torchlint.trace.recorder import Recorder
 

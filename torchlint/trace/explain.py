@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 from torch.utils.data import dataloader
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 from torchlint.trace.recorder import Place, Recorder, user_frame
 
 

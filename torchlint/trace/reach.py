@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 from torchlint.trace.recorder import real_path
 
 _NONE: frozenset[int] = frozenset()

@@ -14,7 +14,7 @@ from unittest import mock
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchlint.event import Event
+from torchlint.messages.event import Event
 from torchlint.trace.device import Sink, size_in_bytes
 
 _SYNC_WARNING = "called a synchronizing CUDA operation"

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from torchlint.event import Event, Kind
+from torchlint.messages.event import Event, Kind
 
 _PACKAGE = os.path.realpath(os.path.dirname(os.path.dirname(__file__))) + os.sep
 _STDLIB = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")})
@@ -120,7 +120,7 @@ class Recorder:
     """A line-buffered file of events; `step` is the number of steps finished so far.
 
     The first of several identical events of a step is written at once and the rest as one event with their count at
-    the end of the step, so that not even a killed process loses an event; `torchlint.event.read_events` adds them up.
+    the end of the step, so that not even a killed process loses an event; `torchlint.messages.event.read_events` adds them up.
     Safe to call from any thread. A forked process (a DataLoader worker) records nothing.
     """
 

@@ -1,0 +1,1 @@
+"""What runs found before, and what of it still holds."""

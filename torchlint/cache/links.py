@@ -1,0 +1,275 @@
+"""What the cached results of a project hang on in its other files, and which of them still stand when some have changed.
+
+Kept beside the results: for each file what its result hangs on, the answers to the questions about the whole project with
+what they hang on, and of each file the text of its imports and the names it gives to functions and attributes, so that no
+file that is as it was has to be read again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from ..lint.dispatch import last_word
+from ..program import regions, steps
+from ..program.project import read
+from ..rule import load
+from ..rule.site import Analysis
+from ..settings.config import Settings
+from ..settings.home import Home
+from ..system.stamp import digest, encoded
+from .dependencies import IN_FILE, Answer, Atom, Recording
+
+INDEXED = frozenset(("steps", "regions", "training", "options", "renames"))
+"""Kinds of things that are known of the whole project only."""
+
+
+Numbers = Sequence[int]
+"""Of atoms in a table."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The answer to a question about the whole project, and what it hangs on."""
+
+    answer: Any
+    hangs_on: Numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Links:
+    """What was known of a project when its results were kept."""
+
+    atoms: Sequence[Atom]
+    hangs_on: Mapping[str, Numbers]
+    answers: Mapping[tuple[str, str], Known]
+    import_texts: Mapping[str, bytes]
+    own_words: Mapping[str, frozenset[bytes]]
+    facts: Mapping[str, Mapping[str, Any]]
+
+
+class Linked:
+    """A project as it is now, linked anew with the help of what was known of it before."""
+
+    def __init__(self, before: Links, changed: Collection[str], paths: Collection[str], settings: Settings) -> None:
+        """`changed` are the files that are new, gone or other ones, `paths` all that there are now."""
+        self._before = before
+        self._changed = frozenset(changed)
+        self._settings = settings
+        same = [path for path in paths if path not in self._changed]
+        self.project = Recording(
+            {path: read(path) for path in paths},
+            Home(str(settings.project)),
+            *({path: table[path] for path in same if path in table} for table in _tables(before)),
+        )
+        self._analysis = Analysis(self.project, settings)
+        self._others = {number for number, atom in enumerate(before.atoms) if self._is_other(atom)}
+        indexed = {number for number, atom in enumerate(before.atoms) if atom[0] in INDEXED}
+        others = self._others | indexed
+        self.project.answers.update(
+            (name, Answer(known.answer, tuple(before.atoms[number] for number in known.hangs_on)))
+            for name, known in before.answers.items()
+            if others.isdisjoint(known.hangs_on)
+        )
+        index = Index(self._analysis, settings)
+        self._others |= {n for n in indexed if index.mark(*before.atoms[n][:2]) != before.atoms[n][2]}
+
+    def stands(self, path: str) -> bool:
+        """Whether what was said of a file would be said again."""
+        hangs_on = self._before.hangs_on.get(path)
+        return path not in self._changed and hangs_on is not None and self._others.isdisjoint(hangs_on)
+
+    def hangs_on(self, path: str) -> tuple[Atom, ...] | None:
+        """What that hangs on, as far as that is known."""
+        numbers = self._before.hangs_on.get(path)
+        return tuple(map(self._before.atoms.__getitem__, numbers)) if numbers is not None else None
+
+    def _is_other(self, atom: Atom) -> bool:
+        """Whether a thing is another one than it was, as far as files tell."""
+        kind, path = atom[0], atom[1]
+        if kind == "all":
+            return bool(self._changed)
+        if kind == "text" or kind in IN_FILE:
+            return path in self._changed and self.project.now(atom) != atom[-1]
+        if kind == "callers":
+            return self.project.search(atom, self._changed) != atom[-1]
+        return kind not in INDEXED and self.project.now(atom) != atom[-1]
+
+
+def _tables(links: Links) -> tuple[Mapping[str, Any], ...]:
+    """What is known of files by themselves."""
+    return links.import_texts, links.own_words, links.facts
+
+
+class Index:
+    """What is known of the whole project, as far as one file is concerned."""
+
+    def __init__(self, analysis: Analysis, settings: Settings) -> None:
+        self._analysis = analysis
+        self._settings = settings
+
+    def mark(self, kind: str, path: str) -> str:
+        """What stands for it."""
+        if kind in ("steps", "regions"):
+            return (self._steps if kind == "steps" else self._regions).get(path, "")
+        known: str = getattr(self, f"_{kind}")
+        return known
+
+    @cached_property
+    def _steps(self) -> dict[str, str]:
+        index = self._analysis.steps.index
+        return _by_path([*index.loops.items(), *index.functions.items()])
+
+    @cached_property
+    def _regions(self) -> dict[str, str]:
+        return _by_path(self._analysis.regions.index.functions.items())
+
+    @cached_property
+    def _training(self) -> str:
+        return _mark(sorted(self._analysis.steps.index.training))
+
+    @cached_property
+    def _options(self) -> str:
+        return _mark(sorted(self._analysis.regions.options))
+
+    @cached_property
+    def _renames(self) -> str:
+        """The other names that imports give to what rules look for."""
+        words = {"compile", *(word for rule in load().values() for word in map(last_word, rule.on))}
+        renames = self._analysis.project.renames
+        return _mark(sorted((alias, sorted(names & words)) for alias, names in renames.items() if names & words))
+
+
+def _by_path(items: Iterable[tuple[tuple[str, int, int], object]]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for place, what in items:
+        found.setdefault(place[0], []).append(repr((place, what)))
+    return {path: _mark(texts) for path, texts in found.items()}
+
+
+def _mark(what: object) -> str:
+    return digest(encoded(repr(what))).hex()
+
+
+def noted(
+    project: Recording,
+    settings: Settings,
+    hangs_on: Mapping[str, Iterable[Atom]],
+    kept: Mapping[str, Iterable[Atom]],
+) -> Links:
+    """What is known of a project now that it was linted; `kept` is what known results hang on, as it was kept."""
+    index = Index(Analysis(project, settings), settings)
+    numbers: dict[Atom, int] = {}
+
+    def numbered(atoms: Iterable[Atom]) -> list[int]:
+        return [numbers.setdefault(_complete(atom, index), len(numbers)) for atom in atoms]
+
+    linked = {
+        path: numbered({("steps", path): None, ("regions", path): None, ("renames",): None, **dict.fromkeys(atoms)})
+        for path, atoms in hangs_on.items()
+    }
+    linked.update((path, numbered(atoms)) for path, atoms in kept.items())
+    _ = index.mark("regions", ""), index.mark("steps", "")
+    answers = {
+        name: Known(one.answer, numbered(one.hangs_on)) for name, one in project.answers.items() if name in project.used
+    }
+    paths = list(project.paths)
+    imports = {path: project.import_text(path) for path in paths}
+    words = {path: project.own_words(path) for path in paths}
+    facts = {path: project.facts[path] for path in paths if path in project.facts}
+    return Links(list(numbers), linked, answers, imports, words, facts)
+
+
+def _complete(atom: Atom, index: Index) -> Atom:
+    """An atom with how things are, where only the whole project knows that."""
+    if atom[0] == "text" and len(atom) == 2:
+        return ("text", atom[1], atom[1])
+    if atom[0] == "all" and len(atom) == 1:
+        return ("all", "", "")
+    if atom[0] in INDEXED and len(atom) < 3:
+        path = atom[1] if len(atom) > 1 else ""
+        return (atom[0], path, index.mark(atom[0], path))
+    return atom
+
+
+# For JSON
+
+
+def packed(links: Links) -> Any:
+    """The links as plain data."""
+    return {
+        "atoms": links.atoms,
+        "hangs on": links.hangs_on,
+        "answers": [[*name, _plain(one.answer), one.hangs_on] for name, one in links.answers.items()],
+        "imports": {path: text.decode("latin-1") for path, text in links.import_texts.items()},
+        "words": {path: b" ".join(sorted(words)).decode("latin-1") for path, words in links.own_words.items()},
+        "facts": links.facts,
+    }
+
+
+def unpacked(data: Any) -> Links | None:
+    """The links that plain data stands for; None where it stands for none."""
+    try:
+        atoms = [_atom(parts) for parts in data["atoms"]]
+        answers = {
+            (question, key): Known(_answer(answer), numbers) for question, key, answer, numbers in data["answers"]
+        }
+        hangs_on: dict[str, list[int]] = data["hangs on"]
+        known = {number for numbers in hangs_on.values() for number in numbers}
+        known.update(number for one in answers.values() for number in one.hangs_on)
+        if not known <= set(range(len(atoms))) or not all(map(_are_facts, data["facts"].values())):
+            return None
+        return Links(
+            atoms,
+            hangs_on,
+            answers,
+            {path: text.encode("latin-1") for path, text in data["imports"].items()},
+            {path: frozenset(text.encode("latin-1").split()) for path, text in data["words"].items()},
+            data["facts"],
+        )
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return None
+
+
+def _are_facts(facts: Any) -> bool:
+    return all(type(fact) in (bool, list, type(None)) for fact in facts.values())
+
+
+_LENGTHS = {
+    "callers": 6,
+    "stores": 5,
+    **dict.fromkeys((*INDEXED, "all", "text", "stem", "importers", "word", "parses", "imports"), 3),
+}
+
+
+def _atom(parts: Any) -> Atom:
+    atom = tuple(parts)
+    if len(atom) != _LENGTHS.get(atom[0], 4) or not all(type(part) is str for part in atom):
+        raise ValueError(parts)
+    return atom
+
+
+def _plain(answer: Any) -> Any:
+    if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
+        return {type(answer).__name__: [_plain(getattr(answer, one.name)) for one in dataclasses.fields(answer)]}
+    return [_plain(part) for part in answer] if isinstance(answer, list | tuple) else answer
+
+
+def _answer(data: Any) -> Any:
+    if isinstance(data, list):
+        return tuple(map(_answer, data))
+    if isinstance(data, dict):
+        ((name, parts),) = data.items()
+        kind: Callable[..., Any] = _KINDS[name]
+        return kind(*map(_answer, parts))
+    return data
+
+
+_KINDS = {
+    kind.__name__: kind
+    for module in (steps, regions)
+    for kind in vars(module).values()
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__module__ == module.__name__
+}

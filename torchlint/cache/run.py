@@ -1,0 +1,489 @@
+"""Linting with a cache: what was said of a file is said again as long as all that it hangs on is as it was.
+
+What is said of a file hangs on its own bytes and, where it has to do with torch, on the other files of the project and
+on what names the project's torch. Bytes are known by their hash; they are read again only where the file's stamp has
+moved, or was so young when it was noted that a later change need not have moved it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from ..lint.run import Checked, Result, may_be_torch
+from ..program.project import normal
+from ..program.stated import demanded_by, manifests, packages
+from ..settings.config import Settings, compiled_in
+from ..settings.home import Home
+from ..system import stamp
+from ..system.stamp import digest, encoded
+from ..text.finding import Applicability, Edit, Finding, Fix, Related, Severity
+from ..text.source import Source, SourceError
+from ..torch_api.version import Range
+from .dependencies import Recording
+from .links import Linked, Links, noted, packed, unpacked
+from .store import Cache, identity
+
+_NOT_FOUND_BY = frozenset(
+    """fixable force_exclude exclude respect_gitignore output_format fix unsafe_fixes fix_only show_fixes budget source
+    warnings cache_dir closest""".split()
+)
+"""Settings that no finding hangs on; which files there are is looked up each time."""
+
+if TYPE_CHECKING:
+    from .replay import Witness
+
+T = TypeVar("T")
+Lint = Callable[..., Result]
+"""What the cache stands in front of: `lint.lint`, or what spreads it over processes, which takes the same arguments."""
+
+
+def lint(
+    files: Sequence[Path],
+    settings: Settings,
+    cache: Cache,
+    inner: Lint,
+    *,
+    context: Sequence[Path] = (),
+    witness: Witness | None = None,
+    warn: Callable[[str], None] = lambda text: None,
+    **options: Any,
+) -> Result:
+    """What `inner` finds, which is asked only for the files of which the cache does not know it.
+
+    A cache that can't be written is told to `warn`, once; the result is the same. `witness` is told what was looked at.
+    """
+    run = _Run(files, settings, cache, context)
+    result = run.result(inner, options)
+    if witness is not None:
+        run.testify(witness)
+    try:
+        run.save()
+    except (OSError, TypeError) as error:  # or something that JSON can't hold
+        reason = error.strerror if isinstance(error, OSError) else None
+        warn(f"{cache.directory}: {reason or error}; nothing is kept for the next run")
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A file as it was read; `stamp` is "" where that was too young to be trusted."""
+
+    stamp: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was said of a file with these bytes in a project of this state; of any state where that is None."""
+
+    digest: str
+    state: str | None
+    text: Any
+
+
+class _Files:
+    """Files by the hashes of their bytes, each looked at once."""
+
+    def __init__(self, known: Mapping[str, _Row]) -> None:
+        self._known = known
+        self.rows: dict[str, _Row | None] = {}
+        """Of what was looked at; None where it can't be read."""
+        self.plain: set[str] = set()
+        """What was read and can't have to do with torch."""
+
+    def digest(self, path: str) -> str | None:
+        """The hash of a file; None where it can't be read."""
+        if path not in self.rows:
+            self.rows[path] = self._row(path)
+        row = self.rows[path]
+        return row.digest if row is not None else None
+
+    def _row(self, path: str) -> _Row | None:
+        try:
+            lasting = stamp.lasting(path)
+            known = self._known.get(path)
+            if known is not None and lasting and known.stamp == lasting:
+                return known
+            data = stamp.contents(path)
+        except OSError:
+            return None
+        if not may_be_torch(data):
+            self.plain.add(path)
+        return _Row(lasting, digest(data).hex())
+
+    def unchanged(self) -> bool:
+        """Whether all that was looked at is still as it was."""
+        return all(self._is_unchanged(path, row) for path, row in self.rows.items())
+
+    def _is_unchanged(self, path: str, row: _Row | None) -> bool:
+        try:
+            if row is not None and row.stamp:
+                return stamp.stamp(path) == row.stamp
+            return stamp.content(path) == (row and row.digest)
+        except OSError:
+            return row is None
+
+
+class _Run:
+    def __init__(self, files: Sequence[Path], settings: Settings, cache: Cache, context: Sequence[Path]) -> None:
+        self.settings = settings
+        self.cache = cache
+        self.context = context
+        self.targets = {normal(str(file)): file for file in files}
+        self.key = _key(settings, cache.directory, self.targets)
+        self.links_key = digest(self.key, b"links")
+        self.rows, self.said = _loaded(cache.load(self.key))
+        self.files = _Files(self.rows)
+        self.new: dict[str, _Said] = {}
+        self.links: Links | None = None
+        """What new results hang on."""
+        self.is_sure = True
+        """Whether what is said is known to be of the files that were looked at."""
+
+    def result(self, inner: Lint, options: Mapping[str, Any]) -> Result:
+        fresh = {path: known for path in self.targets if (known := self._known(path)) is not None}
+        stale = [path for path in self.targets if path not in fresh]
+        if not stale:
+            if "linked" in self.__dict__ and self.linked is not None:
+                self._link(self.linked.project, {})
+            return Result.of(fresh, _Sources(fresh, {}, self.files))
+        state = self.state if any(path not in self.files.plain for path in stale) else None
+        context = _Chain([self.targets[path] for path in fresh], self.context) if fresh else self.context
+        made: list[Recording] = []
+
+        def make(files: Mapping[str, Callable[[], bytes]], home: Home) -> Recording:
+            made.append(
+                self.linked.project if state is not None and self.linked is not None else Recording(files, home)
+            )
+            return made[0]
+
+        found = inner([self.targets[path] for path in stale], self.settings, context=context, make=make, **options)
+        if found.checked is None:
+            self.is_sure = False
+            return found
+        alone = {error for one in found.checked.values() for error in one.errors}
+        self.is_sure = (
+            self.files.unchanged() and all(project.is_whole for project in made) and alone.issuperset(found.errors)
+        )
+        if self.is_sure:
+            self._learn(found.checked, state)
+            if state is not None and made:
+                self._link(made[0], found.checked)
+        checked = {path: fresh.get(path) or found.checked[path] for path in self.targets}
+        return Result.of(checked, _Sources(fresh, found.sources or {}, self.files), found.errors)
+
+    def _known(self, path: str) -> Checked | None:
+        """What was said of a file, if it would be said again."""
+        said = self.said.get(path)
+        if said is None or said.digest != self.files.digest(path):
+            return None
+        if said.state is not None and said.state != self.state and not self._stands(path, said):
+            return None
+        return _checked(path, said.text, alone=said.state is None)
+
+    def _stands(self, path: str, said: _Said) -> bool:
+        """Whether what was said in another state of the project would be said again in this one."""
+        return self.linked is not None and said.state == self.linked_state and self.linked.stands(path)
+
+    def _learn(self, checked: Mapping[str, Checked], state: str | None) -> None:
+        for path, one in checked.items():
+            row = self.files.rows.get(path)
+            # What went wrong may go right the next time.
+            if row is not None and not one.errors and (one.alone or state is not None):
+                self.new[path] = _Said(row.digest, None if one.alone else state, _text(one))
+
+    # The project
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """Every file of the project."""
+        return frozenset((*self.targets, *(normal(str(path)) for path in self.context)))
+
+    @cached_property
+    def digests(self) -> dict[str, str | None]:
+        """What stands for the bytes of every file of the project; None where they can't be read."""
+        return {path: self.files.digest(path) for path in sorted(self.paths)}
+
+    @cached_property
+    def state(self) -> str:
+        """What stands for all that a file of the project may hang on."""
+        return digest(self.frame, *(encoded(f"{path}\n{one}") for path, one in self.digests.items())).hex()
+
+    @cached_property
+    def frame(self) -> bytes:
+        """What stands for that which everything hangs on: the torch that is named, and what is a package."""
+        named = _torch_named(self.paths) if self.settings.target_torch is None else []
+        compiled = compiled_in(self.paths, self.settings)
+        packages = (path for path in self.digests if path.endswith("__init__.py"))
+        return digest(*named, b"", *map(encoded, compiled), b"", *map(encoded, packages))
+
+    @cached_property
+    def linked(self) -> Linked | None:
+        """The project, linked anew with what is known of it in another state; None where nothing is known."""
+        kept = self.cache.load(self.links_key)
+        try:
+            state, frame, digests = _is(str, kept["state"]), _is(str, kept["frame"]), _is(dict, kept["digests"])
+        except (TypeError, KeyError):
+            return None
+        links = unpacked(kept["links"]) if frame == self.frame.hex() and "links" in kept else None
+        if links is None:
+            return None
+        self.linked_state = state
+        paths = {*digests, *self.digests}
+        changed = [path for path in paths if digests.get(path, "") != self.digests.get(path, "")]
+        return Linked(links, changed, self.digests, self.settings)
+
+    def _link(self, project: Recording, checked: Mapping[str, Checked]) -> None:
+        """Keep what the new results hang on, with what those hang on that still stand."""
+        kept: dict[str, tuple[tuple[str, ...], ...]] = {}
+        for path, said in self.said.items():
+            if path in self.new or said.state is None or said.digest != self.digests.get(path) or self.linked is None:
+                continue
+            if said.state != self.state and self._stands(path, said):
+                self.new[path] = _Said(said.digest, self.state, said.text)
+            if said.state == self.state == self.linked_state or path in self.new:
+                known = self.linked.hangs_on(path)
+                if known is not None:
+                    kept[path] = known
+        new = {path: one for path, one in checked.items() if path in self.new and not one.alone}
+        hangs_on = {path: one.hangs_on for path, one in new.items() if one.hangs_on is not None}
+        self.links = noted(project, self.settings, hangs_on, kept)
+
+    def testify(self, witness: Witness) -> None:
+        """Tell what the result hangs on."""
+        witness.directory_of_cache = self.cache.directory
+        witness.exact &= self.is_sure and None not in self.files.rows.values()
+        witness.files.update({path: (row.stamp, row.digest) for path, row in self.files.rows.items() if row})
+        if "state" in self.__dict__ and self.settings.target_torch is None:
+            for directory, files in _torch_directories(self.paths).items():
+                witness.manifest(directory)
+                for path in (*files, *islice(packages(directory), 1)):
+                    witness.file(path)
+
+    def save(self) -> None:
+        """Keep what is new. Raises OSError where that is not to be had."""
+        rows = {**self.rows, **{path: row for path, row in self.files.rows.items() if row is not None}}
+        said = {**self.said, **self.new}
+        if "state" in self.__dict__:  # then all files are known, and what hangs on how they were before
+            rows = {path: row for path, row in rows.items() if path in self.paths}
+            said = {path: one for path, one in said.items() if path in rows and one.state in (None, self.state)}
+        if self.links is not None:
+            links = packed(self.links)
+            kept = {"state": self.state, "frame": self.frame.hex(), "digests": self.digests, "links": links}
+            self.cache.save(self.links_key, kept)
+        if rows != self.rows or said != self.said:
+            self.cache.save(
+                self.key,
+                {
+                    "rows": {path: [row.stamp, row.digest] for path, row in rows.items()},
+                    "said": {path: [one.digest, one.state, one.text] for path, one in said.items()},
+                },
+            )
+
+
+class _Chain(Sequence[Path]):
+    """One sequence behind another, which is not looked at before it is needed."""
+
+    def __init__(self, first: Sequence[Path], second: Sequence[Path]) -> None:
+        self._parts = (first, second)
+
+    def __getitem__(self, index: Any) -> Any:
+        return [*self._parts[0], *self._parts[1]][index]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[Path]:
+        for part in self._parts:
+            yield from part
+
+
+class _Sources(Mapping[str, Source]):
+    """The files with findings; one that was not linted is read when a report wants to show it, if it is still the same."""
+
+    def __init__(self, fresh: Mapping[str, Checked], read: Mapping[str, Source], files: _Files) -> None:
+        self._read = dict(read)
+        self._files = files
+        self._paths = {path: None for path, one in fresh.items() if one.findings} | dict.fromkeys(read)
+
+    def __getitem__(self, path: str) -> Source:
+        if path not in self._read:
+            if path not in self._paths:
+                raise KeyError(path)
+            try:
+                data = stamp.contents(path)
+                if digest(data).hex() != self._files.digest(path):
+                    raise KeyError(path)
+                self._read[path] = Source.of(path, data)
+            except (OSError, SourceError) as error:
+                raise KeyError(path) from error
+        return self._read[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def _key(settings: Settings, directory: str, paths: Iterable[str] = ()) -> bytes:
+    """What stands for all that is the same in all runs that may use an entry. A project that was moved keeps its own."""
+    home = os.path.dirname(os.path.abspath(directory))
+    parts = [f"cwd={_relative(os.getcwd(), home)}"]
+    others = {one.root: one for path in paths if (one := settings.at(path)) is not settings}
+    for one in (settings, *(others[root] for root in sorted(others))):
+        for field in fields(one):
+            if field.name not in _NOT_FOUND_BY:
+                parts.append(f"{field.name}={_plain(getattr(one, field.name), home)!r}")
+    return digest(identity(), *map(encoded, parts))
+
+
+def _plain(value: object, home: str) -> object:
+    """A value of the settings, always written the same."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [_plain(item, home) for item in value]
+    return _relative(str(value), home) if isinstance(value, Path) else str(value)
+
+
+def _relative(path: str, home: str) -> str:
+    try:
+        return os.path.relpath(path, home)
+    except ValueError:  # on another drive
+        return path
+
+
+def _torch_named(paths: Iterable[str]) -> list[bytes]:
+    """What the files say that may name the torch that some files are for."""
+    here = os.path.realpath(os.curdir)
+    parts = []
+    for directory, files in sorted(_torch_directories(paths).items()):
+        if files or os.path.exists(os.path.join(directory, ".git")):
+            parts.append(encoded(f"{_relative(directory, here)}\n{len(files)}"))
+        for path in files:
+            try:
+                parts += [encoded(os.path.basename(path)), stamp.contents(path)]
+            except OSError:
+                parts.append(b"")
+        for path in islice(packages(directory), 1):  # of its lines only these, else each of its files would hang on all
+            if (asked := demanded_by(path)) != Range():
+                parts.append(encoded(f"{_relative(directory, here)}\n{asked}"))
+    return parts
+
+
+def _torch_directories(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The directories where `version.project_torch` looks for what some files are for, and what it reads there."""
+    found: dict[str, list[str]] = {}
+    todo = {os.path.realpath(folder) for folder in {os.path.dirname(path) or os.curdir for path in paths}}
+    while todo:
+        directory = todo.pop()
+        if directory in found:
+            continue
+        found[directory] = [path for path, _ in manifests(directory)]
+        above = os.path.dirname(directory)
+        if above != directory and not os.path.exists(os.path.join(directory, ".git")):
+            todo.add(above)
+    return found
+
+
+# What is kept is taken for what it looks like only: whatever does not look right is worked out again.
+
+
+def _loaded(entry: Any) -> tuple[dict[str, _Row], dict[str, _Said]]:
+    try:
+        rows = {
+            path: _Row(_is(str, lasting), _is(str, digest))
+            for path, (lasting, digest) in _is(dict, entry["rows"]).items()
+        }
+        said = {
+            path: _Said(_is(str, digest), state if state is None else _is(str, state), text)
+            for path, (digest, state, text) in _is(dict, entry["said"]).items()
+        }
+    except (TypeError, ValueError, KeyError):
+        return {}, {}
+    return rows, said
+
+
+def _is(kind: type[T], value: Any) -> T:
+    """The value, which must be of that type."""
+    if type(value) is not kind:
+        raise TypeError(value)
+    return value
+
+
+def _one_of(known: tuple[Any, ...], value: object) -> Any:
+    if value not in known:
+        raise ValueError(value)
+    return value
+
+
+def _text(checked: Checked) -> Any:
+    """What was said of a file, for JSON."""
+    findings = [
+        [
+            [f.line, f.column, f.end_line, f.end_column, *f.statement],
+            [f.code, f.name, f.message, f.severity],
+            f.provable,
+            f.cell,
+            [[related.path, related.line, related.column, related.message] for related in f.related],
+            None if f.fix is None else _fix_text(f.fix),
+        ]
+        for f in checked.findings
+    ]
+    return [findings, checked.suppressed]
+
+
+def _fix_text(fix: Fix) -> Any:
+    edits = [[edit.start, edit.end, edit.text.decode("latin-1")] for edit in fix.edits]
+    return [fix.title, edits, fix.applicability, fix.note]
+
+
+def _checked(path: str, text: Any, *, alone: bool) -> Checked | None:
+    """What was said of a file; None where that can't be made out."""
+    try:
+        findings, suppressed = text
+        return Checked(
+            tuple(_finding(path, *parts) for parts in findings),
+            _is(int, suppressed),
+            alone=alone,
+        )
+    except (TypeError, ValueError):
+        return None
+
+
+def _finding(path: str, numbers: Any, words: Any, provable: Any, cell: Any, related: Any, fix: Any) -> Finding:
+    line, column, end_line, end_column, first, last = (_is(int, number) for number in numbers)
+    code, name, message, severity = (_is(str, word) for word in words)
+    return Finding(
+        path,
+        line,
+        column,
+        end_line,
+        end_column,
+        code,
+        name,
+        message,
+        _one_of(get_args(Severity), severity),
+        None if fix is None else _fix(*fix),
+        tuple(Related(_is(str, a), _is(int, b), _is(int, c), _is(str, d)) for a, b, c, d in related),
+        None if cell is None else _is(int, cell),
+        None,
+        (first, last),
+        _is(bool, provable),
+    )
+
+
+def _fix(title: Any, edits: Any, applicability: Any, note: Any) -> Fix:
+    return Fix(
+        _is(str, title),
+        tuple(Edit(_is(int, start), _is(int, end), _is(str, text).encode("latin-1")) for start, end, text in edits),
+        _one_of(get_args(Applicability), applicability),
+        _is(str, note),
+    )

@@ -1,0 +1,1 @@
+"""Findings and traced runs, joined."""

@@ -1,0 +1,198 @@
+"""What a traced run says should be done first: the primary bottleneck, its evidence and recommendations.
+
+Without a GPU nothing is timed, so that a bottleneck is what the events show, never a share of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..messages.event import Event
+from .checks import DATA_SHARE, data_share
+from .confirm import Row, Steady, bytes_text, device_rows, is_async, launches, memory_slope, number, once
+
+Priority = Literal["High", "Medium", "Low"]
+_ORDER = ("High", "Medium", "Low")
+_MANY_KERNELS = 200  # launches a step; each costs the host some microseconds
+_SMALL = 64 * 1024  # bytes; below, a copy is all latency
+_MANY_COPIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """One thing to do; `place` is a line it is about (`file`, `line`), None where there is no single one."""
+
+    priority: Priority
+    text: str
+    place: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """`bottleneck` is a name, "" where nothing stands out; `evidence` are sentences."""
+
+    bottleneck: str
+    evidence: tuple[str, ...]
+    recommendations: tuple[Recommendation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """Something that holds the program up; the one of greatest weight is the primary bottleneck."""
+
+    weight: float
+    name: str
+    evidence: str
+    recommendations: tuple[Recommendation, ...]
+
+
+def advise(events: Iterable[Event]) -> Advice:
+    """The advice that a run's events support."""
+    events = tuple(events)
+    steady = Steady.of(events)
+    look: tuple[Callable[[Sequence[Event], Steady], Iterable[_Suspect]], ...] = (
+        _skipped, _recompiling, _waiting, _copying, _loading, _breaking, _launching, _growing,
+    )  # fmt: skip
+    suspects = sorted((s for each in look for s in each(events, steady)), key=lambda s: -s.weight)
+    if not suspects:
+        return Advice("", (), ())
+    todo = [r for suspect in suspects for r in suspect.recommendations]
+    first = suspects[0]
+    also = [s.evidence for s in suspects[1:3]]
+    return Advice(first.name, (first.evidence, *also), tuple(sorted(todo, key=lambda r: _ORDER.index(r.priority))))
+
+
+def _place(event: Event) -> tuple[str, int] | None:
+    return (event.file, event.line) if event.file else None
+
+
+def _rate(steady: Steady) -> str:
+    return "in all" if steady.whole else "a step"
+
+
+def _many(count: float, one: str, more: str = "") -> str:
+    return f"{number(count)} {one if count == 1 else more or one + 's'}"
+
+
+def _times(count: float) -> str:
+    return "once" if count == 1 else f"{number(count)} times"
+
+
+def _at_least(count: float) -> Priority:
+    return "High" if count >= 1 else "Low"
+
+
+def _waiting(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
+    found = [row for row in device_rows(events, steady) if row.event.kind in {"sync", "synchronize", "empty_cache"}]
+    if all(row.event.kind == "empty_cache" for row in found):
+        return
+    waits = [row for row in found if row.event.kind != "empty_cache"]
+    count = sum(row.count for row in waits)
+    lines = len({(row.event.file, row.event.line) for row in waits})
+    evidence = f"The host waits for the device {_times(count)} {_rate(steady)}, on {_many(lines, 'line')}."
+    yield _Suspect(count, "host-device synchronization", evidence, tuple(map(_wait, found[:3])))
+
+
+def _wait(row: Row) -> Recommendation:
+    event = row.event
+    texts = {
+        "synchronize": "Take the explicit synchronization out of the step.",
+        "empty_cache": "Take empty_cache() out of the step: the next allocations pay for it.",
+    }
+    text = texts.get(event.kind, f"Keep what `{event.name}` reads on the device, or read it every few steps.")
+    if row.via and not row.via.startswith("torch/"):
+        text = f"`{event.name}` is called inside {row.via}: look for an option that switches it off, or call it less often."
+    return Recommendation(_at_least(row.count), text, _place(event))
+
+
+def _copying(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
+    copies = [row for row in device_rows(events, steady) if row.event.kind in {"h2d", "d2h"}]
+    blocking = [row for row in copies if not is_async(row.event)]
+    if blocking:
+        count, size = sum(row.count for row in blocking), sum(row.size for row in blocking)
+        evidence = f"The host waits for {_many(count, 'copy', 'copies')} {_rate(steady)}, {bytes_text(size)}."
+        yield _Suspect(0.9 * count, "blocking copies", evidence, tuple(map(_copy, blocking[:3])))
+    small = [row for row in copies if row.count and row.size / row.count < _SMALL]
+    if (count := sum(row.count for row in small)) > _MANY_COPIES:
+        evidence = f"{number(count)} copies {_rate(steady)} are smaller than 64 KiB."
+        todo = Recommendation(
+            "Medium", "Pack small copies into one, or create the values on the device.", _place(small[0].event)
+        )
+        yield _Suspect(0.5 * count, "small copies", evidence, (todo,))
+
+
+def _copy(row: Row) -> Recommendation:
+    event, data = row.event, row.event.data or {}
+    if event.kind == "d2h":
+        text = "Leave the result on the device, or copy it every few steps."
+    elif data.get("pinned"):
+        text = "Copy with non_blocking=True: the batch is pinned already."
+    elif event.name in {"to", "cuda"}:
+        text = "Let the DataLoader pin (pin_memory=True) and copy with non_blocking=True."
+    else:
+        text = "Make this tensor on the device, or once before the loop."
+    return Recommendation(_at_least(row.count) if row.size >= _SMALL else "Medium", text, _place(event))
+
+
+def _loading(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
+    if (share := data_share(events, steady)) < DATA_SHARE:
+        return
+    row = next(event for event in events if event.kind == "data" and event.file)
+    evidence = f"The program waits for its DataLoader {share:.0%} of the time between steps on this machine."
+    todo = Recommendation("High" if share > 0.5 else "Medium", "Load with workers (num_workers, persistent_workers) or do less for each sample.", _place(row))  # fmt: skip
+    yield _Suspect(10 * share, "data loading", evidence, (todo,))
+
+
+def _skipped(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
+    found = [e for e in once(events, "graph_break") if (e.data or {}).get("frame_skipped")]
+    if found:
+        evidence = f"A graph break makes {_many(len(found), 'compiled function')} run eagerly."
+        todo = tuple(Recommendation("High", _broken(event), _place(event)) for event in found[:3])
+        yield _Suspect(100.0 + len(found), "skipped compilation", evidence, todo)
+
+
+def _broken(event: Event) -> str:
+    inside = f" (inside {event.via})" if event.via else ""
+    return f"{event.name}{inside}: {event.detail}"
+
+
+def _breaking(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
+    found = [e for e in once(events, "graph_break") if not (e.data or {}).get("frame_skipped")]
+    if found:
+        evidence = f"Compiled code is cut into pieces by {_many(len(found), 'graph break')}."
+        todo = tuple(Recommendation("Medium", _broken(event), _place(event)) for event in found[:3])
+        yield _Suspect(0.5 * len(found), "graph breaks", evidence, todo)
+
+
+def _recompiling(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
+    limits = once(events, "recompile_limit")
+    late = [event for event in once(events, "recompile") if steady.reached(event)]
+    if limits:
+        todo = Recommendation(
+            "High", "Mark what changes as dynamic, or keep it out of the compiled function.", _place(limits[0])
+        )
+        yield _Suspect(
+            200.0, "recompilation", f"torch.compile gave up after {limits[0].name.replace('_', ' ')}.", (todo,)
+        )
+    elif late:
+        todo = Recommendation("High", f"Keep this guard from failing: {late[0].name}", _place(late[0]))
+        yield _Suspect(50.0, "recompilation", f"Compiled again {_times(len(late))} after the warm-up.", (todo,))
+
+
+def _launching(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
+    count = sum(launches(events))
+    if count >= _MANY_KERNELS:
+        text = "Try mode='reduce-overhead' (CUDA graphs), and look for loops in Python inside compiled code."
+        evidence = f"Compiled code launches {number(count)} kernels {_rate(steady)}."
+        yield _Suspect(count / _MANY_KERNELS, "kernel launches", evidence, (Recommendation("Medium", text),))
+
+
+def _growing(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
+    if slope := memory_slope(events, steady):
+        evidence = f"Memory on the device grows by {bytes_text(slope)} every step."
+        todo = Recommendation(
+            "High", "Find what keeps tensors of earlier steps: a list, or a sum of losses with history."
+        )
+        yield _Suspect(20.0, "growing memory", evidence, (todo,))

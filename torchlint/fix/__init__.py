@@ -1,0 +1,1 @@
+"""Fixes: edits, their order, and what is neat afterwards."""

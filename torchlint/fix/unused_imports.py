@@ -1,0 +1,157 @@
+"""Imports of torch that fixes have made unused, taken out again; in doubt they stay."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ..facts.names import chain
+from ..text.finding import Edit
+from ..text.source import Source, SourceError
+from ..text.suppress import comments
+from ..text.tree import Tree
+
+_PACKAGES = ("torch", "functorch", "triton")
+"""What fixes stop using; importing it does nothing else that somebody may want."""
+_AT_RUN_TIME = frozenset(("eval", "exec", "globals", "locals"))
+"""What may read a name that no expression of the file does; so may `vars()` and `dir()`, of nothing."""
+_STAR = re.compile(rb"\bimport +\*")
+_CATCH_IMPORTS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"))
+
+Import = ast.Import | ast.ImportFrom
+
+
+def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iterable[Source]]) -> list[Edit]:
+    """The edits of `after` that take out imports which `before` still used.
+
+    `others` gives the other files of the project that hold a word.
+    """
+    if Path(after.path).name == "__init__.py":
+        return []
+    old, new = Names(before.parse()), Names(after.parse())
+    if new.read_at_run_time:
+        return []
+    gone = [(one, alias) for one, alias in new.imports if old.uses(one, alias) and not new.uses(one, alias)]
+    taken = {_local(one, alias) for one, alias in gone}
+    if gone:
+        stem = Path(after.path).stem
+        taken -= {name for source in others(stem.encode()) for name in _imported_by(source, stem, frozenset(taken))}
+    tree = Tree(after, new.tree)
+    edits: list[Edit] = []
+    for statement in dict.fromkeys(one for one, _ in gone):
+        aliases = [alias for one, alias in gone if one is statement and _local(one, alias) in taken]
+        edits += _without(tree, statement, aliases)
+    return edits
+
+
+class Names:
+    """The imports of packages that fixes touch, and what the rest of a module uses."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.imports: list[tuple[Import, ast.alias]] = []
+        self._bound: list[str] = []
+        self._loaded: set[str] = set()
+        self._dotted: set[str] = set()
+        self._texts: list[str] = []
+        self.read_at_run_time = False
+        tried = {node for block in ast.walk(tree) if _tries_imports(block) for node in ast.walk(block)}
+        for node in ast.walk(tree):
+            self._read(node, plain=node not in tried)
+
+    def _read(self, node: ast.AST, plain: bool) -> None:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                self._bound += [_local(node, alias) for alias in node.names]
+                if plain:
+                    self.imports += [(node, alias) for alias in node.names if _is_of_packages(node, alias)]
+            case ast.Call(func=ast.Name(id="vars" | "dir"), args=[], keywords=[]):
+                self.read_at_run_time = True
+            case ast.Name(id=name, ctx=ast.Load()):
+                self._loaded.add(name)
+                self.read_at_run_time |= name in _AT_RUN_TIME
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                self._bound.append(name)
+            case ast.ClassDef(name=name):
+                self._bound.append(name)
+            case ast.Attribute():
+                self._dotted.add(".".join(chain(node) or ()))
+            case ast.Constant(value=str(text)):
+                self._texts.append(text)
+
+    def uses(self, statement: Import, alias: ast.alias) -> bool:
+        """Whether anything may need the import; where several statements bind its name, whether that can't be told."""
+        name = _local(statement, alias)
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        if any(word.search(text) for text in self._texts if len(text) < 200):
+            return True  # in `__all__`, or in an annotation
+        if isinstance(statement, ast.Import) and alias.asname is None and "." in alias.name:
+            # It binds the package too: without another import of that it stays.
+            return alias.name in self._dotted or (self._bound.count(name) == 1 and name in self._loaded)
+        return name in self._loaded or self._bound.count(name) > 1
+
+
+def _tries_imports(node: ast.AST) -> bool:
+    """Whether what is imported inside may be an experiment, whose outcome counts."""
+    if not isinstance(node, ast.Try):
+        return False
+    caught = [part for handler in node.handlers for part in ast.walk(handler.type or ast.Name("Exception"))]
+    return any(isinstance(part, ast.Name) and part.id in _CATCH_IMPORTS for part in caught)
+
+
+def _is_of_packages(node: Import, alias: ast.alias) -> bool:
+    module = alias.name if isinstance(node, ast.Import) else node.module or ""
+    level = node.level if isinstance(node, ast.ImportFrom) else 0
+    return level == 0 and module.partition(".")[0] in _PACKAGES and alias.name != "*"
+
+
+def _local(node: Import, alias: ast.alias) -> str:
+    """The name that one part of an import binds."""
+    return alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
+
+
+def _imported_by(source: Source, stem: str, names: frozenset[str]) -> Iterator[str]:
+    """The names that another file takes from a module of that name."""
+    wanted = {name for name in names if source.holds(name.encode())}
+    if not wanted and not source.holds(_STAR):
+        return
+    try:
+        tree = source.parse()
+    except SourceError:
+        yield from wanted
+        return
+    modules = {stem}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules.update(_local(node, alias) for alias in node.names if alias.name.rpartition(".")[2] == stem)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] == stem:
+            given = {alias.name for alias in node.names}
+            yield from names if "*" in given else given
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in wanted and (chain(node.value) or ("",))[-1] in modules:
+            yield node.attr
+
+
+def _without(tree: Tree, statement: Import, aliases: Sequence[ast.alias]) -> Iterator[Edit]:
+    """The edits that take some names out of an import; none where a comment would go with them."""
+    data, offset = tree.source.data, tree.source.offset
+    if not aliases:
+        return
+    if len(aliases) == len(statement.names):
+        edit = tree.delete_statement(statement)
+        if edit is not None and not any(comments(data[edit.start : edit.end])):
+            yield edit
+        return
+    kept = [alias for alias in statement.names if alias not in aliases]
+    for alias in aliases:
+        at = statement.names.index(alias)
+        start = offset(alias.lineno, alias.col_offset)
+        end = offset(alias.end_lineno or 0, alias.end_col_offset or 0)
+        if at > statement.names.index(kept[-1]):
+            start = offset((last := statement.names[at - 1]).end_lineno or 0, last.end_col_offset or 0)
+        else:
+            end = offset((following := statement.names[at + 1]).lineno, following.col_offset)
+        if not any(comments(data[start:end])):
+            yield Edit(start, end, b"")

@@ -1,0 +1,1 @@
+"""Rules run over files: candidates, findings, workers."""

@@ -1,0 +1,188 @@
+"""Which rules want to be shown which node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
+
+from ..facts import names
+from ..facts.module import Class, Function, Module
+from ..facts.nearby import nodes_on
+from ..program.project import Project
+from ..rule import Rule, Scope
+from .sieve import Sieve
+
+Asked = tuple[str, Rule]
+
+KINDS: dict[type[ast.AST], str] = {
+    ast.If: "if",
+    ast.While: "while",
+    ast.Assert: "assert",
+    ast.For: "for",
+    ast.AsyncFor: "for",
+    ast.With: "with",
+    ast.AsyncWith: "with",
+    ast.AugAssign: "augassign",
+    ast.Assign: "assign",
+    ast.AnnAssign: "assign",
+    ast.Subscript: "subscript",
+    ast.IfExp: "ternary",
+    ast.BoolOp: "boolop",
+    ast.ListComp: "comprehension",
+    ast.SetComp: "comprehension",
+    ast.DictComp: "comprehension",
+    ast.GeneratorExp: "comprehension",
+    ast.FunctionDef: "function",
+    ast.AsyncFunctionDef: "function",
+    ast.Call: "call",
+}
+_NAMES = frozenset(KINDS.values())
+
+
+def searchable(trigger: str) -> bool:
+    """Whether the sieve can look for the trigger: no kinds of nodes, no builtins, which are everywhere."""
+    return trigger not in _NAMES and not (trigger.endswith("()") and "." not in trigger)
+
+
+def last_word(trigger: str) -> str:
+    """The part of a trigger that stands in the code whatever the thing is called by."""
+    return trigger.removesuffix("()").rpartition(".")[2]
+
+
+def _shown(rule: Rule, trigger: str, scope: Scope, only_calls: bool) -> bool:
+    """Whether a rule is shown what a trigger names where that scope is: kinds of nodes only where functions are shown whole."""
+    if only_calls:
+        return rule.scope == scope and trigger.endswith("()") and searchable(trigger)
+    if rule.scope == "any" and trigger in _NAMES:
+        return scope == "hot"
+    return rule.scope == scope
+
+
+class Dispatch:
+    """What some rules ask for, by kind of node and by the last word of a name."""
+
+    def __init__(self, rules: Iterable[Rule], project: Project, scope: Scope, *, only_calls: bool = False) -> None:
+        self.project = project
+        asked = {rule: [t for t in rule.on if _shown(rule, t, scope, only_calls)] for rule in rules}
+        self.triggers = sorted({trigger for triggers in asked.values() for trigger in triggers})
+        self._kinds: dict[type[ast.AST], list[Asked]] = {}
+        self._methods: dict[str, list[Asked]] = {}
+        self._attributes: dict[str, list[Asked]] = {}
+        self._calls: dict[str, list[Asked]] = {}
+        self._uses: dict[str, list[Asked]] = {}
+        for rule, triggers in asked.items():
+            for trigger in triggers:
+                self._add(trigger, rule)
+        for table in (self._calls, self._uses):
+            for alias, originals in project.renames.items():
+                renamed = [asked for name in originals for asked in table.get(name, ())]
+                if renamed:
+                    table[alias] = [*table.get(alias, ()), *renamed]
+
+    @cached_property
+    def sieve(self) -> Sieve:
+        """The search for what the rules ask for."""
+        return Sieve(filter(searchable, self.triggers), self.project.import_words, self.project.renames)
+
+    def __bool__(self) -> bool:
+        return bool(self.triggers)
+
+    def _add(self, trigger: str, rule: Rule) -> None:
+        word = last_word(trigger)
+        if trigger in _NAMES:
+            for kind, name in KINDS.items():
+                if name == trigger:
+                    self._kinds.setdefault(kind, []).append((trigger, rule))
+        elif trigger.startswith("."):
+            table = self._methods if trigger.endswith("()") else self._attributes
+            table.setdefault(word, []).append((trigger, rule))
+        else:
+            table = self._calls if trigger.endswith("()") else self._uses
+            table.setdefault(word, []).append((trigger, rule))
+
+    def nodes(
+        self, function: Function, lines: Collection[int] | None, fail: Callable[[Exception, ast.AST], None]
+    ) -> Iterator[tuple[ast.AST, str, Rule]]:
+        """The nodes of a function that rules ask for, each with the trigger; only those named on `lines` where given.
+
+        `fail` is told of nodes whose names torchlint fails to look up; the others are given all the same.
+        """
+        for node, parent in self._shown(function, lines):
+            kind = node.__class__
+            try:
+                if kind in self._kinds:
+                    for trigger, rule in self._kinds[kind]:
+                        yield node, trigger, rule
+                if kind is ast.Call:
+                    assert isinstance(node, ast.Call)
+                    func = node.func
+                    if lines is None or func.end_lineno in lines:
+                        for trigger, rule in self._called(function, func):
+                            yield node, trigger, rule
+                elif kind is ast.Attribute:
+                    assert isinstance(node, ast.Attribute)
+                    if lines is None or node.end_lineno in lines:
+                        for trigger, rule in self._attributes.get(node.attr, ()):
+                            yield node, trigger, rule
+                        for trigger, rule in self._used(function, node, parent, node.attr):
+                            yield node, trigger, rule
+                elif kind is ast.Name and self._uses:
+                    assert isinstance(node, ast.Name)
+                    if lines is not None and node.lineno not in lines:
+                        continue
+                    for trigger, rule in self._used(function, node, parent, node.id):
+                        yield node, trigger, rule
+            except Exception as error:  # noqa: BLE001 - it costs what rules would say of this node
+                fail(error, node)
+
+    def _shown(self, function: Function, lines: Collection[int] | None) -> Iterable[tuple[ast.AST, ast.AST]]:
+        if lines is None or self._kinds:
+            flow = function.flow
+            return ((node, flow.parents[node]) for node in flow.nodes)
+        return nodes_on(function, lines)
+
+    def _called(self, function: Function, func: ast.expr) -> Iterable[Asked]:
+        if isinstance(func, ast.Attribute):
+            last = func.attr
+        elif isinstance(func, ast.Name):
+            last = func.id
+            origin = names.imported(function, last)
+            if origin is not None:
+                # `from torch.nn import DataParallel as DP`
+                last = origin.rpartition(".")[2]
+        else:
+            return ()
+        calls = self._calls.get(last, ())
+        methods = self._methods.get(last, ()) if isinstance(func, ast.Attribute) else ()
+        if not calls and not methods:
+            return ()
+        name = self.project.resolve(function, func)
+        if name is None:
+            return methods
+        wanted = f"{name}()"
+        found = [asked for asked in calls if asked[0] == wanted]
+        if methods and self._of_object(function, func):
+            found += methods
+        return found
+
+    def _of_object(self, function: Function, func: ast.expr) -> bool:
+        """Whether a method's object was imported by name: `from utils import LOGGER`."""
+        parts = names.chain(func)
+        origin = names.imported(function, parts[0]) if parts is not None else None
+        if origin is None or "." not in origin or origin.startswith(("torch.", "numpy.")):
+            return False
+        return not isinstance(self.project.definition(origin, function.module), Module | Class)
+
+    def _used(self, function: Function, node: ast.Attribute | ast.Name, parent: ast.AST, word: str) -> Iterable[Asked]:
+        if not self._uses or isinstance(parent, ast.Attribute):
+            return ()
+        if isinstance(node, ast.Name):
+            origin = names.imported(function, word)
+            if origin is not None:
+                word = origin.rpartition(".")[2]
+        pairs = self._uses.get(word)
+        if not pairs:
+            return ()
+        name = self.project.resolve(function, node)
+        return [asked for asked in pairs if asked[0] == name]

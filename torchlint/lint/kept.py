@@ -1,0 +1,24 @@
+"""What a fix must leave: the comments inside of what it replaces."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+
+from ..text.finding import Fix
+from ..text.source import Source
+from ..text.suppress import comments
+
+
+def keeps_comments(source: Source, fix: Fix) -> bool:
+    """Whether every comment is still there afterwards; people who choose a suggestion see what goes."""
+    if fix.applicability == "suggestion":
+        return True
+    for edit in fix.edits:
+        if b"#" in source.data[edit.start : edit.end]:
+            known = source.fact("comments", lambda source: list(comments(source.data)))
+            inside = known[bisect_left(known, (edit.start, 0)) : bisect_left(known, (edit.end, 0))]
+            before = Counter(source.data[start:end].rstrip() for start, end in inside)
+            if before - Counter(edit.text[start:end].rstrip() for start, end in comments(edit.text)):
+                return False
+    return True

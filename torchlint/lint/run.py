@@ -1,0 +1,420 @@
+"""The one path from files to findings; the command line, the editor and the review bot all call it."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ..facts.module import Function, Module
+from ..program.context import ACCELERATOR
+from ..program.project import Project, normal, read
+from ..rule import Rule, Scope, fixer, load
+from ..rule.site import Analysis, FileSite, Site
+from ..settings.config import Settings
+from ..settings.home import Home
+from ..system.fault import FileError, fault
+from ..system.stack import is_large, with_room
+from ..text.finding import Finding
+from ..text.source import Source, SourceError, Words
+from ..text.suppress import JUDGE, Suppressions
+from ..text.tree import NoNode
+from .dispatch import Dispatch
+from .kept import keeps_comments
+from .sieve import Sieve
+
+Make = Callable[[Mapping[str, Callable[[], bytes]], Home], Project]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a run says of one file.
+
+    `alone`: nothing of it depends on any other file; if something does, `hangs_on` says what, where that was noted.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    suppressed: int = 0
+    errors: tuple[FileError, ...] = ()
+    alone: bool = False
+    hangs_on: tuple[tuple[str, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The findings of a run in order, and what else is to be said of it."""
+
+    findings: tuple[Finding, ...] = ()
+    suppressed: int = 0
+    files: int = 0
+    errors: tuple[FileError, ...] = ()
+    sources: Mapping[str, Source] | None = None
+    checked: Mapping[str, Checked] | None = None
+    """The same by file, in the order in which they were given."""
+
+    @classmethod
+    def of(
+        cls, checked: Mapping[str, Checked], sources: Mapping[str, Source], errors: Iterable[FileError] = ()
+    ) -> Result:
+        """What is said of the files, together, with errors of others that they hang on."""
+        findings = sorted((f for one in checked.values() for f in one.findings), key=lambda finding: finding.sort_key)
+        return cls(
+            tuple(findings),
+            sum(one.suppressed for one in checked.values()),
+            len(checked),
+            tuple(dict.fromkeys([*(error for one in checked.values() for error in one.errors), *errors])),
+            sources,
+            checked,
+        )
+
+    def source(self, path: str) -> Source | None:
+        """The file that a finding is about."""
+        return (self.sources or {}).get(path)
+
+    def line(self, path: str, line: int) -> str:
+        """The text of a line, "" where there is none."""
+        source = self.source(path)
+        return source.line_text(line) if source is not None and 1 <= line <= len(source.lines) else ""
+
+
+def lint(
+    files: Sequence[Path] | Mapping[str, bytes],
+    settings: Settings,
+    *,
+    context: Sequence[Path] = (),
+    buffers: Mapping[str, bytes] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    make: Make = Project,
+) -> Result:
+    """Lint files together, so that a call in one can be hot, compiled or under no_grad because of another.
+
+    A mapping gives the bytes of files that are not read from disk (stdin).
+    `context` are further files of the project: read where they matter, never reported on.
+    `buffers` are what some of all these files hold in place of what is on disk (fixed or edited, not saved).
+    `progress` is told how many of how many files have been looked into.
+    `make` gets the project's files, by path, and its home, and makes the project.
+    """
+    return lint_project(*gathered(files, settings.project, context, buffers, make), settings, progress)
+
+
+def gathered(
+    files: Sequence[Path] | Mapping[str, bytes],
+    root: Path | None = None,
+    context: Sequence[Path] = (),
+    buffers: Mapping[str, bytes] | None = None,
+    make: Make = Project,
+) -> tuple[Project, list[str]]:
+    """The project that `lint` looks at, with its directory (None: the working one), and the files in it that are linted."""
+    readers: dict[str, Callable[[], bytes]] = {}
+    if isinstance(files, Mapping):
+        readers.update({normal(name): _given(data) for name, data in files.items()})
+        targets = [normal(name) for name in files]
+    else:
+        targets = [normal(str(file)) for file in files]
+        readers.update({path: read(path) for path in targets})
+    readers.update({normal(path): _given(data) for path, data in (buffers or {}).items()})
+    project = make(readers, Home(None if root is None else str(root)))
+    if mention_torch(project, targets):
+        for path in context:
+            readers.setdefault(normal(str(path)), read(normal(str(path))))
+        project.refresh()
+    return project, targets
+
+
+def lint_project(
+    project: Project,
+    targets: Sequence[str],
+    settings: Settings,
+    progress: Callable[[int, int], None] | None = None,
+    analysis: Analysis | None = None,
+) -> Result:
+    """Lint some files of a project that may know much already; the paths are the project's own.
+
+    `analysis` is what is known of the project with these settings.
+    """
+    with prepared():
+        return _Run(targets, settings, project, progress, analysis or Analysis(project, settings)).result()
+
+
+def mention_torch(project: Project, paths: Iterable[str]) -> bool:
+    """Whether any of the files can have to do with torch; where none does, the rest of the project is not read."""
+    return any(_is_torch(source) for source in map(project.source, paths))
+
+
+def may_be_torch(data: bytes) -> bool:
+    """Whether a file with these bytes may depend on other files: those that have nothing to do with torch never do."""
+    return _TORCH.search(data) is not None or ACCELERATOR.search(data) is not None
+
+
+def _is_torch(source: Source | None) -> bool:
+    return source is not None and (source.holds(_TORCH) or source.holds(ACCELERATOR))
+
+
+def _given(data: bytes) -> Callable[[], bytes]:
+    return lambda: data
+
+
+_TORCH = Words(b"torch", b"triton", b"tensorrt", b"accelerate")
+_SCOPES: tuple[Scope, ...] = ("any", "hot", "compiled")
+
+
+class _Run:
+    def __init__(
+        self,
+        targets: Sequence[str],
+        settings: Settings,
+        project: Project,
+        progress: Callable[[int, int], None] | None,
+        analysis: Analysis,
+    ) -> None:
+        self.targets = list(dict.fromkeys(targets))
+        self.progress = progress
+        self.settings = settings
+        self.project = project
+        self.analysis = analysis
+        self.codes = settings.all_codes(targets)
+        self.rules = [rule for code, rule in load().items() if code in self.codes]
+        self.known = {code: rule.name for code, rule in load().items()}
+        self.errors: dict[str, dict[FileError, None]] = {}
+        self.suppressed = 0
+        # What is silenced must be known before unused suppressions are looked for.
+        self.file_rules = sorted((r for r in self.rules if r.scope == "file"), key=lambda rule: rule.code == JUDGE)
+
+    def result(self) -> Result:
+        found = self._found()
+        checked = {path: self._checked(path, found.get(path, [])) for path in self.targets}
+        sources = {
+            path: source
+            for path, one in checked.items()
+            if one.findings and (source := self.project.source(path)) is not None
+        }
+        return Result.of(checked, sources, self.project.faults)
+
+    def _checked(self, path: str, found: list[Finding]) -> Checked:
+        self.suppressed = 0
+        kept: list[Finding] = []
+        try:
+            kept.extend(self._kept(path, found))
+        except Exception as error:  # noqa: BLE001 - it costs what is said of this file
+            self._fail(fault("Sorting the findings", error, path))
+        findings = tuple(kept)
+        source = self.project.source(path)
+        if source is not None and source.cell(1) is not None:
+            findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
+        hangs_on = self.project.hangs_on(("file", path))
+        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not _is_torch(source), hangs_on)
+
+    def _fail(self, error: FileError) -> None:
+        self.errors.setdefault(error.path, {})[error] = None
+
+    # Which functions are shown to which rules
+
+    def _found(self) -> dict[str, list[Finding]]:
+        found: dict[str, list[Finding]] = {}
+        for dispatch, function, lines in self._tasks():
+            path = function.module.path
+            findings = self.project.linked(("file", path), partial(self._shown, dispatch, function, lines))
+            if findings:
+                found.setdefault(path, []).extend(findings)
+        return found
+
+    def _shown(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> list[Finding]:
+        try:
+            return with_room(lambda: self._show(dispatch, function, lines))
+        except Exception as error:  # noqa: BLE001 - it costs what these rules find in one function
+            path, line = function.module.path, function.first_line
+            self._fail(fault(f"Looking into `{function.qualname}`", error, path, line))
+            return []
+
+    def _tasks(self) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
+        anywhere, hot, compiled = (self._dispatch(scope) for scope in _SCOPES)
+        # In an order that does not tell how they were named.
+        ordered = sorted(self.targets, key=self.project.home)
+        paths = [path for path in ordered if _is_torch(self.project.source(path))]
+        wanted = set(paths)
+        for function, lines in self._sifted(paths, anywhere):
+            yield anywhere, function, lines
+        if hot:
+            seen = set()
+            for function in self.analysis.steps.functions_in(wanted):
+                seen.add(function)
+                yield hot, function, None
+            for function in (function for path in paths for function in self.analysis.steps.warm_in(path)):
+                if function not in seen:
+                    seen.add(function)
+                    yield hot, function, None
+            calls = self._dispatch("hot", only_calls=True)
+            for function, lines in self._sifted(paths, calls):
+                if function not in seen:
+                    yield calls, function, lines
+        if compiled:
+            for function in self.analysis.regions.functions_in(wanted):
+                yield compiled, function, None
+
+    def _dispatch(self, scope: Scope, *, only_calls: bool = False) -> Dispatch:
+        def made() -> Dispatch:
+            return Dispatch(self.rules, self.project, scope, only_calls=only_calls)
+
+        return self.analysis.once(("dispatch", scope, only_calls, self.codes), made)
+
+    def _sifted(
+        self, paths: Sequence[str], dispatch: Dispatch, *, in_loops: bool = False
+    ) -> Iterator[tuple[Function, Collection[int] | None]]:
+        """The functions that hold a word of the rules, and its lines; all functions, whole, with --no-sieve."""
+        if not dispatch:
+            return
+        sieve = dispatch.sieve if self.settings.sieve else None
+        for done, path in enumerate(paths):
+            if self.progress is not None and not in_loops:
+                self.progress(done, len(paths))
+            try:
+                yield from self._sifted_in(path, sieve, in_loops=in_loops)
+            except Exception as error:  # noqa: BLE001 - it costs this file
+                self._fail(fault("Looking for words", error, path))
+
+    def _sifted_in(
+        self, path: str, sieve: Sieve | None, *, in_loops: bool
+    ) -> Iterable[tuple[Function, Collection[int] | None]]:
+        source = self.project.source(path)
+        if source is None or (sieve is not None and not sieve.hit(path, source.data)):
+            return ()
+        module = self.project.module(path)
+        if module is None:
+            return ()
+        return sieve.places(module, in_loops=in_loops) if sieve is not None else ((f, None) for f in module.functions)
+
+    # One function
+
+    def _show(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> list[Finding]:
+        found: list[Finding] = []
+        fail = partial(self._fault, "Looking up a name", module=function.module)
+        codes = self.settings.at(function.module.path).codes
+        for node, name, rule in dispatch.nodes(function, lines, fail):
+            if rule.code in codes:
+                found += self._check(Site(self.analysis, function, node, rule, name))
+        return found
+
+    def _check(self, site: Site) -> Iterator[Finding]:
+        rule: Rule = site.rule  # type: ignore[assignment]
+        if not rule.torch.intersects(self.analysis.torch(site.module)):
+            return
+        try:
+            for finding in rule.check(site):
+                # Which versions a place is reached under takes longer to tell than what most rules ask first.
+                if site.torch is not None and rule.torch.intersects(site.torch):
+                    yield self._with_fix(site, finding)
+        except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds at one place, never the run
+            self._fault(rule.code, error, site.target, site.module)
+
+    def _fault(self, part: str, error: Exception, node: ast.AST, module: Module) -> None:
+        """Note what failed at a place; not yet, where it may only have wanted more room."""
+        if isinstance(error, RecursionError) and not is_large():
+            raise error
+        self._fail(fault(part, error, module.path, getattr(node, "lineno", 0)))
+
+    def _with_fix(self, site: Site, finding: Finding) -> Finding:
+        repair = fixer(finding.name)
+        fix = finding.fix
+        if repair is not None and fix is None:
+            try:
+                fix = repair(site, finding)
+                if fix is not None and not keeps_comments(site.source, fix):
+                    fix = None
+            except NoNode:
+                pass
+            except Exception as error:  # noqa: BLE001 - it costs the fix, not the finding
+                self._fault(f"The fix of {finding.code}", error, site.target, site.module)
+        return finding if fix is finding.fix and finding.told is None else replace(finding, fix=fix, told=None)
+
+    # One file
+
+    def _kept(self, path: str, findings: list[Finding]) -> Iterator[Finding]:
+        """The findings of a file that are enabled there and not suppressed, and what its comments deserve themselves."""
+        source = self.project.source(path)
+        error = self.project.errors.get(path)
+        if isinstance(error, OSError):
+            self._fail(FileError(path, error.strerror or str(error)))
+            return
+        if source is not None and path not in self.project.parsed:
+            error = _syntax_error(source)  # nobody asked for the file's facts: it must parse all the same
+        enabled = self.settings.enabled(path)
+        suppressions = Suppressions.of(source) if source is not None and not self.settings.ignore_noqa else None
+        told = {finding for finding in findings if finding.code in enabled}
+        for finding in sorted(told - _told_better(told), key=lambda f: f.sort_key):
+            yield from self._unless_silenced(finding, suppressions)
+        for rule in self.file_rules:
+            if rule.code in enabled:
+                site = FileSite(
+                    path, rule, source=source, error=error, suppressions=suppressions, known=self.known, enabled=enabled
+                )
+                for finding in self._of_file(site):
+                    yield from self._unless_silenced(finding, suppressions)
+
+    def _of_file(self, site: FileSite) -> list[Finding]:
+        rule: Rule = site.rule  # type: ignore[assignment]
+        try:
+            return list(rule.check(site))
+        except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds, never the run
+            self._fail(fault(rule.code, error, site.path))
+            return []
+
+    def _unless_silenced(self, finding: Finding, suppressions: Suppressions | None) -> Iterator[Finding]:
+        severities = dict(self.settings.at(finding.path).severities)
+        if suppressions is not None and suppressions.silences(finding):
+            self.suppressed += 1
+        elif (severity := severities.get(finding.code, finding.severity)) != finding.severity:
+            yield replace(finding, severity=severity)
+        else:
+            yield finding
+
+
+def _syntax_error(source: Source) -> SourceError | None:
+    try:
+        source.check()
+    except SourceError as error:
+        return error
+    return None
+
+
+def _told_better(findings: Collection[Finding]) -> set[Finding]:
+    """The findings whose statement another rule reports that silences theirs: a graph break is more than the read it makes."""
+    by_statement: dict[tuple[int, int], set[str]] = {}
+    for finding in findings:
+        by_statement.setdefault(finding.statement, set()).add(finding.code)
+    rules = load()
+    return {f for f in findings if not by_statement[f.statement].isdisjoint(rules[f.code].silenced_by)}
+
+
+@contextmanager
+def prepared() -> Iterator[None]:
+    """The interpreter as linting wants it."""
+    with _paused_collector(), _deep_stack():
+        yield
+
+
+@contextmanager
+def _paused_collector() -> Iterator[None]:
+    """No garbage collection while trees are built: they live to the end of the run, and collecting doubles its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
+def _deep_stack(limit: int = 4000) -> Iterator[None]:
+    """Room for deeply nested expressions."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, limit))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

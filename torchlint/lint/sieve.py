@@ -1,0 +1,161 @@
+"""Which files and functions can hold a finding at all: the words of the selected rules, searched for in the bytes.
+
+The plain engine (`--no-sieve`) looks everywhere; both must find the same, which a test holds them to.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from ..facts.module import Function, Module
+
+_IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_" + bytes(range(128, 256))
+_BLANK = b" \t\r\n\\"
+# A comment reaches to the end of its line: one that could end at any of its `#` would take exponential time.
+_SPACE = r"(?:[ \t\f\\\r\n]|#[^\r\n]*(?![^\r\n]))*"
+_LOOP = re.compile(rb"(?:^|(?<=\r))[ \t\f]*(?:async[ \t]+)?(?:for|while)\b", re.MULTILINE)
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+
+ImportWords = Callable[[str], frozenset[bytes]]
+"""The words of a file's import statements, by its path."""
+
+
+class Sieve:
+    """The search for the last words of what rules are shown: `.item()`, `torch.nn.DataParallel`, `.grad`.
+
+    A name counts where it is an attribute of something imported (`nn.DataParallel`), or where the file imports it;
+    so the methods of the same name that everything has (`x.max()` for `torch.max()`) cost nothing.
+    """
+
+    def __init__(self, wanted: Iterable[str], imported: ImportWords, renames: Mapping[str, AbstractSet[str]]) -> None:
+        """`renames` are the other names that imports give to things, with what they stand for."""
+        self._imported = imported
+        methods: set[bytes] = set()
+        attributes: set[bytes] = set()
+        calls: set[bytes] = set()
+        uses: set[bytes] = set()
+        for trigger in wanted:
+            word = trigger.removesuffix("()").rpartition(".")[2]
+            if trigger.startswith("."):
+                (methods if trigger.endswith("()") else attributes).add(word.encode())
+            else:
+                (calls if trigger.endswith("()") else uses).add(word.encode())
+        self._methods = methods
+        self._attributes = attributes
+        aliases = {
+            alias.encode()
+            for alias, names in renames.items()
+            if not (calls | uses).isdisjoint(n.encode() for n in names)
+        }
+        self._names = calls | uses | aliases
+        self._called = _after_dot(frozenset(methods | calls | aliases), rf"{_SPACE}\(")
+        self._read = _after_dot(frozenset(attributes | uses | aliases), r"\b")
+
+    def offsets(self, path: str, data: bytes) -> Iterator[int]:
+        """Where the words stand."""
+        imported = self._imported(path)
+        for regex, free in ((self._called, self._methods), (self._read, self._attributes)):
+            if regex is not None:
+                for match in regex.finditer(data):
+                    if (match.group(1) in free or _root(data, match.start()) in imported) and not _imports(
+                        data, match.start()
+                    ):
+                        yield match.start(1)
+        for word in self._names if b"import *" in data else self._names & imported:
+            position = data.find(word)
+            while position >= 0:
+                end = position + len(word)
+                if (position == 0 or data[position - 1] not in _IDENTIFIER) and (
+                    end == len(data) or data[end] not in _IDENTIFIER
+                ):
+                    yield position
+                position = data.find(word, end)
+
+    def hit(self, path: str, data: bytes) -> bool:
+        """Whether the file holds any of the words."""
+        return _is_old_mac(data) or next(self.offsets(path, data), None) is not None
+
+    def places(self, module: Module, *, in_loops: bool = False) -> Iterator[tuple[Function, Collection[int] | None]]:
+        """The functions whose lines hold a word, in source order, with those lines; None for all lines.
+
+        `in_loops` leaves out functions without a loop statement.
+        """
+        data = module.source.data
+        starts = module.source.lines
+        if _is_old_mac(data):
+            found: dict[Function, set[int] | None] = dict.fromkeys(module.functions)
+        else:
+            found = {}
+            for line in sorted({bisect_right(starts, offset) for offset in self.offsets(module.path, data)}):
+                function: Function | None = module.function_at(line)
+                # A decorator, default or base of a nested definition belongs to the function around it.
+                while function is not None:
+                    lines = found.setdefault(function, set())
+                    assert lines is not None
+                    lines.add(line)
+                    function = function.parent if line <= function.header_line else None
+        for function, lines in found.items():
+            if not in_loops or _LOOP.search(
+                data, starts[function.first_line - 1], starts[min(function.last_line, len(starts) - 1)]
+            ):
+                yield function, lines
+
+
+def _is_old_mac(data: bytes) -> bool:
+    """Whether lines end in a carriage return alone: they are not looked at one by one, since nobody writes them today."""
+    return b"\r" in data and _LONE_RETURN.search(data) is not None
+
+
+@functools.lru_cache(maxsize=16)  # an editor's server looks for the same at each keystroke
+def _after_dot(words: frozenset[bytes], ending: str) -> re.Pattern[bytes] | None:
+    # The literal dot in front lets the engine skip to it; a word boundary there would try each letter.
+    return re.compile(rf"\.{_SPACE}({_trie(word.decode() for word in words)}){ending}".encode()) if words else None
+
+
+def _imports(data: bytes, offset: int) -> bool:
+    """Whether the line is an import: `from timm.data import x` reads no attribute."""
+    line = data[data.rfind(b"\n", 0, offset) + 1 : offset].lstrip()
+    return line.startswith((b"from ", b"import ")) and b";" not in line
+
+
+def _root(data: bytes, dot: int) -> bytes:
+    """The name that an attribute chain begins with, read backwards from one of its dots; b"" for other expressions."""
+    while True:
+        end = _back(data, dot, _BLANK)
+        start = _back(data, end, _IDENTIFIER)
+        dot = _back(data, start, _BLANK) - 1
+        if start == end or dot < 0 or data[dot] != 46 or _ends_comment(data, dot, start):
+            return data[start:end]
+
+
+def _ends_comment(data: bytes, dot: int, start: int) -> bool:
+    """Whether a dot belongs to a comment above the line of a place, as the one of a sentence does."""
+    end = data.find(b"\n", dot, start)
+    return end >= 0 and b"#" in data[data.rfind(b"\n", 0, dot) + 1 : dot]
+
+
+def _back(data: bytes, offset: int, over: bytes) -> int:
+    """The place before `offset` in front of which something else stands."""
+    while offset > 0 and data[offset - 1] in over:
+        offset -= 1
+    return offset
+
+
+def _trie(words: Iterable[str]) -> str:
+    """One expression for many words, shared beginnings written once."""
+    by_letter: dict[str, list[str]] = {}
+    end = False
+    for word in words:
+        if word:
+            by_letter.setdefault(word[0], []).append(word[1:])
+        else:
+            end = True
+    if not by_letter:
+        return ""
+    branches = [re.escape(letter) + _trie(rest) for letter, rest in sorted(by_letter.items())]
+    text = branches[0] if len(branches) == 1 and not end else f"(?:{'|'.join(branches)})"
+    return f"{text}?" if end else text

@@ -1,0 +1,1 @@
+"""What our processes say to each other: events, jobs, orders."""

@@ -1,0 +1,1 @@
+"""Facts that cross functions and files."""

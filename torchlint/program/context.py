@@ -1,0 +1,217 @@
+"""What surrounds a place beyond its loops: grad mode, accelerator, the role of its file, project-wide switches."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection
+
+from ..facts import names
+from ..facts.answers import work_out
+from ..facts.module import Function, Module
+from ..facts.roles import Role, role_of
+from ..text.source import Words
+from .project import Project
+
+ACCELERATOR = Words(
+    b"xpu", b"mps", b"npu", b"fabric", b"device",
+    pattern=re.compile(rb"\b(?:xpu|mps|npu|fabric|device)\b"),
+    sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
+)  # fmt: skip
+_OFF = frozenset(
+    (
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.autograd.inference_mode",
+        "torch.autograd.grad_mode.inference_mode",
+    )
+)
+_SET = frozenset(("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"))
+_ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
+_FRAMEWORK_EVAL = frozenset(
+    ("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step")
+)
+_PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
+
+
+class Context:
+    """Answers about places and files of one project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._off: dict[Function, bool] = {}
+        self._evidence: dict[str, bool] = {}
+        self._roles: dict[str, Role] = {}
+        self._published: dict[str, bool] = {}
+
+    # Grad mode
+
+    def grad_off(self, function: Function, node: ast.AST) -> bool:
+        """Whether autograd is proven off at the place: lexically, by a decorator, or at every call in the project."""
+        for context in function.flow.contexts(node):
+            mode = self._mode(function, context)
+            if mode is not None:
+                return not mode
+        if self._switched_off(function, node):
+            return True
+        return self.function_off(function)
+
+    def function_off(self, function: Function) -> bool:
+        """Whether the whole function runs with autograd off."""
+        return self.project.linked(("off", function), lambda: self._kept_off(function))
+
+    def _kept_off(self, function: Function) -> bool:
+        if function not in self._off:
+            work_out(self._off, function, False, lambda: self._function_off(function))
+        return self._off[function]
+
+    def _function_off(self, function: Function) -> bool:
+        scope = function.parent or function.module.body
+        for decorator in function.decorators:
+            mode = self._mode(scope, decorator)
+            if mode is not None:
+                return not mode
+        if function.name in _FRAMEWORK_EVAL:
+            return True
+        parent = function.parent
+        nested = parent is not None and parent is not function.module.body and function.cls is None
+        # A nested function runs where it is called from; mostly that is where it is defined.
+        if parent is not None and nested and parent.decorators and self.function_off(parent):
+            return True
+        sites = self.project.calls_of(function)
+        modes = (self.grad_off(site.function, site.call) for site in sites)
+        return next(modes, False) and all(modes)
+
+    def _mode(self, function: Function, node: ast.expr) -> bool | None:
+        """True or False where a decorator or context manager turns grad on or off; None where it does neither."""
+        target = node.func if isinstance(node, ast.Call) else node
+        name = self.project.resolve(function, target)
+        if name in _OFF:
+            # `inference_mode(mode=False)` turns it back on.
+            given = _mode_argument(node)
+            return isinstance(given, ast.Constant) and given.value is False and name != "torch.no_grad"
+        if name in _ON:
+            return True
+        if name in _SET:
+            given = _mode_argument(node)
+            if isinstance(given, ast.Constant):
+                return bool(given.value)
+            # `set_grad_enabled(phase == "train")`: on where it trains, off where it does not.
+            return True if isinstance(given, ast.Compare) else None
+        if name is not None:
+            definition = self.project.definition(name, function.module)
+            if isinstance(definition, Function) and _mentions_off(definition):
+                return False
+        elif isinstance(target, ast.Name):
+            own = function.module.top_functions.get(target.id)
+            if own is not None and _mentions_off(own):
+                return False
+        if isinstance(target, ast.Attribute) and target.attr in ("no_grad", "inference_mode"):
+            return False
+        # `ctx = torch.no_grad()` entered by name, `torch.no_grad() if frozen else nullcontext()`
+        if isinstance(node, ast.Name) and _named_off(function, node):
+            return False
+        if isinstance(node, ast.IfExp):
+            modes = [self._mode(function, node.body), self._mode(function, node.orelse)]
+            return False if False in modes else None
+        return None
+
+    def _switched_off(self, function: Function, node: ast.AST) -> bool:
+        """`torch.set_grad_enabled(False)` as a statement before the place, in the function or at the module's top."""
+        for scope in {function, function.module.body}:
+            if b"set_grad_enabled" not in scope.module.source.data:
+                return False
+            for call in scope.flow.calls:
+                if (
+                    isinstance(scope.flow.parents.get(call), ast.Expr)
+                    and self.project.resolve(scope, call.func) in _SET
+                    and call.args
+                    and isinstance(call.args[0], ast.Constant)
+                    and call.args[0].value is False
+                    and (scope is not function or call.lineno < getattr(node, "lineno", 0))
+                ):
+                    return True
+        return False
+
+    # Files
+
+    def accelerator(self, module: Module) -> bool:
+        """Whether the file, or a file of the project that imports it, deals with an accelerator."""
+        return self.project.linked(("accelerator", module.path), lambda: self._accelerator(module))
+
+    def _accelerator(self, module: Module) -> bool:
+        if module.path not in self._evidence:
+            found = module.source.holds(ACCELERATOR)
+            if not found:
+                for path in self.project.importers(module):
+                    source = self.project.source(path)
+                    if source is not None and source.holds(ACCELERATOR):
+                        found = True
+                        break
+            self._evidence[module.path] = found
+        return self._evidence[module.path]
+
+    def switched_on(self, pattern: bytes, under: str = "") -> bool:
+        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
+        return self.project.any_holds(pattern, under)
+
+    def loads_published(self, module: Module) -> bool:
+        """Whether weights that others have trained are loaded near a module: its models keep their parameters.
+
+        Near is its folder, what it imports, and what imports it with the folders of these.
+        """
+        return self.project.linked(("published", module.path), lambda: self._loads_published(module))
+
+    def _loads_published(self, module: Module) -> bool:
+        if module.path not in self._published:
+            loaders = self.project.holders(_PUBLISHED)
+            self._published[module.path] = bool(loaders) and self._is_near(module, loaders)
+        return self._published[module.path]
+
+    def _is_near(self, module: Module, others: Collection[str]) -> bool:
+        folders = {path.rpartition("/")[0] for path in others}
+        return any(path.rpartition("/")[0] in folders for path in (module.path, *self._users(module))) or any(
+            imported.path in others for imported in self.project.imports_of(module)
+        )
+
+    def _users(self, module: Module) -> list[str]:
+        """The files that import a module, and those that import these."""
+        found = dict.fromkeys(self.project.importers(module))
+        for path in list(found):
+            user = self.project.module(path)
+            found.update(dict.fromkeys(self.project.importers(user) if user is not None else ()))
+        return list(found)
+
+    def role(self, module: Module) -> Role:
+        """What the file is for, by its path and its top-level code."""
+        if module.path not in self._roles:
+            self._roles[module.path] = role_of(module, self.project.home(module.path))
+        return self._roles[module.path]
+
+
+def _mode_argument(node: ast.expr) -> ast.expr | None:
+    """What a call gives as `mode`."""
+    if not isinstance(node, ast.Call):
+        return None
+    return node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "mode"), None)
+
+
+def _mentions_off(function: Function) -> bool:
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in ("no_grad", "inference_mode"))
+        for node in ast.walk(function.node)
+    )
+
+
+def _named_off(function: Function, node: ast.Name) -> bool:
+    stores = function.flow.stores.get(node.id, ())
+    if not stores and function.parent is not None:
+        return _named_off(function.parent, node)
+    for store in stores:
+        parent = function.flow.parents.get(store)
+        if isinstance(parent, ast.Assign):
+            for part in ast.walk(parent.value):
+                parts = names.chain(part) if isinstance(part, ast.Attribute) else None
+                if parts is not None and parts[-1] in ("no_grad", "inference_mode"):
+                    return True
+    return False

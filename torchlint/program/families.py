@@ -1,0 +1,139 @@
+"""Which methods a call may run besides the one it names: overrides in subclasses, and what one family of classes alone defines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts import names
+from ..facts.module import Class, Function
+from ..facts.values import Value
+from ..torch_api.operators import operator
+from .project import GENERIC, CallSite, Project, calls_named
+
+# Methods that objects of torch and of well-known libraries have, too.
+_ELSEWHERE = frozenset(
+    """zero_grad state_dict load_state_dict named_parameters named_modules named_buffers register_buffer register_parameter
+    register_forward_hook register_forward_pre_hook add_module requires_grad_ to_empty get_parameter get_submodule
+    extra_repr param_groups add_param_group get_lr get_last_lr set_epoch set_postfix set_description add_scalar
+    add_scalars add_image add_histogram add_argument add_argument_group parse_args parse_known_args batch_decode
+    batch_encode_plus encode_plus apply_chat_template from_pretrained save_pretrained push_to_hub from_config
+    get_rank get_world_size get_device set_device is_available manual_seed all_reduce all_gather no_sync
+    unwrap_model clip_grad_norm_ backward manual_backward wait_for_everyone save_state load_state log_dict log_metrics
+    to_dict from_dict to_json is_set read_text write_text""".split()
+)
+MOST = 40
+"""Classes that many hardly stand for one thing: a call of their common method tells of none."""
+
+
+def may_run(project: Project, function: Function, call: ast.Call) -> list[Function]:
+    """The project's functions that a call may run."""
+    found = dict.fromkeys(project.targets(function, call))
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    if found:
+        methods = [method for method in found if method.cls is not None and method.name != "__init__"]
+        if methods and not _is_exact(project, function, receiver):
+            found.update(dict.fromkeys(other for method in methods for other in overrides(project, method)))
+    elif isinstance(call.func, ast.Attribute) and _is_unknown(project, function, call, receiver):
+        found.update(dict.fromkeys(of_one_family(project, call.func.attr)))
+    return list(found)
+
+
+def callers(project: Project, function: Function) -> list[CallSite]:
+    """Where a function may be called: by its name, as the method of a base class, and where nobody knows the object of its kind."""
+    sites = list(project.call_sites(function) or ())
+    for method in overridden(project, function):
+        sites += project.call_sites(method) or ()
+    if not sites and function in of_one_family(project, function.name):
+        paths = project.holders(rb"\.%s\(" % function.name.encode())
+        modules = [module for path in sorted(paths) if (module := project.module(path)) is not None]
+        calls = [found for module in modules[:MOST] for found in calls_named(module, function.name)]
+        sites += [CallSite(caller, call) for caller, call in calls if function in may_run(project, caller, call)]
+    return list({site.call: site for site in sites}.values())
+
+
+def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
+    """Where a function may be called, one by one, in its own file also by a name that many things have."""
+    if function.cls is not None and function.name in GENERIC and not function.name.startswith("__"):
+        yield from project.sites_in(function.module.path, function)
+    yield from project.calls_of(function)
+    for method in overridden(project, function):
+        yield from calls_of(project, method)
+
+
+def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: ast.expr) -> bool:
+    """Whether nothing is known of the object of a method that may be the project's own."""
+    own = project.may_be_own(function, call)
+    return own and project.resolve(function, call.func) is None and not project.value(function, receiver)
+
+
+def _is_exact(project: Project, function: Function, receiver: ast.expr) -> bool:
+    """Whether an object is known to be of its very class, not of a subclass: `super()`, what a constructor gave."""
+    if isinstance(receiver, ast.Call) and names.last(receiver.func) == "super":
+        return True
+    value: Value = project.value(function, receiver)
+    return value.kind == "class" or value.origin is not None or bool(value.either)
+
+
+def overrides(project: Project, method: Function) -> Iterator[Function]:
+    """The methods of subclasses in place of a method."""
+    if method.cls is not None and method.name != "__init__":
+        for heir in subclasses(project, method.cls):
+            if method.name in heir.methods:
+                yield heir.methods[method.name]
+
+
+def overridden(project: Project, method: Function) -> Iterator[Function]:
+    """The methods of base classes that a method stands in place of."""
+    for base in project.bases(method.cls) if method.cls is not None else ():
+        found = project.method(base, method.name)
+        if found is not None and found is not method:
+            yield found
+            yield from overridden(project, found)
+
+
+def subclasses(project: Project, klass: Class) -> list[Class]:
+    """The project's classes that inherit from a class; none where there are too many."""
+    found: dict[Class, None] = {}
+    todo = [klass]
+    while todo:
+        current = todo.pop()
+        heirs = project.heirs(current.name)
+        if len(heirs) + len(found) > MOST:
+            return []
+        for path, name in heirs:
+            module = project.module(path)
+            for heir in module.classes if module is not None else ():
+                if heir.name == name and heir not in found and heir is not klass and current in project.bases(heir):
+                    found[heir] = None
+                    todo.append(heir)
+    return list(found)
+
+
+def of_one_family(project: Project, name: str) -> list[Function]:
+    """The methods of that name, where the classes that have one inherit from one class, or there is one class only.
+
+    Names of one word are everybody's: `step`, `update`, `reset`.
+    """
+    if "_" not in name.strip("_") or name.startswith("_") or name in GENERIC or name in _ELSEWHERE:
+        return []
+    if operator(f"torch.Tensor.{name}") is not None:
+        return []
+    paths = project.definers(name)
+    if len(paths) > MOST:
+        return []
+    modules = [module for path in paths if (module := project.module(path)) is not None]
+    methods = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
+    roots = {_root(project, method.cls) for method in methods if method.cls is not None}
+    return methods if len(roots) == 1 else []
+
+
+def _root(project: Project, klass: Class) -> Class:
+    """The first of a class's ancestors in the project."""
+    seen = {klass}
+    while True:
+        base = next(iter(project.bases(klass)), None)
+        if base is None or base in seen:
+            return klass
+        seen.add(base)
+        klass = base

@@ -1,0 +1,115 @@
+"""Which functions frameworks call on each step of a training, or on each batch of an evaluation: nobody in the project may."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from ..facts import names
+from ..facts.module import Class, Function
+from .project import Project
+
+# Methods that a framework calls on each training step, by what a base of the class has in its name ("": any class).
+_STEPS: Mapping[str, frozenset[str]] = {
+    "": frozenset(
+        (
+            "training_step",
+            "train_step",
+            "on_train_batch_start",
+            "on_train_batch_end",
+            "on_before_optimizer_step",
+            "on_before_zero_grad",
+            "on_before_backward",
+            "on_after_backward",
+            "before_train_iter",
+            "after_train_iter",
+        )
+    ),
+    "LightningModule": frozenset(("optimizer_step", "configure_gradient_clipping")),
+    "Trainer": frozenset(("compute_loss", "run_step")),
+    "Callback": frozenset(
+        """on_step_begin on_step_end on_substep_end on_pre_optimizer_step on_optimizer_step _on_step before_batch
+        after_pred after_loss before_backward after_backward before_step after_step after_batch""".split()
+    ),
+    "Hook": frozenset(("before_step", "after_step", "after_backward", "before_iter", "after_iter")),
+    "Optimizer": frozenset(("step",)),
+}
+# The same for each batch of an evaluation.
+_BATCHES: Mapping[str, frozenset[str]] = {
+    "": frozenset(
+        (
+            "validation_step",
+            "test_step",
+            "predict_step",
+            "evaluation_step",
+            "val_step",
+            "valid_step",
+            "on_validation_batch_start",
+            "on_validation_batch_end",
+            "on_test_batch_end",
+            "after_val_iter",
+            "after_test_iter",
+        )
+    ),
+    "Trainer": frozenset(("prediction_step",)),
+}
+_ON_ITERATION = re.compile(r"\.ITERATION_(?:STARTED|COMPLETED)$")
+
+STEP_NAMES = frozenset[str]().union(*_STEPS.values())
+BATCH_NAMES = frozenset[str]().union(*_BATCHES.values())
+
+
+def runs_on_steps(project: Project, function: Function) -> bool:
+    """Whether a framework calls a function on each training step."""
+    if function.cls is not None and _is_named(project, function, _STEPS):
+        return True
+    return any(map(_handles_iteration, function.decorators)) or _differentiates_gradients(function)
+
+
+def runs_on_batches(project: Project, function: Function) -> bool:
+    """Whether a framework calls a function on each batch of an evaluation."""
+    return function.cls is not None and _is_named(project, function, _BATCHES)
+
+
+def _is_named(project: Project, function: Function, table: Mapping[str, frozenset[str]]) -> bool:
+    assert function.cls is not None
+    groups = [base for base, methods in table.items() if function.name in methods]
+    return "" in groups or (
+        bool(groups) and any(base in name for name in _bases(project, function.cls) for base in groups)
+    )
+
+
+def _bases(project: Project, klass: Class) -> list[str]:
+    """The names of all the bases of a class, as they are written."""
+    found: list[str] = []
+    seen: set[Class] = set()
+    todo = [klass]
+    while todo:
+        current = todo.pop()
+        if current not in seen:
+            seen.add(current)
+            found += [
+                names.last(base.value if isinstance(base, ast.Subscript) else base) for base in current.node.bases
+            ]
+            todo += project.bases(current)
+    return found
+
+
+def _handles_iteration(decorator: ast.expr) -> bool:
+    """`@trainer.on(Events.ITERATION_COMPLETED)`; with `(every=100)` behind it only now and then."""
+    if not (isinstance(decorator, ast.Call) and names.last(decorator.func) == "on" and decorator.args):
+        return False
+    chain = names.chain(decorator.args[0])
+    return chain is not None and _ON_ITERATION.search("." + ".".join(chain)) is not None
+
+
+def _differentiates_gradients(function: Function) -> bool:
+    """`autograd.grad(out, x, create_graph=True)`: a gradient that is part of a loss."""
+    for call in function.flow.calls_named("grad"):
+        if any(
+            keyword.arg == "create_graph" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+            for keyword in call.keywords
+        ):
+            return True
+    return False

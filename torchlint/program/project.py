@@ -1,0 +1,1105 @@
+"""The whole project, read as far as somebody asks: names across files, callers, what functions take and give."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from ..facts import names
+from ..facts import torch_table as table
+from ..facts.answers import Answers, Depth, work_out
+from ..facts.calls import MODEL_NAME
+from ..facts.evaluate import Evaluator
+from ..facts.module import Class, Function, Module
+from ..facts.nearby import nodes_on
+from ..facts.roles import is_test
+from ..facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, anywhere, constant, join
+from ..settings.home import Home
+from ..system.fault import FileError, fault
+from ..system.stack import with_room
+from ..system.stamp import as_bytes, contents
+from ..text.source import Source, SourceError, Words
+
+# Up to the end of the line, beyond it behind a backslash and in parentheses.
+_IMPORT = re.compile(
+    rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\](?:[^\n(\\]|\\\r?\n)*(?:\((?:[^)#]|#[^\n]*)*\)?)?", re.MULTILINE
+)
+_STAR = re.compile(rb"import[\s\\]*\*")
+_RENAME = re.compile(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
+_DEF = re.compile(rb"def[ \t]+(\w+)")
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
+_OWN_ATTRIBUTE = re.compile(rb"self\.(\w+)")
+_SET_ATTRIBUTE = re.compile(rb"\.(\w+)[ \t]*=(?!=)")
+_WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
+_OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
+_SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
+# Methods that are called in other ways than by name, or whose names are too common to find callers by.
+GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
+LEVELS = 4
+"""How far one question about values may lead through other functions: callers, callees, constructors."""
+MAX_SITES = 8
+"""Callers that many hardly agree on what they pass."""
+MAX_FILES = 40
+"""In how many other files the callers of one function are looked for."""
+
+_NUMBERS = {"int": INTEGER, "float": NUMBER, "bool": BOOL}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallSite:
+    """A call of a function, and the function it stands in.
+
+    `given` holds the arguments where the call passes them on: `Process(target=train, args=(a, b))`.
+    """
+
+    function: Function
+    call: ast.Call
+    given: ast.Call | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A function whose callers are sought in other files, as far as their texts tell."""
+
+    path: str
+    module: str
+    """Dotted name of the module there."""
+    imported: str
+    """What an import names for it: its own name, or that of its class."""
+    name: str
+    """What a call names."""
+
+    @property
+    def stem(self) -> bytes:
+        """The last word of the module's name."""
+        return as_bytes(self.module.rpartition(".")[2])
+
+    @property
+    def package(self) -> bytes:
+        """The word before it, b"" where there is none."""
+        return as_bytes(self.module.rpartition(".")[0].rpartition(".")[2])
+
+
+T = TypeVar("T")
+
+
+class Project:
+    """The files of a project by path; each is read, parsed and evaluated at most once, when first asked for."""
+
+    def __init__(self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None) -> None:
+        self.home = home or Home()
+        """Where the files lie, which names and roles are told from; what they are called here depends on who asks."""
+        self._files = files
+        self.paths = sorted(files, key=self.home)
+        self.errors: dict[str, SourceError | OSError] = {}
+        self.faults: list[FileError] = []
+        """What torchlint failed at that more than one file may need to be known."""
+        self._sources: dict[str, Source | None] = {}
+        self._modules: dict[str, Module | None] = {}
+        self._depth = Depth(LEVELS)
+        self._evaluators: dict[Function, Evaluator] = {}
+        self._answers = Answers(self._depth)
+        self._found: dict[tuple[str, str], str | None] = {}
+        self._definitions: dict[tuple[str, str], Function | Class | Module | None] = {}
+        self._canonical: dict[tuple[str, str], str] = {}
+        self._import_words: dict[str, frozenset[bytes]] = {}
+        self._module_importers: dict[tuple[str, str], list[str]] = {}
+        self._is_module: dict[Class, bool] = {}
+        self._imports_of: dict[Module, list[str]] = {}
+        self._held: dict[tuple[bytes, str], bool] = {}
+        self._holders: dict[bytes, frozenset[str]] = {}
+
+    # What answers hang on; noted by a `dependencies.Recording` alone
+
+    def note(self, *atom: str) -> None:
+        """Told what the answer that is being worked out hangs on."""
+
+    def linked(self, key: object, answer: Callable[[], T]) -> T:
+        """An answer that is kept under a key, or taken from where it is kept."""
+        return answer()
+
+    def apart(self, answer: Callable[[], T]) -> T:
+        """An answer that does not belong to the one being worked out."""
+        return answer()
+
+    def asking(
+        self, ask: Callable[[Any, Sequence[Any]], Sequence[Any]]
+    ) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
+        """How questions about the whole project are asked, given how they are without what is remembered."""
+        return ask
+
+    @property
+    def is_known(self) -> bool:
+        """Whether most questions about the whole project have their answers."""
+        return False
+
+    def hangs_on(self, key: object) -> tuple[tuple[str, ...], ...] | None:
+        """What the answer that is kept under a key hangs on; None where that was not noted."""
+        return None
+
+    # Files
+
+    def refresh(self) -> None:
+        """Take in files that were added to the mapping."""
+        self.paths = sorted(self._files, key=self.home)
+        self.__dict__.pop("_places", None)
+
+    @property
+    def parsed(self) -> Mapping[str, Module | None]:
+        return self._modules
+
+    def source(self, path: str) -> Source | None:
+        """The file, decoded; None where it can't be (the reason is in `errors`)."""
+        if path not in self._sources:
+            try:
+                self._sources[path] = Source.of(path, self._files[path]())
+            except Exception as error:  # noqa: BLE001 - it costs this file
+                self.unread(path, error)
+                self._sources[path] = None
+        return self._sources[path]
+
+    def unread(self, path: str, error: Exception) -> None:
+        """Note why a file can't be read or parsed."""
+        if isinstance(error, SourceError | OSError):
+            self.errors[path] = error
+        else:
+            self.faults.append(fault("Reading the file", error, path))
+
+    def raw(self, path: str) -> bytes | OSError:
+        """The bytes of a file, or why they can't be had."""
+        source = self.source(path)
+        if source is not None:
+            return source.raw
+        try:
+            return self._files[path]()
+        except OSError as error:
+            return error
+
+    def leave_out(self, path: str) -> None:
+        """Take a file for one that can't be read."""
+        self._sources[path] = self._modules[path] = None
+        self._import_words.pop(path, None)
+
+    def module(self, path: str) -> Module | None:
+        """The file, parsed; None where it can't be."""
+        if path not in self._modules:
+            source = self.source(path)
+            self._modules[path] = self.parse(source, *self._name(path)) if source is not None else None
+        return self._modules[path]
+
+    def parse(self, source: Source, name: str, is_package: bool) -> Module | None:
+        """A file, parsed; None where it can't be (`unread` is told why)."""
+        try:
+            return with_room(lambda: Module(source, name, is_package))
+        except Exception as error:  # noqa: BLE001 - it costs this file
+            self.unread(source.path, error)
+            return None
+
+    def sound(self, answers: Sequence[T | FileError], instead: T) -> list[T]:
+        """The answers to questions about the whole project; what torchlint failed at is noted, and something said `instead`."""
+        self.faults += [answer for answer in answers if isinstance(answer, FileError)]
+        return [instead if isinstance(answer, FileError) else answer for answer in answers]
+
+    def _name(self, path: str) -> tuple[str, bool]:
+        folder, _, file = self.home(path).rpartition("/")
+        stem = file.removesuffix(".pyi").removesuffix(".py")
+        is_package = stem == "__init__"
+        parts = [] if is_package else [stem]
+        while folder and f"{folder}/__init__.py" in self._places:
+            folder, _, last = folder.rpartition("/")
+            parts.append(last)
+        return ".".join(reversed(parts)) or stem, is_package
+
+    @cached_property
+    def _places(self) -> frozenset[str]:
+        """Where all files lie."""
+        return frozenset(map(self.home, self._files))
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            folder, _, file = self.home(path).rpartition("/")
+            stem = file.rpartition(".")[0]
+            if stem == "__init__":
+                stem = folder.rpartition("/")[2]
+            found.setdefault(stem, []).append(path)
+        return found
+
+    def find(self, dotted: str, near: Module) -> str | None:
+        """The path of the file that `import dotted` in `near` reads, if the project has it."""
+        folder = self.home(near.path).rpartition("/")[0]
+        key = (dotted, folder)
+        if key not in self._found:
+            self._found[key] = self._find(dotted, folder)
+        return self._found[key]
+
+    def _find(self, dotted: str, folder: str) -> str | None:
+        parts = dotted.split(".")
+        if parts[0] in _OUTSIDE:
+            return None
+        tail = "/".join(parts)
+        best: tuple[int, str] | None = None
+        for path in self._by_stem.get(parts[-1], ()):
+            place = self.home(path)
+            for ending in (f"{tail}.py", f"{tail}/__init__.py", f"{tail}.pyi"):
+                if place != ending and not place.endswith(f"/{ending}"):
+                    continue
+                base = place[: len(place) - len(ending)].rstrip("/")
+                if place.startswith("/") and not base:
+                    base = "/"
+                # What is on sys.path: the script's own folder, one above it, or a source folder beside those.
+                anchor = base.rpartition("/")[0] if base.rpartition("/")[2] in _SOURCE_FOLDERS else base
+                if _above(anchor, folder) and (best is None or len(base) > best[0]):
+                    best = (len(base), path)
+        return best[1] if best else None
+
+    def in_test(self, path: str, name: str) -> bool:
+        """Whether a function of that name in a file is part of a test."""
+        return is_test(self.home(path), name)
+
+    # Names
+
+    def definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        """What the project defines under a dotted name that `near` may import."""
+        key = (name, near.path)
+        if key not in self._definitions:
+            # What asks for itself (a circular re-export) finds nothing.
+            work_out(self._definitions, key, None, lambda: self._definition(name, near))
+        return self._definitions[key]
+
+    def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        parts = name.split(".")
+        if parts[0] in _OUTSIDE:
+            return None
+        for length in range(len(parts), 0, -1):
+            path = self.find(".".join(parts[:length]), near)
+            if path is None:
+                continue
+            if length == len(parts):
+                return self.module(path)
+            module = self.module(path) if self.may_hold(path, parts[length]) else None
+            return self._member(module, parts[length:]) if module is not None else None
+        # A module that no path leads to, such as a script, still knows its own names.
+        if name.startswith(f"{near.name}."):
+            return self._member(near, name[len(near.name) + 1 :].split("."))
+        return None
+
+    def _member(self, module: Module, rest: list[str]) -> Function | Class | Module | None:
+        first = rest[0]
+        if first in module.top_functions:
+            return module.top_functions[first] if len(rest) == 1 else None
+        if first in module.top_classes:
+            klass = module.top_classes[first]
+            return klass if len(rest) == 1 else self.method(klass, rest[1]) if len(rest) == 2 else None
+        if first in module.imports:
+            return self.definition(".".join([module.imports[first], *rest[1:]]), module)
+        for origin in module.stars if len(rest) == 1 else ():
+            found = self.definition(f"{origin}.{first}", module)
+            if found is not None:
+                return found
+        return None
+
+    def may_hold(self, path: str, name: str) -> bool:
+        """Whether a file may define or import the name, as far as its text tells: most need not be parsed to know."""
+        return self.mentions(path, name) or _STAR.search(self._raw(path)) is not None
+
+    def canonical(self, name: str, near: Module) -> str:
+        """A dotted name as `near` imports it, with the project's re-exports followed: `.ops.compile` is `torch.compile`."""
+        root = name.partition(".")[0]
+        if root == "torch":
+            return names.ALIASES.get(name, name)
+        if root in _OUTSIDE:
+            return name
+        key = (name, near.path)
+        if key not in self._canonical:
+            work_out(self._canonical, key, name, lambda: self._follow(name, near))
+        return self._canonical[key]
+
+    def _follow(self, name: str, near: Module) -> str:
+        parts = name.split(".")
+        for length in range(len(parts) - 1, 0, -1):
+            path = self.find(".".join(parts[:length]), near)
+            if path is None:
+                continue
+            module = self.module(path) if self.may_hold(path, parts[length]) else None
+            return self._re_exported(module, parts[length:]) or name if module is not None else name
+        return names.ALIASES.get(name, name)
+
+    def _re_exported(self, module: Module, rest: list[str]) -> str | None:
+        """The name that a module's own import gives to one of its members, None where it has none."""
+        first = rest[0]
+        if first in module.imports and first not in module.top_functions and not _wraps(module, first):
+            return self.canonical(".".join([module.imports[first], *rest[1:]]), module)
+        if first in module.top_functions or first in module.top_classes:
+            return None
+        return self._starred(module, rest)
+
+    def _starred(self, module: Module, parts: list[str]) -> str | None:
+        """The canonical name of what a star import of the project brings in."""
+        if module.stars and self.find(f"{module.name}.{parts[0]}", module) is not None:
+            return None  # a module of the package
+        for origin in module.stars:
+            if self.find(origin, module) is None and self.find(origin.partition(".")[0], module) is not None:
+                continue  # a file of the project's own package that is not there: its names would lead back here
+            name = ".".join([origin, *parts])
+            canonical = self.canonical(name, module)
+            if canonical != name or self.definition(f"{origin}.{parts[0]}", module) is not None:
+                return canonical
+        return None
+
+    def resolve(self, function: Function, node: ast.expr) -> str | None:
+        """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
+        name = names.resolve(function, node)
+        if name is not None:
+            return self.canonical(name, function.module)
+        if function.module.stars:
+            parts = names.chain(node)
+            if parts is not None and not names.shadowed(function, parts[0]):
+                return self._starred(function.module, parts)
+        return None
+
+    # Values
+
+    def _ask(self, key: object, compute: Callable[[], T], default: T) -> T:
+        if self._depth.level == 0:
+            # Whatever it would ask of other functions is out of reach.
+            self._depth.lowest = -1
+            return default
+        return self._answers.of(key, lambda _: compute())
+
+    def _inside(self, function: Function, ask: Callable[[Evaluator], T], default: T) -> T:
+        """What a function's values say, one level below the question; the default where it has led too far from where it was asked."""
+        depth = self._depth
+        if depth.level == 0:
+            depth.lowest = -1
+            return default
+        depth.level -= 1
+        try:
+            return ask(self.evaluator(function))
+        finally:
+            depth.level += 1
+
+    def evaluator(self, function: Function) -> Evaluator:
+        """The values of a function."""
+        found = self._evaluators.get(function)
+        if found is None:
+            found = self._evaluators[function] = Evaluator(function, self, self._depth)
+        return found
+
+    def value(self, function: Function, node: ast.expr) -> Value:
+        """What an expression of a function evaluates to."""
+        return self._inside(function, lambda values: values.value(node), UNKNOWN)
+
+    def final(self, function: Function, name: str) -> Value | None:
+        """What a name is at the end of a function or module body; None where it binds no such name."""
+        return self._inside(function, lambda values: values.final(name), None)
+
+    def returns(self, function: Function) -> Value:
+        """What a call of the function gives: its annotation where that is telling, else what it returns on all paths."""
+        return self._ask(("returns", function), lambda: self._return_value(function), UNKNOWN)
+
+    def _return_value(self, function: Function) -> Value:
+        if isinstance(function.node, ast.AsyncFunctionDef | ast.Module):
+            return UNKNOWN
+        return self._inside(function, _given, UNKNOWN)
+
+    def parameter(self, function: Function, name: str) -> Value:
+        """What the callers in the project pass for a parameter, where they agree."""
+        return self._ask(("parameter", function, name), lambda: self._parameter(function, name), UNKNOWN)
+
+    def _parameter(self, function: Function, name: str) -> Value:
+        given: dict[bool, list[Value]] = {True: [], False: []}
+        for site in self.call_sites(function, MAX_SITES) or ():
+            value = self._passed(site, function, name)
+            if value is not None:
+                given[self.in_test(site.function.module.path, site.function.name)].append(value)
+        if given[False]:
+            return _joined(given[False])
+        if given[True]:
+            # A test passes what a program would, but small and in the host's memory.
+            passed = _joined(given[True])
+            return passed if self.in_test(function.module.path, function.name) else anywhere(passed)
+        return self._base_parameter(function, name)
+
+    def _base_parameter(self, function: Function, name: str) -> Value:
+        """What the callers pass to the method of a base class that a method stands in place of."""
+        for base in self.bases(function.cls) if function.cls is not None and function.name != "__init__" else ():
+            method = self.method(base, function.name)
+            if method is not None and any(parameter.arg == name for parameter in method.parameters):
+                return self.parameter(method, name)
+        return UNKNOWN
+
+    def _passed(self, site: CallSite, function: Function, name: str) -> Value | None:
+        node = argument(site.given or site.call, function, name)
+        if node is None:
+            return None
+        if isinstance(node, ast.Constant):
+            return constant(node.value)
+        return self.value(site.function, node)
+
+    # Classes
+
+    def bases(self, klass: Class) -> list[Class]:
+        """The project's classes among the bases."""
+        found = []
+        for base in klass.node.bases:
+            name = self.base_name(klass, base)
+            definition = self.definition(name, klass.module) if name else None
+            if isinstance(definition, Class) and definition is not klass:
+                found.append(definition)
+        return found
+
+    def base_name(self, klass: Class, base: ast.expr) -> str | None:
+        name = self.resolve(klass.parent, base)
+        parts = names.chain(base)
+        if name is None and parts is not None and parts[0] in klass.module.top_classes:
+            return ".".join([klass.module.name, *parts])
+        return name
+
+    def is_module(self, klass: Class) -> bool:
+        """Whether instances are nn.Modules: through a base of torch, of a library that makes models, or of the project."""
+        if klass not in self._is_module:
+            work_out(
+                self._is_module,
+                klass,
+                False,
+                lambda: any(self._is_module_base(klass, base) for base in klass.node.bases),
+            )
+        return self._is_module[klass]
+
+    def _is_module_base(self, klass: Class, base: ast.expr) -> bool:
+        if isinstance(base, ast.Subscript):
+            base = base.value
+        name = self.base_name(klass, base)
+        if name is not None:
+            definition = self.definition(name, klass.module)
+            if isinstance(definition, Class):
+                return self.is_module(definition)
+            if name.startswith(("torch.nn.", "torch.jit.")):
+                return name != "torch.nn.Parameter"
+        last = name.rpartition(".")[2] if name is not None else (names.chain(base) or [""])[-1]
+        return last in table.MODULE_BASES or last == "Module"
+
+    def method(self, klass: Class, name: str) -> Function | None:
+        """A method of a class or of its bases in the project."""
+        seen: set[Class] = set()
+        todo = [klass]
+        while todo:
+            current = todo.pop(0)
+            if current in seen:
+                continue
+            seen.add(current)
+            if name in current.methods:
+                return current.methods[name]
+            todo += self.bases(current)
+        return None
+
+    def attribute(self, klass: Class, name: str) -> Value:
+        """What the methods of a class, or of its bases, assign to `self.name`."""
+        return self._ask(("attribute", klass, name), lambda: self._attribute(klass, name), UNKNOWN)
+
+    def _attribute(self, klass: Class, name: str) -> Value:
+        stores = self.attribute_stores(klass, name)
+        values = []
+        for method, target in stores:
+            values.append(self.value(method, target))
+        if values:
+            known = [v for v in values if v.kind not in ("unknown", "none")]
+            if not known:
+                return values[0]
+            value = _joined(known)
+            if value.kind == "list" and value.elem is None:
+                value = replace(value, elem=self._appended(klass, name))
+            return value if len(known) == len(values) else replace(value, others=frozenset(("none",)))
+        registered = self._registered(klass, name)
+        if registered is not None:
+            return registered
+        statement = klass.assigned.get(name)
+        if statement is not None:
+            return self._class_level(klass, statement)
+        for base in self.bases(klass):
+            value = self.attribute(base, name)
+            if value:
+                return value
+        return UNKNOWN
+
+    def _appended(self, klass: Class, name: str) -> Value | None:
+        """What the methods of a class append to the list `self.name`; None where that is not known."""
+        if as_bytes(f".{name}.append(") not in klass.module.source.data:
+            return None
+        values = [
+            self.value(method, call.args[0])
+            for method in klass.methods.values()
+            for call in method.flow.calls_named("append")
+            if len(call.args) == 1 and names.chain(call.func) == [_own_name(method), name, "append"]
+        ]
+        return _joined(values) or None if values and len(values) <= MAX_SITES else None
+
+    def _class_level(self, klass: Class, statement: ast.AnnAssign | ast.Assign) -> Value:
+        # A field of a dataclass: the default of an option, good enough to fold `step % args.every`.
+        return self.value(klass.parent, statement.value) if statement.value is not None else UNKNOWN
+
+    def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
+        """Where methods assign `self.name`, `__init__` first."""
+        known: dict[str, list[tuple[Function, ast.Attribute]]] | None = klass.__dict__.get("stores")
+        if known is None:
+            known = klass.__dict__["stores"] = {}
+            for method in sorted(klass.methods.values(), key=lambda m: m.name != "__init__"):
+                first = _own_name(method)
+                for target in _attribute_targets(method):
+                    if isinstance(target.value, ast.Name) and target.value.id == first:
+                        known.setdefault(target.attr, []).append((method, target))
+        return known.get(name, [])
+
+    def _registered(self, klass: Class, name: str) -> Value | None:
+        """`self.register_buffer("name", tensor)` and `register_parameter`."""
+        init = klass.methods.get("__init__")
+        if (
+            init is None
+            or as_bytes(name) not in klass.module.source.data
+            or b"register_" not in klass.module.source.data
+        ):
+            return None
+        for call in init.flow.calls:
+            if (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr in ("register_buffer", "register_parameter")
+                and call.args
+                and isinstance(call.args[0], ast.Constant)
+                and call.args[0].value == name
+            ):
+                return Value("tensor", 2, parameter=True)
+        return None
+
+    # Calls
+
+    def targets(self, function: Function, call: ast.Call) -> list[Function]:
+        """The project's functions that a call runs: a function, a method, a class's `__init__`, a module's `forward`."""
+        return self._ask(("targets", call), lambda: self._targets(function, call), [])
+
+    def _targets(self, function: Function, call: ast.Call) -> list[Function]:
+        func = call.func
+        if isinstance(func, ast.Name):
+            scope: Function | None = function
+            while scope is not None and scope is not scope.module.body:
+                if func.id in scope.nested:
+                    return [scope.nested[func.id]]
+                if scope.binds(func.id):
+                    return self._called_value(function, call)
+                scope = scope.parent
+        name = self.resolve(function, func)
+        if name is None and isinstance(func, ast.Name):
+            module = function.module
+            if func.id in module.top_functions:
+                return [module.top_functions[func.id]]
+            if func.id in module.top_classes:
+                return self._constructor(module.top_classes[func.id])
+        if name is not None:
+            definition = self.definition(name, function.module)
+            if isinstance(definition, Function):
+                return [definition]
+            if isinstance(definition, Class):
+                return self._constructor(definition)
+            if name.partition(".")[0] in _OUTSIDE or "." not in name:
+                return []
+        return self._called_value(function, call)
+
+    def _constructor(self, klass: Class) -> list[Function]:
+        init = self.method(klass, "__init__")
+        return [init] if init is not None else []
+
+    def _called_value(self, function: Function, call: ast.Call) -> list[Function]:
+        func = call.func
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and function.cls is not None:
+            owner = function.parameters[0].arg if function.is_method and function.parameters else ""
+            if func.value.id == owner:
+                method = self.method(function.cls, func.attr)
+                if method is not None:
+                    return [method]
+        if not self.may_be_own(function, call):
+            return []
+        value = self.value(function, func)
+        if value.kind == "class":
+            classes = (value.klass,) if value.klass is not None else value.either
+            return list(dict.fromkeys(init for klass in classes for init in self._constructor(klass)))
+        if isinstance(func, ast.Attribute) and value.kind in ("unknown", "function") and value.function is None:
+            owner_value = self.value(function, func.value)
+            found = (self.method(klass, func.attr) for klass in owner_value.either)
+            return list(dict.fromkeys(method for method in found if method is not None))
+        return self.run_by(value)
+
+    def may_be_own(self, function: Function, call: ast.Call) -> bool:
+        """Whether a call may run the project's code or a model, by its name alone: no builtin, no method of lists and tensors."""
+        func = call.func
+        if isinstance(func, ast.Attribute):
+            return func.attr in self._callable_words or MODEL_NAME.search(func.attr) is not None
+        return not (
+            isinstance(func, ast.Name) and func.id in names.BUILTINS and names.resolve(function, func) == func.id
+        )
+
+    def run_by(self, value: Value) -> list[Function]:
+        """What calling a function, a module or an object runs."""
+        if value.kind == "function" and value.function is not None:
+            return [value.function]
+        if value.kind not in ("module", "instance"):
+            return []
+        if value.cls == "torch.nn.Sequential":
+            return [t for item in value.items or (value.elem,) if item is not None for t in self.run_by(item)]
+        name = "forward" if value.kind == "module" else "__call__"
+        classes = (value.klass,) if value.klass is not None else value.either
+        called = [method for klass in classes if (method := self.method(klass, name)) is not None]
+        return list(dict.fromkeys(called))
+
+    def call_sites(self, function: Function, most: int = sys.maxsize) -> list[CallSite] | None:
+        """Where the project calls the function, as far as names tell; None where that can't be said, or for more than `most`."""
+        return self._ask(("sites", function, most), lambda: self._call_sites(function, most), None)
+
+    def _call_sites(self, function: Function, most: int) -> list[CallSite] | None:
+        paths = self._callers(function)
+        name = called_name(function)
+        if paths is None:
+            return None
+        by_name = function.cls is None or function.cls.name == name
+        if by_name and len(paths) > most and sum(self.may_call(path, name) for path in paths) > most:
+            return None  # a file that imports a function or class and holds a call of that name calls it
+        found: list[CallSite] = []
+        for path in paths:
+            found += self.sites_in(path, function)
+            if len(found) > most:
+                return None
+        return found
+
+    def calls_of(self, function: Function) -> Iterator[CallSite]:
+        """The call sites one by one: who has seen enough of them need not have the other files parsed."""
+        for path in self._ask(("callers", function), lambda: self._callers(function), None) or ():
+            yield from self.sites_in(path, function)
+
+    def sites_in(self, path: str, function: Function) -> list[CallSite]:
+        """Where a file calls the function."""
+        name = called_name(function)
+        module = self.module(path) if path in self._modules or self.may_call(path, name) else None
+        if module is None:
+            return []
+        return [site for alias in aliases(module, name) for site in self._sites_named(module, alias).get(function, ())]
+
+    def _sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
+        """The calls of anything of that last name in a file, by what they call."""
+        return self._ask(("named", module, name), lambda: self._by_target(module, name), {})
+
+    def _by_target(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
+        found: dict[Function, list[CallSite]] = {}
+        for caller, call in calls_named(module, name):
+            for target in dict.fromkeys(self.targets(caller, call)):
+                found.setdefault(target, []).append(CallSite(caller, call))
+        for caller, call, given in _started(module, name):
+            for target in dict.fromkeys(self.targets(caller, given)):
+                found.setdefault(target, []).append(CallSite(caller, call, given))
+        return found
+
+    def _callers(self, function: Function) -> list[str] | None:
+        """The files that may call the function: its own, and those that import it, its class or its module."""
+        name = called_name(function)
+        if isinstance(function.node, ast.Module) or (function.cls is not None and name in GENERIC):
+            return None
+        own = function.module.path
+        if function.parent is not function.module.body and function.cls is None:
+            return [own]
+        # A method is not imported by its own name.
+        own_name = function.cls.name if function.cls is not None else function.name
+        others = self.mentioning(Sought(own, function.module.name, own_name, name))
+        return [own, *others] if others is not None else None
+
+    def mentioning(self, sought: Sought) -> list[str] | None:
+        """The files that may use what is sought, sorted; None where there are too many."""
+        paths = {*self._importers.get(as_bytes(sought.imported), ()), *self._importing(sought)} - {sought.path}
+        found = []
+        for path in sorted(paths):
+            if self.mentions(path, sought.name):
+                found.append(path)
+                if len(found) > MAX_FILES:
+                    return None
+        return found
+
+    def _importing(self, sought: Sought) -> list[str]:
+        """The files that may import the module of what is sought."""
+        key = (sought.path, sought.module)
+        if key not in self._module_importers:
+            paths = self._importers.get(sought.stem, ())
+            self._module_importers[key] = [path for path in paths if self._imports_module(path, sought)]
+        return self._module_importers[key]
+
+    def _imports_module(self, path: str, sought: Sought) -> bool:
+        words = self.import_words(path)
+        # From outside its package, `generation.utils` is not imported without the word `generation`.
+        near = not sought.package or sought.package in words or self.home(path).startswith(self._package_of(sought))
+        return near and sought.stem in words
+
+    def _package_of(self, sought: Sought) -> str:
+        """Where the files lie of the package that a module is part of: what their places begin with."""
+        folder, _, file = self.home(sought.path).rpartition("/")
+        folder = folder.rpartition("/")[0] if file.startswith("__init__.") else folder
+        return f"{folder}/" if folder else ""
+
+    def may_use(self, path: str, sought: Sought) -> bool:
+        """Whether one file would be among those that may use what is sought."""
+        imported = as_bytes(sought.imported) in self.import_words(path) or self._imports_module(path, sought)
+        return path != sought.path and imported and self.mentions(path, sought.name)
+
+    def may_call(self, path: str, name: str) -> bool:
+        """Whether a file may call something of that name, as far as its text tells: under this or another one, or by a process."""
+        word = as_bytes(name)
+        if word + b"(" in self._raw(path):
+            return True
+        if b"as" in self.import_words(path) and re.search(re.escape(word) + rb"[\s\\]+as\b", self.import_text(path)):
+            return True
+        source = self.source(path)
+        return source is not None and source.holds(STARTS)
+
+    def mentions(self, path: str, name: str) -> bool:
+        """Whether the name stands anywhere in a file."""
+        return as_bytes(name) in self._raw(path)
+
+    def _raw(self, path: str) -> bytes:
+        source = self.source(path)
+        return source.data if source is not None else b""
+
+    @cached_property
+    def _callable_words(self) -> frozenset[str]:
+        """The names that the project gives to functions and attributes: what else is called is not its own."""
+        return frozenset(word.decode() for word in frozenset[bytes]().union(*map(self.own_words, self.paths)))
+
+    def own_words(self, path: str) -> frozenset[bytes]:
+        """The names that a file gives to functions and attributes."""
+        data = self._raw(path)
+        # Each begins with something literal, which is many times quicker to look for.
+        return frozenset((*_DEF.findall(data), *_OWN_ATTRIBUTE.findall(data), *_SET_ATTRIBUTE.findall(data)))
+
+    def import_words(self, path: str) -> frozenset[bytes]:
+        """The words of a file's import statements."""
+        if path not in self._import_words:
+            self._words_of(path, self.import_text(path))
+        return self._import_words[path]
+
+    def _words_of(self, path: str, import_text: bytes) -> frozenset[bytes]:
+        words = self._import_words[path] = frozenset(_WORD.findall(import_text))
+        return words
+
+    def import_text(self, path: str) -> bytes:
+        """The text of a file's import statements."""
+        data = self._raw(path)
+        found = []
+        place, end = data.find(b"import"), 0
+        while place >= 0:
+            # The statement begins on the line of the word, or above where that is a continued one.
+            start = data.rfind(b"\n", 0, place) + 1
+            while data.endswith((b"\\\n", b"\\\r\n"), 0, start):
+                start = data.rfind(b"\n", 0, start - 1) + 1
+            statement = _IMPORT.search(data, max(start, end))
+            end = place + 1
+            if statement is not None:
+                end = max(end, statement.end())
+                found.append(statement[0])
+            place = data.find(b"import", end) if statement is not None else -1
+        return b" ".join(found)
+
+    @cached_property
+    def renames(self) -> dict[str, set[str]]:
+        """The other names that imports anywhere in the project give to things, with what they stand for: `DL` for `DataLoader`."""
+        found: dict[str, set[str]] = {}
+        for path in self.paths:
+            text = self.import_text(path)
+            if b"as" in self._words_of(path, text):
+                for name, alias in _RENAME.findall(text):
+                    if name != alias:
+                        found.setdefault(alias.decode(), set()).add(name.decode())
+        for names_ in found.values():
+            # `from a import B as C` behind `from d import E as B`
+            todo = list(names_)
+            while todo:
+                new = found.get(todo.pop(), set()) - names_
+                names_ |= new
+                todo += new
+        return found
+
+    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
+        """What a file says by itself, as plain data by that name; None where it can't be read."""
+        source = self.source(path)
+        return source.fact(name, find) if source is not None else None
+
+    def holds(self, path: str, pattern: re.Pattern[bytes], words: frozenset[bytes] = frozenset()) -> bool:
+        """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""
+        return bool(self.fact(path, *_holding(pattern, words)))
+
+    def any_holds(self, pattern: bytes, under: str = "") -> bool:
+        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
+        if (pattern, under) not in self._held:
+            regex = re.compile(pattern)
+            paths = (path for path in self.paths if self.home(path).startswith(under))
+            self._held[pattern, under] = any(self.holds(path, regex) for path in paths)
+        return self._held[pattern, under]
+
+    def holders(self, pattern: bytes) -> frozenset[str]:
+        """The files of the project that hold the pattern (a regular expression)."""
+        if pattern not in self._holders:
+            regex = re.compile(pattern)
+            self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex))
+        return self._holders[pattern]
+
+    def heirs(self, name: str) -> list[tuple[str, str]]:
+        """The classes that mention the name of a class among their bases, each by its file and its own name."""
+        return self._heirs.get(name, [])
+
+    @cached_property
+    def _heirs(self) -> dict[str, list[tuple[str, str]]]:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in self.paths:
+            for name, bases in self.fact(path, "classes", _classes_in) or ():
+                for base in bases:
+                    found.setdefault(base, []).append((path, name))
+        return found
+
+    def definers(self, name: str) -> list[str]:
+        """The files that define a function or method of that name."""
+        return self._definers.get(name, [])
+
+    @cached_property
+    def _definers(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            for name in self.fact(path, "functions", _functions_in) or ():
+                found.setdefault(name, []).append(path)
+        return found
+
+    @cached_property
+    def _importers(self) -> dict[bytes, list[str]]:
+        """The files by the words of their import statements."""
+        found: dict[bytes, list[str]] = {}
+        for path in self.paths:
+            for word in self.import_words(path):
+                found.setdefault(word, []).append(path)
+        return found
+
+    def imports_of(self, module: Module) -> list[Module]:
+        """The project's files that a module imports, or imports from."""
+        if module not in self._imports_of:
+            paths = {
+                path
+                for name in origins(module)
+                # The name of a module, or of a member of one.
+                if (path := self.find(name, module) or self.find(name.rpartition(".")[0] or name, module)) is not None
+            }
+            self._imports_of[module] = sorted(paths)
+        return [found for path in self._imports_of[module] if (found := self.module(path)) is not None]
+
+    def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file of the project holds a pattern."""
+        return module.source.holds(pattern)
+
+    def importers(self, module: Module) -> list[str]:
+        """The files whose imports name the module."""
+        word = as_bytes(module.name.rpartition(".")[2])
+        own = self.home(module.path).rpartition("/")[0]
+        # A folder without `__init__.py` may be part of the name too.
+        parts = [*own.split("/"), module.name.rpartition(".")[2]]
+        longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
+        found = []
+        for path in self._importers.get(word, ()):
+            folder = self.home(path).rpartition("/")[0]
+            written = [name for name in longer if as_bytes(name) in self._raw(path)]
+            named = any(module.path == self._find(name, folder) for name in (module.name, *written))
+            if path != module.path and (named or (folder == own and "." in module.name)):
+                found.append(path)
+        return found
+
+
+def _given(values: Evaluator) -> Value:
+    """What a call of the function whose values these are gives."""
+    yielded = values.yielded()
+    if yielded:
+        return Value("list", 2, elem=_joined(yielded))
+    returned = values.returned()
+    if not returned:
+        return UNKNOWN
+    value = _joined(returned)
+    annotation = getattr(values.function.node, "returns", None)
+    if (value.others or value.sure < 2) and isinstance(annotation, ast.Name):
+        value = _NUMBERS.get(annotation.id, value)
+    # What it gave here belongs to its own names.
+    return replace(value, parameter=False) if value.kind == "tensor" else value
+
+
+def _classes_in(source: Source) -> list[tuple[str, list[str]]]:
+    """The classes of a file that have bases, with the words of these."""
+    return [
+        (name.decode(), sorted({word.decode(errors="replace") for word in _WORD.findall(bases)}))
+        for name, bases in _CLASS.findall(source.data)
+    ]
+
+
+def _functions_in(source: Source) -> list[str]:
+    """The names of the functions that a file defines."""
+    return sorted({name.decode(errors="replace") for name in _DEF.findall(source.data)})
+
+
+def last_name(call: ast.Call) -> str:
+    """The last part of the name that is called; "" for other expressions."""
+    return names.last(call.func)
+
+
+def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
+    """The expression that a call passes for a parameter of the function; None where it passes none."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    parameters = [p.arg for p in function.parameters]
+    if name not in parameters:
+        return None
+    position = parameters.index(name)
+    if function.is_method:
+        position -= 1
+    if any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
+        return None
+    return call.args[position] if 0 <= position < len(call.args) else None
+
+
+_STARTERS = frozenset(
+    ("Process", "Thread", "spawn", "start_processes", "elastic_launch", "submit", "notebook_launcher")
+)
+STARTS = Words(b"Process(", b"spawn(", b"Thread(", b"launcher(")
+"""What a file holds that gives functions to processes or threads to run."""
+
+
+def _started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
+    """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
+    for function in module.functions_at(module.lines_holding(name)) if module.source.holds(STARTS) else ():
+        for call in function.flow.calls:
+            last = last_name(call)
+            if last not in _STARTERS:
+                continue
+            keywords = {k.arg: k.value for k in call.keywords}
+            target = keywords.get("target") or keywords.get("fn") or (call.args[0] if call.args else None)
+            if not isinstance(target, ast.Name) or target.id != name:
+                continue
+            given = keywords.get("args") or (call.args[1] if len(call.args) > 1 else None)
+            arguments = list(given.elts) if isinstance(given, ast.Tuple | ast.List) else []
+            if last in ("spawn", "start_processes"):
+                arguments.insert(0, ast.Constant(0))  # the process index
+            yield (
+                function,
+                call,
+                ast.copy_location(ast.Call(target, arguments, _keywords(keywords.get("kwargs"))), call),
+            )
+
+
+def _keywords(node: ast.expr | None) -> list[ast.keyword]:
+    """The keywords that `{"a": 1}` or `dict(a=1)` stands for behind `**`."""
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [
+            ast.keyword(key.value, value)
+            for key, value in pairs
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        ]
+    return node.keywords if isinstance(node, ast.Call) else []
+
+
+def aliases(module: Module, name: str) -> list[str]:
+    """A name, and what else the imports of a module call something of that name."""
+    return [name, *(alias for alias in module.aliases.get(name, ()) if alias != name)]
+
+
+@functools.lru_cache(maxsize=64)
+def _holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
+    """The fact that a file holds a pattern: its name, and how it is found."""
+    sought = Words(*sorted(words), pattern=pattern) if words else pattern
+    name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
+    return name, lambda source: sought.search(source.data) is not None
+
+
+def origins(module: Module) -> set[str]:
+    """What a module and its functions import: dotted names of modules and of their members."""
+    return {origin for function in module.functions for origin in function.imports.values()}.union(module.stars)
+
+
+def called_name(function: Function) -> str:
+    """What a call of the function names: a constructor is called by the name of its class."""
+    return function.cls.name if function.name == "__init__" and function.cls is not None else function.name
+
+
+def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
+    """The calls of anything of that last name, without walking functions that do not mention it."""
+    for function, lines in module.functions_at(module.lines_calling(name)).items():
+        for node, _ in nodes_on(function, lines):
+            if isinstance(node, ast.Call) and last_name(node) == name:
+                yield function, node
+
+
+def _attribute_targets(method: Function) -> list[ast.Attribute]:
+    """The attributes that a method assigns, from its statements only."""
+    found: list[ast.Attribute] = []
+    stack: list[ast.AST] = [method.node]
+    while stack:
+        node = stack.pop()
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = list(node.targets)
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        elif isinstance(
+            node, ast.For | ast.With | ast.If | ast.While | ast.Try | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and (node is method.node or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
+            for field in ("finalbody", "orelse", "handlers", "body"):
+                stack.extend(reversed(getattr(node, field, ())))
+        elif isinstance(node, ast.ExceptHandler):
+            stack.extend(reversed(node.body))
+        while targets:
+            target = targets.pop()
+            if isinstance(target, ast.Tuple | ast.List):
+                targets.extend(target.elts)
+            elif isinstance(target, ast.Attribute):
+                found.append(target)
+    return found
+
+
+def _joined(values: Sequence[Value]) -> Value:
+    value = values[0]
+    for other in values[1:]:
+        value = join(value, other)
+    return value
+
+
+def _own_name(method: Function) -> str:
+    """What a method calls its object."""
+    return method.parameters[0].arg if method.parameters else ""
+
+
+def _wraps(module: Module, name: str) -> bool:
+    """Whether a module puts something of its own in place of what it imports: `compile = timed(compile)`."""
+    return any(
+        isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
+        for statement in module.tree.body
+    )
+
+
+def _above(folder: str, inner: str) -> bool:
+    """Whether `folder` is `inner` or one of the folders around it."""
+    return folder in ("", ".") or inner == folder or inner.startswith(f"{folder.rstrip('/')}/")
+
+
+def read(path: str) -> Callable[[], bytes]:
+    """A reader of one file's bytes."""
+
+    return lambda: contents(path)
+
+
+def normal(path: str) -> str:
+    """A path as the project knows it: forward slashes, no `./` in front."""
+    return os.path.normpath(path).replace(os.sep, "/")

@@ -1,0 +1,356 @@
+"""What torch.compile compiles: the roots, their options, and every function of the project traced from them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+from ..facts.module import Function, Module
+from ..facts.nearby import nodes_on
+from ..facts.values import Value
+from ..system.stamp import as_bytes
+from ..text.source import Source
+from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, whole
+from .project import Project
+
+STOPS = frozenset(
+    """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
+    substitute_in_graph disallow_in_graph jit_ignore""".split()
+)
+MAX_FUNCTIONS = 20000
+# Where a diffusers model names the classes of the blocks that its `compile_repeated_blocks` compiles.
+REPEATED = b"_repeated_blocks"
+_REPEATED = re.compile(REPEATED)
+_TORCH = re.compile(b"torch")
+# Options that change what breaks the graph; an assignment, a keyword of `config.patch`, a key of its dict, an environment variable.
+OPTION = re.compile(
+    rb"\b(?:TORCHDYNAMO_)?(capture_scalar_outputs|capture_dynamic_output_shape_ops|allow_rnn|trace_autograd_ops|"
+    rb"compiled_autograd|allow_unspec_int_on_nn_module|reorderable_logging_functions|ignore_logging_functions|"
+    rb"ignore_logger_methods)\b(?:['\"]?\]?\s*[=:,]\s*['\"]?(?:True|1)|\.(?:add|update)|\s*\|?=\s*\{)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One use of torch.compile: where it stands, with which options, and what it compiles."""
+
+    path: str
+    line: int
+    column: int
+    fullgraph: bool
+    dynamic: bool | None
+    mode: str
+    root: Place
+
+
+@dataclass(frozen=True, slots=True)
+class RegionIndex:
+    """What is compiled in a project."""
+
+    functions: Mapping[Place, Region]
+    """Every function that a compiled region traces; a fullgraph region wins over others."""
+    options: frozenset[str]
+    """See `Regions.options`."""
+
+
+def region_index(regions: Regions, asked: Asked[Regions, Any, Any]) -> RegionIndex:
+    """Find what is compiled, in the order of the files."""
+    ask = soundly(regions.project, asked)
+    nothing = RegionIndex({}, frozenset())
+    return whole(regions.project, "Finding compiled code", lambda: _region_index(regions, ask), nothing)
+
+
+def _region_index(regions: Regions, ask: Ask[Regions, Any, Any]) -> RegionIndex:
+    roots: list[Region] = [region for found in ask(Regions.roots_in, regions.mentioning, []) for region in found]
+    functions: dict[Place, Region] = {}
+    todo = [(region.root, region) for region in sorted(roots, key=lambda r: not r.fullgraph)]
+    while todo:
+        new = [place for place in dict.fromkeys(place for place, _ in todo) if place not in functions]
+        traced = dict(zip(new, ask(Regions.traced_from, new, None), strict=True))
+        found: list[tuple[Place, Region]] = []
+        for place, region in todo:
+            targets = traced.get(place)
+            if targets is not None and place not in functions and len(functions) < MAX_FUNCTIONS:
+                functions[place] = region
+                found += [(target, region) for target in targets]
+        todo = found
+    return RegionIndex(functions, regions.options)
+
+
+class Regions:
+    """The compiled functions of a project."""
+
+    def __init__(self, project: Project, patterns: Sequence[str] = ()) -> None:
+        self.project = project
+        self.patterns = patterns
+
+    @cached_property
+    def index(self) -> RegionIndex:
+        """What is known of the whole project."""
+        return self.project.apart(lambda: region_index(self, self.project.asking(asked_here(self))))
+
+    def know(self, index: RegionIndex) -> None:
+        """Take over what another process has found out."""
+        self.__dict__["index"] = index
+        self.__dict__["_options"] = index.options
+
+    @property
+    def mentioning(self) -> list[str]:
+        """The files that may compile something."""
+        found = []
+        holds = self.project.holds
+        for path in self.project.paths:
+            # A file may have torch.compile from another one, under whatever name.
+            torch = holds(path, _TORCH) or not self._words.isdisjoint(self.project.import_words(path))
+            if self.patterns or (torch and holds(path, self._trigger, self._words)) or holds(path, _REPEATED):
+                found.append(path)
+        return found
+
+    def roots_in(self, path: str) -> list[Region]:
+        """What a file compiles."""
+        module = self.project.module(path)
+        return list(self._in(module)) if module is not None else []
+
+    @cached_property
+    def _words(self) -> frozenset[bytes]:
+        """What the imports of the project call `compile`."""
+        renamed = (alias for alias, names in self.project.renames.items() if "compile" in names)
+        return frozenset(as_bytes(name) for name in ("compile", *renamed))
+
+    @cached_property
+    def _trigger(self) -> re.Pattern[bytes]:
+        return re.compile(rb"(?<!\Wre\.)\b(?:%s)\b" % b"|".join(sorted(self._words)))
+
+    def _in(self, module: Module) -> Iterator[Region]:
+        if self.patterns:
+            yield from self._configured(module)
+        for function in module.functions[1:]:
+            if function.decorators:
+                for decorator in function.decorators:
+                    call = _compile_decorator(self.project, function, decorator)
+                    if call is not None:
+                        region = self._region(function.module, decorator, call.keywords, function)
+                        if region is not None:
+                            yield region
+        lines = module.source.fact(f"lines {self._trigger.pattern!r}", self._lines)
+        for function, numbers in module.functions_at(lines).items():
+            for node, _ in nodes_on(function, numbers):
+                if isinstance(node, ast.Call):
+                    yield from self._compiled_by(function, node)
+        if REPEATED in module.source.data:
+            yield from self._repeated(module)
+
+    def _lines(self, source: Source) -> list[int]:
+        """The lines that mention what may compile."""
+        return [bisect_right(source.lines, match.start()) for match in self._trigger.finditer(source.data)]
+
+    def _repeated(self, module: Module) -> Iterator[Region]:
+        """The forwards of the blocks that a class of the module declares to be compiled one by one."""
+        for klass in module.classes:
+            for statement in klass.node.body:
+                if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == REPEATED.decode():
+                    for node in ast.walk(statement.value):
+                        block = (
+                            module.top_classes.get(node.value)
+                            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+                            else None
+                        )
+                        forward = self.project.method(block, "forward") if block is not None else None
+                        if forward is not None:
+                            yield Region(
+                                module.path, statement.lineno, statement.col_offset, False, None, "", place_of(forward)
+                            )
+
+    def _configured(self, module: Module) -> Iterator[Region]:
+        for function in module.functions[1:]:
+            name = f"{module.name}:{function.qualname}"
+            if any(fnmatchcase(name, pattern) for pattern in self.patterns):
+                yield Region(module.path, function.first_line, 0, False, None, "", place_of(function))
+
+    def _compiled_by(self, function: Function, call: ast.Call) -> Iterator[Region]:
+        if self.project.resolve(function, call.func) == "torch.compile":
+            target = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "model"), None)
+            if target is None:
+                return
+            roots = self._functions(function, target)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "compile" and not call.args:
+            value = self.project.value(function, call.func.value)
+            if value.kind != "module":
+                return
+            roots = self._of_value(value)
+        else:
+            return
+        for root in roots:
+            region = self._region(function.module, call, call.keywords, root)
+            if region is not None:
+                yield region
+
+    def _functions(self, function: Function, target: ast.expr) -> list[Function]:
+        if isinstance(target, ast.Attribute) and target.attr == "forward":
+            value = self.project.value(function, target.value)
+            if value.kind == "module":
+                return self._of_value(value)
+        return self._of_value(self.project.value(function, target))
+
+    def _of_value(self, value: Value) -> list[Function]:
+        return self.project.run_by(value) if value.kind in ("function", "module") else []
+
+    def _region(self, module: Module, node: ast.expr, keywords: list[ast.keyword], root: Function) -> Region | None:
+        options = {k.arg: k.value.value for k in keywords if k.arg and isinstance(k.value, ast.Constant)}
+        if options.get("disable") is True:
+            return None
+        dynamic = options.get("dynamic")
+        return Region(
+            module.path,
+            node.lineno,
+            node.col_offset,
+            options.get("fullgraph") is True,
+            dynamic if isinstance(dynamic, bool) else None,
+            str(options.get("mode") or ""),
+            place_of(root),
+        )
+
+    @property
+    def options(self) -> frozenset[str]:
+        """The options of `torch._dynamo.config` that a file of the project turns on or adds to."""
+        self.project.note("options")
+        return self._options
+
+    @cached_property
+    def _options(self) -> frozenset[str]:
+        return self.project.apart(self._find_options)
+
+    def _find_options(self) -> frozenset[str]:
+        found = (self.project.fact(path, "options", self._options_in) for path in self.project.paths)
+        return frozenset(option for options in found for option in options or ())
+
+    def _options_in(self, source: Source) -> list[str]:
+        # `torch._dynamo`, `TorchDynamoPlugin`, `TORCHDYNAMO_...`
+        if b"ynamo" not in source.data and b"DYNAMO" not in source.data:
+            return []
+        matches = (m for m in OPTION.finditer(source.data) if not self._in_prose(source.path, m.start()))
+        return sorted({match[1].decode().lower() for match in matches})
+
+    def _in_prose(self, path: str, offset: int) -> bool:
+        """Whether a place of a file stands in a comment or in a docstring."""
+        module = self.project.module(path)
+        if module is None:
+            return True
+        line = bisect_right(module.source.lines, offset)
+        if b"#" in module.source.data[module.source.lines[line - 1] : offset]:
+            return True
+        return any(
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+            for node in ast.walk(module.tree)
+        )
+
+    def functions_in(self, paths: Container[str]) -> list[Function]:
+        """The functions of some files that a compiled region traces."""
+        return functions_at(self.project, (place for place in self.index.functions if place[0] in paths))
+
+    def traced_from(self, place: Place) -> list[Place] | None:
+        """What a function of a compiled region calls, as far as it is traced; None where it is not traced itself."""
+        function = function_at(self.project, place)
+        if function.decorator_names & STOPS or _is_autograd(function) or self._replaced(function):
+            return None
+        return [
+            place_of(target)
+            for call in function.flow.calls
+            if self.reached(function, call)
+            for target in self.project.targets(function, call)
+        ]
+
+    def _replaced(self, function: Function) -> bool:
+        """Whether a decorator of the class puts another method in the place of this one, and so says what runs."""
+        klass = function.cls
+        return klass is not None and any(
+            isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == function.name
+            for decorator in klass.node.decorator_list
+            if (definition := self._own(klass.parent, getattr(decorator, "func", decorator))) is not None
+            for node in ast.walk(definition.node)
+        )
+
+    def _own(self, scope: Function, func: ast.expr) -> Function | None:
+        """The project's function of a name."""
+        name = self.project.resolve(scope, func)
+        if name is None and isinstance(func, ast.Name):
+            return scope.module.top_functions.get(func.id)
+        definition = self.project.definition(name, scope.module) if name else None
+        return definition if isinstance(definition, Function) else None
+
+    def reached(self, function: Function, node: ast.AST) -> bool:
+        """Whether a place of a compiled function is traced: not behind `if not torch.compiler.is_compiling()`."""
+        return not any(
+            _known(guard.test, lambda call: self._asks_compiler(function, call)) is (not guard.true)
+            for guard in function.flow.guards(node)
+        )
+
+    def _asks_compiler(self, function: Function, call: ast.Call) -> bool:
+        """Whether a call such as `is_tracing()` runs a function of the project that asks whether Dynamo traces, too."""
+        found = self._own(function, call.func)
+        return found is not None and any(map(found.flow.calls_named, _TRUE_IN_TRACE))
+
+    def at(self, function: Function, node: ast.AST) -> Region | None:
+        """The compiled region that a place belongs to."""
+        self.project.note("regions", function.module.path)
+        region = self.index.functions.get(place_of(function))
+        return region if region is not None and self.reached(function, node) else None
+
+
+_TRUE_IN_TRACE = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
+_FALSE_IN_TRACE = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
+
+
+def _known(test: ast.expr, asks: Callable[[ast.Call], bool]) -> bool | None:
+    """What a test is while Dynamo traces; None where that depends on more than the compiler.
+
+    `asks` says whether a call runs a function of the project that asks the compiler itself.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _known(test.operand, asks)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        decisive = isinstance(test.op, ast.Or)
+        parts = [_known(value, asks) for value in test.values]
+        return decisive if decisive in parts else None if None in parts else not decisive
+    if isinstance(test, ast.Call):
+        func = test.func
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        return True if last.lstrip("_") in _TRUE_IN_TRACE else asks(test) if last in _FALSE_IN_TRACE else None
+    return None
+
+
+def _is_autograd(function: Function) -> bool:
+    return function.cls is not None and any(
+        isinstance(base, ast.Attribute | ast.Name)
+        and (base.attr if isinstance(base, ast.Attribute) else base.id) == "Function"
+        for base in function.cls.node.bases
+    )
+
+
+def _compile_decorator(project: Project, function: Function, decorator: ast.expr) -> ast.Call | None:
+    """The call whose keywords are the options, if the decorator is torch.compile in one of its forms."""
+    scope = function.parent or function.module.body
+    if isinstance(decorator, ast.Call):
+        name = project.resolve(scope, decorator.func)
+        if name == "torch.compile":
+            return decorator
+        if (
+            name == "functools.partial"
+            and decorator.args
+            and project.resolve(scope, decorator.args[0]) == "torch.compile"
+        ):
+            return decorator
+        return None
+    if project.resolve(scope, decorator) == "torch.compile":
+        return ast.Call(func=decorator, args=[], keywords=[])
+    return None

@@ -1,0 +1,254 @@
+"""What a project says of the torch it needs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..facts.minima import demanded
+from ..facts.versions import MENTIONS
+from ..settings.home import project_root
+from ..system import stamp
+from ..text.source import Source, SourceError
+from ..torch_api.version import Range
+
+Reader = Callable[[str], Iterator[str]]
+"""From the text of a file to the version specifiers for torch in it."""
+
+_NAMED = re.compile(r"\s*torch\b", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:^|\s)#.*| --.*")
+_CONDA = re.compile(
+    r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#.*)?"
+)
+_LITERAL = re.compile(r"([\"'])(torch\b[^\"'\n]*)\1")
+
+
+_INCLUDED = re.compile(r"\s*(?:-[rc]|--requirement|--constraint)[\s=]*([^\s#-][^\s#]*)")
+"""A line of a file of requirements that names another one, or one of constraints."""
+_PACKAGE = "__init__.py"
+
+
+class Stated:
+    """What directories and packages were found to say of torch."""
+
+    def __init__(self) -> None:
+        self.named: dict[Path, tuple[list[Range | None], bool]] = {}
+        """What the manifests of directories ask for, and whether a repository begins there."""
+        self.demanded: dict[str, Range] = {}
+        """What packages let themselves be imported under."""
+
+
+def project_torch(root: Path, known: Stated | None = None) -> Range | None:
+    """The torch versions the project around `root` asks for; None if it names none or contradicts itself.
+
+    Of the directories from `root` up to the one with `.git`, the nearest whose manifests narrow torch counts, and so do the
+    packages that `root` is in: they may refuse to be imported. Files that can't be read say nothing.
+    `known` is what was found before, and takes in what is found now.
+    """
+    known = Stated() if known is None else known
+    root = root.resolve()
+    whole = _named(root, known)
+    for path in packages(str(root)):
+        if path not in known.demanded:
+            known.demanded[path] = demanded_by(path)
+        whole = whole and whole.intersection(known.demanded[path])
+    return None if whole == Range() else whole
+
+
+def _named(root: Path, known: Stated) -> Range | None:
+    """What the manifests say: all versions where they say nothing, None where they contradict each other."""
+    for directory in (root, *root.parents):
+        if directory not in known.named:
+            found = (_range(text) for text in _statements(directory))
+            ranges: list[Range | None] = [one for one in found if one not in (None, Range())]
+            known.named[directory] = ranges, (directory / ".git").exists()
+        stated, is_repository = known.named[directory]
+        if stated:
+            whole: Range | None = Range()
+            for one in stated:
+                whole = whole and one and whole.intersection(one)
+            return whole
+        if is_repository:
+            break
+    return Range()
+
+
+def packages(directory: str) -> Iterator[str]:
+    """The `__init__.py` of the packages that a directory is in, the innermost first."""
+    while os.path.isfile(path := os.path.join(directory, "__init__.py")):
+        yield path
+        directory = os.path.dirname(directory)
+
+
+def demanded_by(path: str) -> Range:
+    """What a module lets itself be imported under; all versions where it can't be read."""
+    try:
+        data = stamp.contents(path)
+    except OSError:
+        return Range()
+    return _demanded(data, path)
+
+
+def _demanded(data: bytes, path: str) -> Range:
+    if not any(mention in data for mention in MENTIONS):
+        return Range()
+    try:
+        return demanded(Source.of(path, data).parse())
+    except SourceError:
+        return Range()
+
+
+def _range(text: str) -> Range | None:
+    try:
+        return Range.stated(text)
+    except ValueError:
+        return None
+
+
+def manifests(directory: str) -> list[tuple[str, Reader]]:
+    """The files of one directory that may say which torch the project is for, with those that these name, and what reads each."""
+    names = stamp.manifests(directory)
+    found = {
+        os.path.join(directory, name): read
+        for pattern, read in _READERS.items()
+        for name in names
+        if re.fullmatch(pattern, name)
+    }
+    todo = [path for path, read in found.items() if read is _requirements]
+    top = os.path.join(project_root(Path(directory)) or directory, "") if todo else ""
+    while todo:
+        path = todo.pop()
+        for name in _included(path):
+            other = os.path.realpath(os.path.join(os.path.dirname(path), name))
+            if other.startswith(top) and other not in found:
+                found[other] = _requirements
+                todo.append(other)
+    return list(found.items())
+
+
+def _included(path: str) -> Iterator[str]:
+    """The names of other files in a file of requirements."""
+    with suppress(OSError, UnicodeDecodeError):
+        for line in stamp.contents(path).decode("utf-8-sig").splitlines():
+            if match := _INCLUDED.match(line):
+                yield match[1]
+
+
+def _statements(directory: Path) -> Iterator[str]:
+    """The version specifiers for torch in the files of one directory."""
+    for path, read in manifests(str(directory)):
+        try:
+            text = stamp.contents(path).decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if "torch" in text.lower():
+            yield from read(text)
+
+
+def _of_requirements(lines: object) -> Iterator[str]:
+    """The specifiers of those PEP 508 lines that ask for torch itself; of several markers any may hold."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    everywhere: list[str] = []
+    marked: dict[str, list[str]] = {}
+    for line in lines if isinstance(lines, list) else ():
+        if not isinstance(line, str) or _NAMED.match(line) is None:
+            continue
+        try:
+            wanted = Requirement(_COMMENT.sub("", line).strip())
+        except (InvalidRequirement, RecursionError):
+            continue
+        if wanted.name.lower() != "torch":
+            continue
+        if wanted.marker is None:
+            everywhere.append(str(wanted.specifier))
+        else:
+            marked.setdefault(str(wanted.marker), []).append(str(wanted.specifier))
+    yield from everywhere or _either(",".join(specifiers) for specifiers in marked.values())
+
+
+def _either(specifiers: Iterable[str]) -> Iterator[str]:
+    """The specifier of the versions between the lowest and the highest that any of some asks for; none where one asks for all."""
+    ranges = [found for specifier in specifiers if (found := _range(specifier)) is not None]
+    if ranges:
+        yield str(Range(min(one.low for one in ranges), max(one.high for one in ranges)))
+
+
+def _requirements(text: str) -> Iterator[str]:
+    return _of_requirements(text.replace("\\\n", " ").splitlines())
+
+
+def _setup_py(text: str) -> Iterator[str]:
+    yield from _of_requirements([literal for _, literal in _LITERAL.findall(text)])
+    yield str(_demanded(text.encode(), "setup.py"))
+
+
+def _environment(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if match := _CONDA.fullmatch(line.rstrip()):
+            versions = match["versions"].strip()
+            yield re.sub(r"^(=?=?[\d.*]+)=.*", r"\1", versions)  # conda's third part is a build: 2.1.0=py3.9_cuda11.8
+
+
+def _setup_cfg(text: str) -> Iterator[str]:
+    import configparser
+
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return
+    if parser.has_section("options"):
+        yield from _of_requirements(parser.get("options", "install_requires", fallback="").splitlines())
+    if parser.has_section("options.extras_require"):
+        for _, value in parser.items("options.extras_require"):
+            yield from _of_requirements(value.splitlines())
+
+
+def _pyproject(text: str) -> Iterator[str]:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return
+    project = _table(table, "project")
+    needed = list(filter(None, _of_requirements(project.get("dependencies"))))
+    yield from needed
+    groups = (*_table(project, "optional-dependencies").values(), *_table(table, "dependency-groups").values())
+    if not needed:  # nobody installs all of the groups
+        yield from _either(filter(None, (",".join(_of_requirements(group)) for group in groups)))
+    yield from _of_requirements(_table(table, "tool", "uv").get("constraint-dependencies"))
+    poetry = _table(table, "tool", "poetry")
+    owners = [group for group in _table(poetry, "group").values() if isinstance(group, dict)]
+    for owner in (poetry, *owners):
+        wanted = _table(owner, "dependencies").get("torch")
+        several = wanted if isinstance(wanted, list) else [wanted]
+        versions = [one.get("version") if isinstance(one, dict) else one for one in several]
+        yield from _either(one for one in versions if isinstance(one, str))
+
+
+def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
+    """The table at a path; empty if there is none."""
+    for name in path:
+        inner = table.get(name)
+        table = inner if isinstance(inner, dict) else {}
+    return table
+
+
+_READERS: dict[str, Reader] = {
+    r"pyproject\.toml": _pyproject,
+    r"requirements[^/]*\.txt": _requirements,
+    r"requirements/[^/]*\.txt": _requirements,
+    r"setup\.cfg": _setup_cfg,
+    r"setup\.py": _setup_py,
+    r"environment[^/]*\.y[^/]*ml": _environment,
+}

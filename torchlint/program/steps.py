@@ -1,0 +1,679 @@
+"""Where a program runs step by step: the nearest loops around backward and optimizer steps, and what they call."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ..facts import calls, first_time, guards, names, runs
+from ..facts.answers import work_out
+from ..facts.flow import Flow, Loop
+from ..facts.module import Function, Module
+from ..facts.values import Value
+from ..text.source import Words
+from . import families
+from .frameworks import STEP_NAMES, runs_on_steps
+from .places import (
+    Ask,
+    Asked,
+    CallPlace,
+    Place,
+    asked_here,
+    call_place,
+    function_at,
+    functions_at,
+    loop_at,
+    loop_place,
+    place_of,
+    soundly,
+    whole,
+)
+from .project import CallSite, Project, last_name
+
+_NAMED = "|".join(sorted(STEP_NAMES))
+TRIGGER = re.compile(rb"backward\(|\.step\(|create_graph=True|\.ITERATION_|def (?:%s)\b" % _NAMED.encode())
+_TRIGGERS = Words(
+    *(b"backward(", b".step(", b"create_graph", b".ITERATION_"),
+    *(b"def " + name.encode() for name in sorted(STEP_NAMES)),
+    pattern=TRIGGER,
+)
+_WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
+DEPTH = 4
+"""How many calls away from a step loop a function still counts as run by it."""
+
+WARM_DEPTH = 2
+"""How many calls away from an evaluation loop a function still counts as run by it."""
+MOST_CALLERS = 20
+"""So many callers of a function are looked at for one in such a loop."""
+_MAKES = re.compile(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
+_LOSS = re.compile(r"loss|cost|objective|err", re.IGNORECASE)
+_BACKWARDS = frozenset(("backward", "manual_backward"))
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a function runs on every training step, as plain data; see `Hot`."""
+
+    function: Place
+    loop: Place | None
+    weak: bool = False
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepIndex:
+    """What a project does on every step: the step loops with the functions they stand in, and what they call, up to three calls away."""
+
+    loops: Mapping[Place, Place]
+    training: frozenset[str]
+    """The names of the functions with step loops."""
+    functions: Mapping[Place, Why]
+
+
+class Hot:
+    """Why a place runs on every training step: the loop, and the call that leads from it to the function."""
+
+    __slots__ = ("_project", "_why")
+
+    def __init__(self, project: Project, why: Why) -> None:
+        self._project = project
+        self._why = why
+
+    @property
+    def function(self) -> Function:
+        return function_at(self._project, self._why.function)
+
+    @property
+    def loop(self) -> Loop | None:
+        """None for a function that runs on each step whoever calls it."""
+        return loop_at(self.function, self._why.loop) if self._why.loop is not None else None
+
+    @property
+    def weak(self) -> bool:
+        """Behind a condition that thins out micro-steps only (`accelerator.sync_gradients`)."""
+        return self._why.weak
+
+    @property
+    def depth(self) -> int:
+        """How many calls lie between the loop and the place."""
+        return self._why.depth
+
+    @property
+    def line(self) -> int:
+        return (self._why.loop or self._why.function)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What the functions of a file do by themselves."""
+
+    loops: list[tuple[Place, Place, str]]
+    """Step loops, the functions they stand in, and the names of these."""
+    steppers: list[Place]
+    """Functions that step outside of their own loops."""
+    framework: list[Place]
+    """Functions that run on each step, whoever calls them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Callers:
+    """Who calls a function, the loops around the calls (None where there is none), names; and the calls that it is given to."""
+
+    sites: list[tuple[Place, Place | None, str]]
+    given_to: list[CallPlace]
+
+
+@dataclass(frozen=True, slots=True)
+class _Calling:
+    """A question: what does a function call, between `loop` (None: its start) and the call unthrottled?"""
+
+    function: Place
+    loop: Place | None
+    inside: bool
+    """Only the calls in the loop count."""
+    closures: tuple[tuple[CallPlace, tuple[Place, ...]], ...]
+    """The nested functions that calls in its file are given."""
+
+
+Closures = dict[CallPlace, list[Place]]
+
+
+def step_index(project: Project, asked: Asked[Steps, Any, Any]) -> StepIndex:
+    """Find what a project does on every step."""
+    ask = soundly(project, asked)
+    return whole(project, "Finding step loops", lambda: _step_index(project, ask), StepIndex({}, frozenset(), {}))
+
+
+def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
+    loops: dict[Place, Place] = {}
+    closures: Closures = {}
+    framework: list[Place] = []
+    names_of: dict[Place, str] = {}
+    steppers: list[Place] = []
+    sources = map(project.source, project.paths)
+    paths = [source.path for source in sources if source is not None and source.holds(_TRIGGERS)]
+    for own in ask(Steps.own, paths, _Own([], [], [])):
+        for loop, function, name in own.loops:
+            loops.setdefault(loop, function)
+            names_of[function] = name
+        steppers += own.steppers
+        framework += own.framework
+    seen = set(steppers)
+    for _ in range(DEPTH):
+        # Step loops around the calls of functions that step; the callers that have none are the next to ask for.
+        further: dict[Place, None] = {}
+        for function, callers in zip(steppers, ask(Steps.callers, steppers, _Callers([], [])), strict=True):
+            for call in callers.given_to:
+                closures.setdefault(call, []).append(function)
+            for caller, around, name in callers.sites:
+                if around is not None:
+                    loops.setdefault(around, caller)
+                    names_of[caller] = name
+                else:
+                    further[caller] = None
+        steppers = [caller for caller in further if caller not in seen]
+        seen.update(steppers)
+    heated = {
+        loop: function for loop, function in loops.items() if not project.in_test(function[0], names_of[function])
+    }
+    return StepIndex(loops, frozenset(names_of.values()), _called_on_steps(heated, framework, closures, ask))
+
+
+def _called_on_steps(
+    loops: Mapping[Place, Place], framework: Sequence[Place], closures: Closures, ask: Ask[Steps, Any, Any]
+) -> dict[Place, Why]:
+    by_path: dict[str, list[tuple[CallPlace, tuple[Place, ...]]]] = {}
+    for call, given in closures.items():
+        by_path.setdefault(call[0], []).append((call, tuple(given)))
+
+    def expanded(callers: Sequence[tuple[Place, Why]], *, inside: bool = False) -> list[tuple[Place, Why]]:
+        keys = [
+            _Calling(caller, why.loop if why.function == caller else None, inside, tuple(by_path.get(caller[0], ())))
+            for caller, why in callers
+        ]
+        unique = list(dict.fromkeys(keys))
+        known = dict(zip(unique, ask(Steps.called, unique, []), strict=True))
+        return [
+            (callee, Why(why.function, why.loop, why.weak or weak, why.depth + 1))
+            for key, (_, why) in zip(keys, callers, strict=True)
+            for callee, weak in known[key]
+        ]
+
+    found = {function: Why(function, None) for function in framework}
+    todo = expanded([(function, Why(function, loop)) for loop, function in loops.items()], inside=True)
+    todo += expanded(list(found.items()))
+    while todo:
+        taken: list[tuple[Place, Why]] = []
+        for callee, why in todo:
+            known = found.get(callee)
+            if known is None or (known.weak, known.depth) > (why.weak, why.depth):
+                found[callee] = why
+                if why.depth < DEPTH:
+                    taken.append((callee, why))
+        todo = expanded(taken)
+    return found
+
+
+class Steps:
+    """The step loops of a project, and the functions that run on each step."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._warm: dict[Loop, bool] = {}
+        self._warm_in: dict[str, Collection[Function]] = {}
+        self._warm_callers: dict[tuple[Function, int], tuple[Function, Loop] | None] = {}
+        self._conditions: dict[Loop, frozenset[ast.expr]] = {}
+        self._whole: dict[ast.stmt, bool] = {}
+        self._hot_statements: dict[ast.stmt, Hot | None] = {}
+        self._runs: dict[Function, bool] = {}
+
+    @cached_property
+    def index(self) -> StepIndex:
+        """What is known of the whole project."""
+        return self.project.apart(lambda: step_index(self.project, self.project.asking(asked_here(self))))
+
+    def know(self, index: StepIndex) -> None:
+        """Take over what another process has found out."""
+        self.__dict__["index"] = index
+
+    @cached_property
+    def _by_function(self) -> dict[Place, list[Place]]:
+        found: dict[Place, list[Place]] = {}
+        for loop, function in self.index.loops.items():
+            found.setdefault(function, []).append(loop)
+        return found
+
+    def loops_of(self, function: Function) -> list[Loop]:
+        """The step loops that stand in a function."""
+        self.project.note("steps", function.module.path)
+        return [loop_at(function, place) for place in self._by_function.get(place_of(function), ())]
+
+    def is_step_loop(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop of a function steps an optimizer."""
+        self.project.note("steps", function.module.path)
+        return loop_place(function, loop) in self.index.loops
+
+    def functions_in(self, paths: Container[str]) -> list[Function]:
+        """The functions of some files that hold a step loop or run on each step."""
+        places = dict.fromkeys((*self.index.loops.values(), *self.index.functions))
+        return functions_at(self.project, (place for place in places if place[0] in paths))
+
+    # Questions for the index
+
+    def own(self, path: str) -> _Own:
+        """What the functions of a file do by themselves."""
+        loops: dict[Place, Function] = {}
+        own = _Own([], [], [])
+        module = self.project.module(path)
+        for function in _mentions(module) if module is not None else ():
+            self._own(function, loops, own)
+        own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())
+        return own
+
+    def _own(self, function: Function, found: dict[Place, Function], own: _Own) -> None:
+        flow = function.flow
+        outside: set[str] = set()
+        for call in [call for call in flow.calls if self._is_step(function, call)]:
+            loops = flow.loops(call)
+            while loops and (_only_iterates(loops[0], call) or self._over_runs(function, loops[0])):
+                loops = loops[1:]
+            if loops:
+                found.setdefault(loop_place(function, loops[0]), function)
+            else:
+                outside.add("step" if last_name(call) == "step" else "backward")
+        if outside:
+            own.steppers.append(place_of(function))
+        if self.project.in_test(function.module.path, function.name):
+            return
+        # A method that takes a whole step is called for nothing else.
+        if (len(outside) == 2 and function.cls is not None) or runs_on_steps(self.project, function):
+            own.framework.append(place_of(function))
+
+    def _over_runs(self, function: Function, loop: Loop) -> bool:
+        return runs.over_runs(function, loop, lambda node: self.project.value(function, node))
+
+    def _is_step(self, function: Function, call: ast.Call) -> bool:
+        """`loss.backward()`, `accelerator.backward(loss)`, `optimizer.step()`, `scaler.step(optimizer)`."""
+        func = call.func
+        if not isinstance(func, ast.Attribute):
+            return False
+        if func.attr in _BACKWARDS:
+            name = self.project.resolve(function, func)
+            if name is not None and name != "torch.autograd.backward":
+                return False
+            if call.args and not _is_loss(function, call.args[0]):
+                return False
+            owner = (names.chain(func.value) or [""])[-1]
+            # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
+            return not (
+                owner in ("self", "cls", "super", "ctx") and func.attr == "backward" and self._own_backward(function)
+            )
+        if func.attr != "step":
+            return False
+        receiver = func.value
+        if isinstance(receiver, ast.Subscript):
+            receiver = receiver.value
+        parts = names.chain(receiver)
+        last = parts[-1] if parts else ""
+        if call.args:
+            # scaler.step(optimizer), optimizer.step(closure): never scheduler.step(noise, t, x) or env.step(action)
+            argument = (names.chain(call.args[0]) or [""])[-1]
+            if len(call.args) > 1 or call.keywords:
+                return False
+            return bool(calls.OPTIMIZER_NAME.search(argument)) or (
+                argument == "closure" and bool(calls.OPTIMIZER_NAME.search(last))
+            )
+        if calls.OPTIMIZER_NAME.search(last):
+            return True
+        if "sched" in last.lower() or "env" in last.lower() or last in ("prof", "profiler", "p", "pbar", "self"):
+            return False
+        return bool(self.project.value(function, func.value).kind == "optimizer")
+
+    def _own_backward(self, function: Function) -> bool:
+        return function.cls is not None and "backward" in function.cls.methods and "forward" in function.cls.methods
+
+    def callers(self, place: Place) -> _Callers:
+        """Who calls a function."""
+        function = function_at(self.project, place)
+        passed_on = list(self._passed_on(function))
+        found = _Callers([], [call_place(site.function, site.call) for site in passed_on])
+        for site in [*families.callers(self.project, function), *passed_on]:
+            self.project.note("text", site.function.module.path)  # for the lines
+            flow = site.function.flow
+            around = None
+            for loop in flow.loops(site.call):
+                if not self._over_runs(site.function, loop) and not runs.is_made_in(loop, flow, site.call):
+                    around = loop_place(site.function, loop)
+                    break
+            found.sites.append((place_of(site.function), around, site.function.name))
+        return found
+
+    def _passed_on(self, function: Function) -> Iterator[CallSite]:
+        """A nested function given to a call: `optimizer.step(closure)`, `minimize(fun=closure)`."""
+        parent = function.parent
+        if parent is None or function.cls is not None:
+            return
+        at_top = parent is parent.module.body
+        for name in parent.flow.loads.get(function.name, ()):
+            call = parent.flow.parents.get(name)
+            if isinstance(call, ast.keyword):
+                call = parent.flow.parents.get(call)
+            if not isinstance(call, ast.Call) or call.func is name:
+                continue
+            # A function of the module may be given to many things that call it once.
+            if not at_top or (isinstance(call.func, ast.Attribute) and call.func.attr == "step"):
+                yield CallSite(parent, call)
+
+    def called(self, asked: _Calling) -> list[tuple[Place, bool]]:
+        """What a function calls on each step, and whether only on some micro-steps."""
+        function = function_at(self.project, asked.function)
+        loop = loop_at(function, asked.loop) if asked.loop is not None else None
+        closures = dict(asked.closures)
+        found: list[tuple[Place, bool]] = []
+        for call in self._calls_in(function, loop) if asked.inside and loop is not None else function.flow.calls:
+            targets = [place_of(target) for target in families.may_run(self.project, function, call)]
+            targets += closures.get(call_place(function, call), ()) if closures else ()
+            weight = self.guarded(function, call, loop) if targets else "cold"
+            if weight not in ("throttled", "cold") and "dummy" not in last_name(call).lower():
+                # A dummy stands in for data that is missing.
+                found += [(target, weight == "weak") for target in targets if target != asked.function]
+        return found
+
+    def _calls_in(self, function: Function, loop: Loop) -> list[ast.Call]:
+        first, last = loop.lineno, loop.end_lineno or loop.lineno
+        return [c for c in function.flow.calls_between(first, last) if loop in function.flow.loops(c)]
+
+    def guarded(self, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
+        """What the conditions between a place and its loop (or the start of its function) say."""
+        flow = function.flow
+        if flow.in_handler(node, loop):
+            return "cold"
+        found: guards.Meaning = ""
+        for guard in flow.guards(node, loop):
+            leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
+            if leaves or first_time.once(guard, flow) or first_time.fills(guard, flow, loop):
+                return "cold"
+            meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
+            if meaning in ("throttled", "cold"):
+                if loop is not None and guard.test in self._step_conditions(function, loop):
+                    continue
+                if guard.block is not None and self._is_whole_step(function, guard.block):
+                    continue
+                return meaning
+            found = meaning or found
+        return found
+
+    def _step_conditions(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
+        """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
+        if loop not in self._conditions:
+            steps = [call for call in self._calls_in(function, loop) if self._is_step(function, call)]
+            behind = [frozenset(guard.test for guard in function.flow.guards(step, loop)) for step in steps]
+            self._conditions[loop] = frozenset.intersection(*behind) if behind else frozenset()
+        return self._conditions[loop]
+
+    def _is_whole_step(self, function: Function, block: tuple[ast.stmt, ...]) -> bool:
+        """Whether a block runs a backward pass and an optimizer of its own: what stands there is part of that step."""
+        if block[0] not in self._whole:
+            calls = function.flow.calls_between(block[0].lineno, block[-1].end_lineno or block[-1].lineno)
+            kinds = {last_name(call) == "step" for call in calls if self._is_step(function, call)}
+            self._whole[block[0]] = len(kinds) == 2
+        return self._whole[block[0]]
+
+    # Questions of rules
+
+    def hot(self, function: Function, node: ast.AST) -> Hot | None:
+        """Why the place runs on every training step, or None."""
+        own = place_of(function)
+        if own not in self._by_function and own not in self.index.functions:
+            self.project.note("steps", own[0])
+            return None
+        statement, plain = _statement(function.flow, node)
+        if not plain:
+            return self._hot(function, node)
+        return self.project.linked(("hot", statement), lambda: self._hot_statement(function, statement))
+
+    def _hot_statement(self, function: Function, statement: ast.stmt) -> Hot | None:
+        if statement not in self._hot_statements:
+            self._hot_statements[statement] = self._hot(function, statement)
+        return self._hot_statements[statement]
+
+    def _hot(self, function: Function, node: ast.AST) -> Hot | None:
+        own = place_of(function)
+        for loop in function.flow.loops(node) if own in self._by_function else ():
+            if self.is_step_loop(function, loop):
+                weight = self.guarded(function, node, loop)
+                if weight in ("throttled", "cold"):
+                    return None
+                return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
+        self.project.note("steps", own[0])
+        why = self.index.functions.get(own)
+        if why is None:
+            return None
+        weight = self.guarded(function, node, None)
+        if weight in ("throttled", "cold"):
+            return None
+        return Hot(self.project, replace(why, weak=why.weak or weight == "weak"))
+
+    def warm(self, function: Function, node: ast.AST) -> Loop | None:
+        """The evaluation or generation loop that runs the place on each of its iterations, or None."""
+        for loop in function.flow.loops(node) if function.has_loops else ():
+            if self.is_warm(function, loop):
+                return None if self.guarded(function, node, loop) in ("throttled", "cold") else loop
+        return None
+
+    def holds_warm_loop(self, function: Function) -> bool:
+        """Whether an evaluation or generation loop stands in a function."""
+        return function.has_loops and any(
+            self.is_warm(function, node)
+            for node in function.flow.nodes
+            if isinstance(node, ast.For | ast.AsyncFor | ast.While)
+        )
+
+    def warm_in(self, path: str) -> Collection[Function]:
+        """The functions of a file with an evaluation or generation loop, and those of the file that one of them calls."""
+        return self.project.linked(("warm in", path), lambda: self._kept_in(path))
+
+    def _kept_in(self, path: str) -> Collection[Function]:
+        if path not in self._warm_in:
+            source = self.project.source(path)
+            module = self.project.module(path) if source is not None and source.holds(_WARM) else None
+            self._warm_in[path] = self._find_in(module) if module is not None else ()
+        return self._warm_in[path]
+
+    def _find_in(self, module: Module) -> Collection[Function]:
+        found = {function: WARM_DEPTH for function in module.functions if self.holds_warm_loop(function)}
+        own = {function.name for function in module.functions}
+        todo = list(found)
+        while todo:
+            caller = todo.pop()
+            depth = found[caller] - 1
+            for call in caller.flow.calls if depth >= 0 else ():
+                if last_name(call) not in own or (depth == WARM_DEPTH - 1 and not self.warm(caller, call)):
+                    continue
+                for target in families.may_run(self.project, caller, call):
+                    if target.module is module and found.get(target, -1) < depth:
+                        found[target] = depth
+                        todo.append(target)
+        return found
+
+    def warm_caller(self, function: Function, node: ast.AST) -> tuple[Function, Loop] | None:
+        """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.
+
+        What a function does beside a loop of its own that runs a model is little next to that.
+        """
+        if self.guarded(function, node, None) in ("throttled", "cold"):
+            return None
+        return self._warm_caller(function, WARM_DEPTH)
+
+    def _warm_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
+        return self.project.linked(("warm caller", function, depth), lambda: self._found_caller(function, depth))
+
+    def _found_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
+        if (function, depth) not in self._warm_callers:
+            self._warm_callers[function, depth] = None
+            self._warm_callers[function, depth] = self._find_caller(function, depth)
+        return self._warm_callers[function, depth]
+
+    def _find_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
+        if isinstance(function.node, ast.Module) or function.name == "forward" or self.holds_warm_loop(function):
+            return None
+        further: list[Function] = []
+        for site in itertools.islice(families.calls_of(self.project, function), MOST_CALLERS):
+            if self.project.in_test(site.function.module.path, site.function.name):
+                continue
+            for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
+                if self.is_warm(site.function, loop):
+                    if self.guarded(site.function, site.call, loop) not in ("throttled", "cold"):
+                        return site.function, loop
+                    break
+            else:
+                if depth > 1 and self.guarded(site.function, site.call, None) not in ("throttled", "cold"):
+                    further.append(site.function)
+        callers = (self._warm_caller(caller, depth - 1) for caller in dict.fromkeys(further) if caller is not function)
+        return next((found for found in callers if found is not None), None)
+
+    def is_warm(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop calls a model on each iteration without training it."""
+        return self.project.linked(("warm", loop), lambda: self._is_warm(function, loop))
+
+    def _is_warm(self, function: Function, loop: Loop) -> bool:
+        if loop not in self._warm:
+            self._warm[loop] = (
+                not self.is_step_loop(function, loop)
+                and not self._trains(function, loop)
+                and self._calls_model(function, loop)
+            )
+        return self._warm[loop]
+
+    def _trains(self, function: Function, loop: Loop) -> bool:
+        """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts."""
+        if any(inner is not loop and loop in function.flow.loops(inner) for inner in self.loops_of(function)):
+            return True
+        self.project.note("training")
+        return any(
+            self._holds_step_loop(target)
+            for call in self._calls_in(function, loop)
+            if last_name(call) in self.index.training
+            for target in self.project.targets(function, call)
+        )
+
+    def _holds_step_loop(self, function: Function) -> bool:
+        self.project.note("steps", function.module.path)
+        return place_of(function) in self._by_function
+
+    def _calls_model(self, function: Function, loop: Loop) -> bool:
+        for call in self._calls_in(function, loop):
+            if not self.project.may_be_own(function, call) or function.flow.loops(call)[0] is not loop:
+                continue
+            value = self.project.value(function, call.func)
+            if value.kind == "module" or self._is_method_of_module(function, call, value):
+                return True
+            last = (names.chain(call.func) or [""])[-1]
+            named = (
+                calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
+            )
+            if value.kind == "unknown" and named:
+                return True
+            if self._hands_on_model(function, call):
+                return True
+        return False
+
+    def _is_method_of_module(self, function: Function, call: ast.Call, callee: Value) -> bool:
+        """`model.decode(tokens)`: a method that the project gives to a model, takes tensors, and runs a module."""
+        if (
+            not isinstance(call.func, ast.Attribute)
+            or callee.kind != "function"
+            or callee.function is None
+            or not call.args
+        ):
+            return False
+        kind = self.project.value(function, call.func.value).kind
+        if callee.function.cls is None or kind not in ("module", "instance"):
+            return False
+        # `engine.logits(tokens)` of another object: once, not in a loop of its own.
+        return self.runs_module(callee.function) and (kind == "module" or self._runs_once(callee.function))
+
+    def _runs_once(self, method: Function) -> bool:
+        """Whether a method that runs a module does so outside of its own loops."""
+        return any(self._runs_module(method, call) and not method.flow.loops(call) for call in method.flow.calls)
+
+    def runs_module(self, method: Function) -> bool:
+        """Whether a method of a model calls a module, by itself or in another method: `get_weight` does not."""
+        return self.project.linked(("runs module", method), lambda: self._is_running_module(method))
+
+    def _is_running_module(self, method: Function) -> bool:
+        if method not in self._runs:
+            calls = method.flow.calls
+            work_out(self._runs, method, False, lambda: any(self._runs_module(method, one) for one in calls))
+        return self._runs[method]
+
+    def _runs_module(self, method: Function, call: ast.Call) -> bool:
+        last = (names.chain(call.func) or [""])[-1]
+        if last == "forward":
+            return True
+        callee = self.project.value(method, call.func)
+        if callee.kind == "function" and callee.function is not None and callee.function.cls is not None:
+            return self.runs_module(callee.function)
+        return callee.kind == "module" or (callee.kind == "unknown" and bool(calls.MODEL_NAME.search(last)))
+
+    def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
+        """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
+        # The values of what is given take longest to tell: most calls are of nothing that calls one of its names.
+        called = [
+            (target, c.func)
+            for target in self.project.targets(function, call)
+            for c in target.flow.calls
+            if isinstance(c.func, ast.Name) and not target.flow.loops(c)
+        ]
+        given = (*call.args, *(keyword.value for keyword in call.keywords)) if called else ()
+        return any(self.project.value(function, argument).kind == "module" for argument in given) and any(
+            self.project.value(target, name).kind == "module" for target, name in called
+        )
+
+
+def _is_loss(function: Function, given: ast.expr) -> bool:
+    """Whether what `backward` is given is a loss, not a gradient: `y.backward(dy)` measures or tests a kernel."""
+    last = (names.chain(given) or [""])[-1]
+    return bool(_LOSS.search(last)) or b".step(" in function.module.source.data
+
+
+def _mentions(module: Module) -> Iterable[Function]:
+    """The functions whose lines hold a word of a step."""
+    lines = module.source.lines
+    return module.functions_at(bisect_right(lines, match.start()) for match in TRIGGER.finditer(module.source.data))
+
+
+def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
+    """The statement around a place, and whether the place runs whenever the statement does, as often as it does."""
+    plain = True
+    for child, parent in flow.around(node):
+        if isinstance(child, ast.stmt):
+            return child, plain
+        if parent.__class__ in _PARTLY or (isinstance(parent, ast.While) and child is parent.test):
+            plain = False
+    assert isinstance(flow.function.node, ast.stmt), "the defaults of a function"
+    return flow.function.node, plain
+
+
+_PARTLY = frozenset((ast.Lambda, ast.IfExp, ast.BoolOp, ast.ExceptHandler))
+
+
+def _only_iterates(loop: Loop, call: ast.Call) -> bool:
+    """`for optimizer in optimizers: optimizer.step()`: a loop over optimizers or losses, not over steps."""
+    if not isinstance(loop, ast.For) or len(loop.body) > 2:
+        return False
+    func = call.func
+    assert isinstance(func, ast.Attribute)
+    root = func.value
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    if isinstance(root, ast.Name) and root.id in targets:
+        return True
+    return any(isinstance(a, ast.Name) and a.id in targets for a in call.args) and func.attr == "step"

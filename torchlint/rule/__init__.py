@@ -1,0 +1,157 @@
+"""Everything a rule or a fixer may import, and the table of all rules."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Literal
+
+from ..facts.names import chain as chain
+from ..facts.values import Value as Value
+from ..text.finding import Edit as Edit
+from ..text.finding import Finding as Finding
+from ..text.finding import Fix as Fix
+from ..text.finding import Related as Related
+from ..text.finding import Severity as Severity
+from ..torch_api.version import Range as Range
+from .site import FileSite as FileSite
+from .site import Site as Site
+
+Set = Literal["default", "preview", "opt-in"]
+Scope = Literal["any", "hot", "compiled", "file"]
+FixClass = Literal["none", "suggestion", "unsafe", "safe"]
+Numbers = Literal["", "exact", "rounding", "init", "changed"]
+"""What a fix may do to the results of a program at most: nothing, what another order of the same sums does, the same
+function begun from other random numbers, or what it is for."""
+Check = Callable[[Any], Iterator[Finding]]
+"""A function of a Site (of a FileSite where the scope is `file`) that yields findings."""
+Fixer = Callable[[Site, Finding], Fix | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A documented check and the places it is shown."""
+
+    code: str
+    name: str
+    doc: str
+    on: frozenset[str]
+    scope: Scope
+    set: Set
+    severity: Severity
+    fix: FixClass
+    numbers: Numbers
+    torch: Range
+    impact: Literal["high", "medium", "low"]
+    category: str
+    principle: tuple[str, ...]
+    depends_on: tuple[str, ...]
+    silenced_by: tuple[str, ...]
+    confirmed_by: tuple[str, ...]
+    check: Check
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What can be asked of the rule besides, by the names of the switches: `suggest-fused`."""
+
+    @property
+    def summary(self) -> str:
+        """The first line of the page."""
+        return self.doc.partition("\n")[0]
+
+
+def rule(
+    code: str,
+    *,
+    on: Iterable[str],
+    scope: Scope = "any",
+    set: Set = "default",
+    severity: Severity = "warning",
+    fix: FixClass = "none",
+    numbers: Numbers = "",
+    torch: str = "",
+    impact: Literal["high", "medium", "low"] = "medium",
+    category: str,
+    principle: tuple[str, ...] = (),
+    depends_on: tuple[str, ...] = (),
+    silenced_by: tuple[str, ...] = (),
+    confirmed_by: tuple[str, ...] = (),
+    options: Mapping[str, str] | None = None,
+) -> Callable[[Check], Rule]:
+    """Make a rule of a function: its name and docstring become the rule's name and page.
+
+    `on` lists what the rule wants to be shown, each under the name it has where it is defined (imports, aliases and the
+    project's re-exports are followed):
+    - `torch.compile()`: a call of that name; `float()`: of a builtin;
+    - `.item()`: a call of a method of that name, on whatever;
+    - `torch.nn.DataParallel`: any use of the name (call, decorator, base class, annotation);
+    - `.grad`: a read of or store to an attribute of that name;
+    - a kind of node: `if`, `while`, `assert`, `for`, `with`, `augassign`, `assign`, `subscript`, `ternary`, `boolop`,
+      `comprehension`, `function`, `call`. The sieve can't look for these: they need the scope `hot` or `compiled`, and with
+      `any` are shown where functions are shown whole, in step loops with what they call and in evaluation loops.
+    `scope` says where: `hot` (step loops and what they call, functions with evaluation loops; method and function calls
+    also in what these call),
+    `compiled` (compiled regions), `any`; `file` is for the tool's own rules, which are shown a FileSite.
+    `numbers` says what an unsafe fix may do to the results of a program; a safe one does nothing to them.
+    `torch` is a version range such as `>=2.4` or `>=2.4,<2.9`.
+    `options` are switches that the configuration can turn on, `[tool.torchlint.NAME]`, each with what it adds in one sentence;
+    the check asks for them by `site.option`.
+    """
+
+    def make(check: Check) -> Rule:
+        name = check.__name__.replace("_", "-")
+        return Rule(
+            code,
+            name,
+            inspect.getdoc(check) or "",
+            frozenset(on),
+            scope,
+            set,
+            severity,
+            fix,
+            numbers or ("exact" if fix == "safe" else ""),
+            Range.parse(torch),
+            impact,
+            category,
+            principle,
+            depends_on,
+            silenced_by,
+            confirmed_by,
+            check,
+            options or {},
+        )
+
+    return make
+
+
+def _modules(package: str) -> Iterator[ModuleType]:
+    for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"{package}.{info.name}")
+
+
+@functools.cache
+def load() -> dict[str, Rule]:
+    """Every rule by its code. A module in rules/ is one rule, named like the module."""
+    rules: dict[str, Rule] = {}
+    for module in _modules("torchlint.rules"):
+        found: Rule = getattr(module, module.__name__.rpartition(".")[2])
+        assert found.code not in rules, f"{found.code} is taken twice"
+        rules[found.code] = found
+    assert rules, "no rule was found: is torchlint installed (pip install -e .)?"
+    return dict(sorted(rules.items()))
+
+
+@functools.cache
+def fixer(name: str) -> Fixer | None:
+    """The fixer of the rule of that name; imported only when its rule has found something."""
+    module = f"torchlint.fixers.{name.replace('-', '_')}"
+    try:
+        return importlib.import_module(module).fix  # type: ignore[no-any-return]
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        return None

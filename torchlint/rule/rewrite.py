@@ -1,0 +1,206 @@
+"""What several fixers need: how to write a dotted name at a place, and how to give a call another name."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import TYPE_CHECKING
+
+from ..facts import names, syntax
+from ..facts.deprecated_table import Entry
+from ..facts.lookup import lookup
+from ..text.finding import Edit, Finding
+from ..text.tree import leading_imports
+from .operand import Place as Place
+from .operand import operand as operand
+from .operand import place_of as place_of
+from .site import Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+else:
+    from .lazy import lazy
+
+    cst = lazy("libcst")
+
+
+def spelled(site: Site, dotted: str) -> tuple[str, tuple[Edit, ...]] | None:
+    """How the place writes a name of torch, and the import that this needs; None where no name is sure to be bound there.
+
+    The prefix that the author wrote at the place is kept (`th.cuda.amp.autocast` becomes `th.amp.autocast`), unless an import
+    goes further (`F.log_softmax`).
+    """
+    local, origin = _own_prefix(site, dotted)
+    scopes = lookup(site.module)
+    for other, module in _modules(site, dotted):
+        if len(module) > len(origin) and scopes.imported(site.target, other) == module:
+            local, origin = other, module
+            break
+    if local:
+        return f"{local}{dotted[len(origin) :]}", ()
+    root = dotted.partition(".")[0]
+    added = _import_of(site, root) if scopes.free(site.target, root, root) else None
+    return (dotted, added) if added is not None else None
+
+
+def _own_prefix(site: Site, dotted: str) -> tuple[str, str]:
+    """What the author wrote in front of the place's own name, as far as it leads to the other name too, and what that is."""
+    node = site.target.func if isinstance(site.target, ast.Call) else site.target
+    while isinstance(node, ast.Attribute):
+        node = node.value
+        origin = site.resolve(node) if names.chain(node) is not None else None
+        if origin is not None and dotted.startswith(f"{origin}."):
+            return site.text(node), origin
+    return "", ""
+
+
+def _modules(site: Site, dotted: str) -> list[tuple[str, str]]:
+    """The imports in sight of the name or of a module that holds it, the innermost module first."""
+    scopes = [site.function]
+    while scopes[-1].parent is not None:
+        scopes.append(scopes[-1].parent)
+    found = {
+        (local, origin)
+        for scope in scopes
+        for local, origin in scope.imports.items()
+        if f"{dotted}.".startswith(f"{origin}.")
+    }
+    return sorted(found, key=lambda pair: (-len(pair[1]), pair[0] != pair[1], pair))
+
+
+def _import_of(site: Site, root: str) -> tuple[Edit, ...] | None:
+    """The edits that import a package; None where the file does not import some of it as soon, whatever happens."""
+    known = root in sys.stdlib_module_names or any(
+        name.partition(".")[0] == root
+        for statement in leading_imports(site.module.tree)
+        for name in (
+            [statement.module or ""]
+            if isinstance(statement, ast.ImportFrom) and not statement.level
+            else [alias.name for alias in statement.names]
+            if isinstance(statement, ast.Import)
+            else []
+        )
+    )
+    return site.tree.add_import(f"import {root}") if known else None
+
+
+def call_node(site: Site, call: ast.Call | None = None) -> cst.Call:
+    """The libcst node of the call that the site is, or of another one of its function."""
+    node = site.cst(call if call is not None else site.call)
+    assert isinstance(node, cst.Call)
+    return node
+
+
+def renamed(site: Site, dotted: str, node: ast.expr | None = None) -> tuple[Edit, ...] | None:
+    """The edits that put another dotted name where a name (the called name of the site) stands."""
+    spelling = spelled(site, dotted)
+    if spelling is None:
+        return None
+    code, imports = spelling
+    return (site.tree.replace(site.cst(node if node is not None else site.call.func), code), *imports)
+
+
+def older_torch(site: Site, version: tuple[int, int]) -> str:
+    """Why a name that came with a version of torch is not safe for the project; "" where it is."""
+    torch = site.allowed_torch
+    if torch is None or torch.low >= version:
+        return ""
+    stated = site.analysis.stated_for(site.module)
+    why = "allows older ones" if stated is not None else "does not say which it has"
+    return f"it needs torch {version[0]}.{version[1]}, and the project {why}"
+
+
+def shown(site: Site, finding: Finding) -> Site:
+    """The place that a finding is shown at, which another place of the file may have led to."""
+    function, source = site.module.function_at(finding.line), site.source
+    wanted = (finding.line, finding.column), (finding.end_line, finding.end_column)
+    for node in function.flow.nodes:
+        if isinstance(node, ast.expr) and node.lineno == finding.line:
+            start = source.position(source.offset(node.lineno, node.col_offset))
+            end = source.position(source.offset(node.end_lineno or 0, node.end_col_offset or 0))
+            if (start, end) == wanted:
+                return Site(site.analysis, function, node, site.rule, site.name)
+    return site
+
+
+def arguments(site: Site, *given: ast.expr | ast.keyword) -> str:
+    """Parts of the file as arguments of a call, or as elements between commas."""
+    return ", ".join(operand(site, one, Place.ARGUMENT) for one in given)
+
+
+def line_before(site: Site, code: str | ast.stmt, statement: ast.stmt | None = None) -> Edit | None:
+    """A line of code, or a statement of one line, in front of the place's statement (or another one).
+
+    None where that is not the first on its line.
+    """
+    statement = statement or site.statement
+    code = code if isinstance(code, str) else site.text(code)
+    source, margin = site.source, _margin(site, statement)
+    start = source.offset(statement.lineno, 0)
+    if source.data[start : source.offset(statement.lineno, statement.col_offset)].strip():
+        return None
+    return Edit(start, start, f"{margin}{code}{source.newline}".encode())
+
+
+def line_after(site: Site, code: str, statement: ast.stmt | None = None) -> Edit | None:
+    """A line of code behind the place's statement (or another one) and its comment; None where it shares its lines.
+
+    What stands behind `if x:` on one line would get a line outside of the `if`.
+    """
+    statement = statement or site.statement
+    source = site.source
+    start = source.offset(statement.lineno, statement.col_offset)
+    if source.data[source.offset(statement.lineno, 0) : start].strip():
+        return None
+    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    stop = source.data.find(b"\n", end)
+    stop = stop if stop >= 0 else len(source.data)
+    line = source.data[end:stop]
+    if line.strip() and not line.strip().startswith(b"#"):
+        return None
+    stop -= len(line) - len(line.rstrip(b"\r"))
+    return Edit(stop, stop, f"{source.newline}{_margin(site, statement)}{code}".encode())
+
+
+def _margin(site: Site, statement: ast.stmt) -> str:
+    line = site.source.line_text(statement.lineno)
+    return line[: len(line) - len(line.lstrip())]
+
+
+def substituted(site: Site, entry: Entry) -> tuple[Edit, ...] | None:
+    """The edits that put the name that took over in place of a deprecated one; None where the arguments mean something else."""
+    target = site.target
+    spelling = spelled(site, entry.rename.removesuffix("()")) if entry.rename else None
+    if spelling is None or not isinstance(target, ast.expr):
+        return None
+    code, imports = spelling
+    call = syntax.called(site.flow, target)
+    if entry.attribute:
+        if entry.rename.endswith("()") and not isinstance(getattr(target, "ctx", None), ast.Load):
+            return None
+        code += "()" * entry.rename.endswith("()")
+    elif call is None:
+        return None
+    replaced = site.tree.replace(site.cst(target), code)
+    arguments = _arguments(site, call, entry) if call is not None else ()
+    return (replaced, *arguments, *imports) if arguments is not None else None
+
+
+def _arguments(site: Site, call: ast.Call, entry: Entry) -> tuple[Edit, ...] | None:
+    spread = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+    limited = entry.positional < 99 or entry.refused
+    if limited and (spread or len(call.args) > entry.positional or any(k.arg in entry.refused for k in call.keywords)):
+        return None
+    node = call_node(site, call)
+    edits: list[Edit | None] = []
+    if entry.first:
+        given = [*call.args, *call.keywords]
+        edits.append(
+            site.tree.insert_before(site.cst(given[0]), f"{entry.first}, ")
+            if given
+            else site.tree.add_argument(node, entry.first)
+        )
+    if entry.extra:
+        edits.append(site.tree.add_argument(node, entry.extra))
+    made = tuple(edit for edit in edits if edit is not None)
+    return made if len(made) == len(edits) else None

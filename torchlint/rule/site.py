@@ -1,0 +1,490 @@
+"""One place a rule is shown. Its facts are free; `node` is the libcst node, parsed at first use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ..facts import versions
+from ..facts.flow import Flow, Loop
+from ..facts.minima import demanded
+from ..facts.module import Function, Module
+from ..facts.roles import Role
+from ..facts.values import Value
+from ..program.context import Context
+from ..program.places import place_of
+from ..program.project import Project
+from ..program.regions import Region, Regions
+from ..program.stated import Stated, project_torch
+from ..program.steps import Hot, Steps
+from ..settings.config import Settings, compiled_in
+from ..text.finding import Finding, Fix, Related, Severity
+from ..text.source import Source, SourceError
+from ..text.tree import Tree
+from ..torch_api.version import LATEST, Range, oldest_in_use
+
+if TYPE_CHECKING:
+    import libcst
+
+    from ..text.suppress import Suppressions
+
+_LATEST = Range(low=LATEST)
+
+T = TypeVar("T")
+
+
+class Ruled(Protocol):
+    """What a site needs of the rule it is shown to (a Rule of `rule.py`, which lies above)."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def severity(self) -> Severity: ...
+
+
+class Analysis:
+    """Everything that is known of a project in one run."""
+
+    def __init__(self, project: Project, settings: Settings) -> None:
+        self.project = project
+        self.settings = settings
+        self.steps = Steps(project)
+        self.regions = Regions(project, compiled_in(project.paths, settings))
+        self.context = Context(project)
+        self._trees: dict[str, Tree] = {}
+        self._torch: dict[str, Range | None] = {}
+        self._stated = Stated()
+        self._tests_versions: dict[str, bool] = {}
+        self._kept: dict[Hashable, Any] = {}
+
+    def tree(self, module: Module) -> Tree:
+        if module.path not in self._trees:
+            self._trees[module.path] = Tree(module.source, module.tree)
+        return self._trees[module.path]
+
+    def torch(self, module: Module) -> Range:
+        """The torch versions that a file is for; the latest where nothing is said of them."""
+        return self.stated_for(module) or _LATEST
+
+    def stated_for(self, module: Module) -> Range | None:
+        """What the settings, its project or the file itself say of its torch; None where they say nothing."""
+        stated = self.stated_torch(module.path.rpartition("/")[0])
+        if self.settings.target_torch is not None or not self.tests_versions(module):
+            return stated
+        own = self.once(("demanded", module.path), lambda: demanded(module.tree))
+        if own == Range():
+            return stated
+        return own if stated is None else stated.intersection(own)
+
+    def stated_torch(self, folder: str) -> Range | None:
+        """What the settings, or the project of the files in a folder, say of its torch; None where they say nothing."""
+        if folder not in self._torch:
+            told = self.settings.at_folder(folder).target_torch
+            self._torch[folder] = told or project_torch(Path(folder), self._stated)
+        return self._torch[folder]
+
+    def know_torch(self, known: Mapping[str, Range | None]) -> None:
+        """Take over `stated_torch` of some folders, which another process has looked up."""
+        self._torch.update(known)
+
+    def once(self, key: Hashable, answer: Callable[[], T]) -> T:
+        """What is asked several times in a run, worked out at the first time."""
+        if key not in self._kept:
+            self._kept[key] = answer()
+        return self._kept[key]  # type: ignore[no-any-return]
+
+    def tests_versions(self, module: Module) -> bool:
+        """Whether the file asks for torch's version anywhere."""
+        if module.path not in self._tests_versions:
+            self._tests_versions[module.path] = any(mention in module.source.data for mention in versions.MENTIONS)
+        return self._tests_versions[module.path]
+
+
+class Site:
+    """One expression or statement, in its function, for one rule.
+
+    Facts are asked of `ast` nodes and of libcst nodes alike (`value`, `resolve`); `node` and everything below it is libcst.
+    """
+
+    def __init__(self, analysis: Analysis, function: Function, target: ast.AST, rule: Ruled, name: str = "") -> None:
+        self.analysis = analysis
+        self.function = function
+        self.target = target
+        """The `ast` node the rule asked for."""
+        self.rule = rule
+        self.name = name
+        """What the rule asked for: `.item()`, `torch.nn.DataParallel`, `if`."""
+
+    # The place
+
+    def at(self, function: Function, target: ast.AST) -> Site:
+        """Another place that the same rule has something to say of."""
+        return Site(self.analysis, function, target, self.rule, self.name)
+
+    @property
+    def module(self) -> Module:
+        return self.function.module
+
+    @property
+    def place(self) -> str:
+        """Where the file lies in its project."""
+        return self.project.home(self.module.path)
+
+    @property
+    def source(self) -> Source:
+        return self.function.module.source
+
+    @property
+    def flow(self) -> Flow:
+        return self.function.flow
+
+    @property
+    def project(self) -> Project:
+        return self.analysis.project
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The libcst view of the file: spans, source text, edits."""
+        return self.analysis.tree(self.function.module)
+
+    @cached_property
+    def node(self) -> libcst.CSTNode:
+        """The libcst node of the place; only the statement around it is parsed."""
+        return self.cst(self.target)
+
+    def cst(self, target: ast.AST) -> libcst.CSTNode:
+        """The libcst node of an `ast` node of this file. Raises NoNode inside f-strings before Python 3.12."""
+        return self.tree.node(target, self.flow.chain(target))
+
+    @property
+    def call(self) -> ast.Call:
+        assert isinstance(self.target, ast.Call)
+        return self.target
+
+    @cached_property
+    def statement(self) -> ast.stmt:
+        return self.flow.statement(self.target)
+
+    def text(self, node: ast.AST | None = None) -> str:
+        """The source text of an `ast` node (of the place itself)."""
+        node = node if node is not None else self.target
+        start, end = self._span(node)
+        return self.source.data[start:end].decode()
+
+    def short(self, node: ast.AST | None = None, limit: int = 40) -> str:
+        """The source text on one line, cut in the middle where it is long."""
+        text = " ".join(self.text(node).split())
+        return text if len(text) <= limit else f"{text[: limit // 2 - 2]}...{text[-(limit // 2 - 1) :]}"
+
+    def _span(self, node: ast.AST) -> tuple[int, int]:
+        source = self.source
+        start = source.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        end = source.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        return start, end
+
+    # Facts
+
+    @cached_property
+    def hot(self) -> Hot | None:
+        """Why the place runs on every training step, unthrottled; None where it does not. Never inside a compiled region."""
+        return self.analysis.steps.hot(self.function, self.target)
+
+    @cached_property
+    def warm(self) -> Loop | None:
+        """The evaluation or generation loop that runs the place on each iteration."""
+        return self.analysis.steps.warm(self.function, self.target)
+
+    @cached_property
+    def warm_caller(self) -> tuple[Function, Loop] | None:
+        """The evaluation or generation loop in another function that runs the place on each iteration, and that function."""
+        return self.analysis.steps.warm_caller(self.function, self.target) if self.warm is None else None
+
+    @cached_property
+    def shown_whole(self) -> bool:
+        """Whether rules are shown all of the place's function, not its calls alone: it runs on each step, or in a warm loop."""
+        return self.hot is not None or self.function in self.analysis.steps.warm_in(self.module.path)
+
+    @cached_property
+    def region(self) -> Region | None:
+        """The torch.compile region that traces the place."""
+        return self.analysis.regions.at(self.function, self.target)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the place's function is what torch.compile was given."""
+        return self.region is not None and self.region.root == place_of(self.function)
+
+    def traced(self, node: ast.AST) -> bool:
+        """Whether a part of the place is reached while torch.compile traces: not behind `not torch.compiler.is_compiling()`."""
+        return self.analysis.regions.at(self.function, node) is not None
+
+    @property
+    def rare(self) -> bool:
+        """Whether its function keeps the place from most calls: a throttle, a flag for debugging, a way to an exception."""
+        return self.analysis.steps.guarded(self.function, self.target, None) in ("throttled", "cold")
+
+    @property
+    def dynamo_options(self) -> frozenset[str]:
+        """The options of `torch._dynamo.config` that the project turns on or adds to."""
+        return self.analysis.regions.options
+
+    @property
+    def in_forward(self) -> bool:
+        """Whether the place stands in the `forward` of an nn.Module."""
+        function = self.function
+        return function.name == "forward" and function.cls is not None and self.project.is_module(function.cls)
+
+    @property
+    def grad_off(self) -> bool:
+        """Whether autograd is proven off."""
+        return self.analysis.context.grad_off(self.function, self.target)
+
+    @property
+    def accelerator(self) -> bool:
+        """Whether the program deals with an accelerator at all."""
+        return bool(self.settings.accelerators) or self.analysis.context.accelerator(self.module)
+
+    @property
+    def role(self) -> Role:
+        return self.analysis.context.role(self.module)
+
+    @cached_property
+    def torch(self) -> Range | None:
+        """The torch versions under which the place is reached; None where a guard leaves none."""
+        target = self.analysis.torch(self.module)
+        return (
+            versions.narrowed(target, self.flow, self.target) if self.analysis.tests_versions(self.module) else target
+        )
+
+    @cached_property
+    def allowed_torch(self) -> Range | None:
+        """The same for what is written there: where the project says nothing, each torch of the last years may run it."""
+        if self.analysis.stated_for(self.module) is not None:
+            return self.torch
+        recent = Range(low=oldest_in_use())
+        return (
+            versions.narrowed(recent, self.flow, self.target) if self.analysis.tests_versions(self.module) else recent
+        )
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the file."""
+        return self.analysis.settings.at(self.module.path)
+
+    def option(self, name: str) -> bool:
+        """Whether the configuration turns on this switch of the rule."""
+        return f"{self.rule.code}.{name}" in self.settings.options
+
+    def value(self, node: ast.expr | libcst.CSTNode) -> Value:
+        """What an expression of this function evaluates to."""
+        expression = node if isinstance(node, ast.AST) else self.tree.counterpart(node)
+        return self.project.value(self.function, expression) if isinstance(expression, ast.expr) else Value()
+
+    @property
+    def receiver(self) -> Value:
+        """The value that a method is called on."""
+        assert isinstance(self.target, ast.Call) and isinstance(self.target.func, ast.Attribute)
+        return self.value(self.target.func.value)
+
+    def resolve(self, node: ast.expr) -> str | None:
+        """The canonical dotted name of an expression that starts at an import or a builtin."""
+        return self.project.resolve(self.function, node)
+
+    def loop(self, kinds: tuple[type[ast.AST], ...] = (ast.For, ast.AsyncFor, ast.While)) -> Loop | None:
+        """The innermost loop around the place."""
+        return next((loop for loop in self.flow.loops(self.target) if isinstance(loop, kinds)), None)
+
+    def argument(self, keyword: str, position: int = -1) -> ast.expr | None:
+        """What the call passes by this keyword, or at this position (from 0)."""
+        for given in self.call.keywords:
+            if given.arg == keyword:
+                return given.value
+        arguments = self.call.args
+        if 0 <= position < len(arguments) and not any(isinstance(a, ast.Starred) for a in arguments[: position + 1]):
+            return arguments[position]
+        return None
+
+    @property
+    def spread(self) -> bool:
+        """Whether `*` or `**` hides some of the call's arguments."""
+        return any(isinstance(a, ast.Starred) for a in self.call.args) or any(k.arg is None for k in self.call.keywords)
+
+    def consumed_by(self, words: Collection[str], node: ast.expr | None = None) -> bool:
+        """Whether a call whose name ends in one of the words takes the value of an expression: directly, or through the names it is assigned to."""
+        return self.flow.consumers.take(node if node is not None else self.target, frozenset(words))
+
+    def once(self, key: Hashable, answer: Callable[[], T]) -> T:
+        """What several places of a run ask alike, worked out for the first of them."""
+        return self.project.linked(("once", key), lambda: self.analysis.once(key, answer))
+
+    @property
+    def shim(self) -> bool:
+        """Whether the place belongs to a compatibility shim (`hasattr(torch, ...)`, `except ImportError`)."""
+        return versions.behind_probe(self.flow, self.target)
+
+    # Findings
+
+    def finding(
+        self,
+        message: str,
+        *,
+        at: ast.AST | None = None,
+        severity: Severity | None = None,
+        related: Iterable[Related] = (),
+        provable: bool = True,
+        told: object = None,
+    ) -> Finding:
+        """A finding at the place, or at another node of the same function; `told` is for the rule's fixer."""
+        target = self.placeable(at if at is not None else self.target)
+        start, end = self._place(target)
+        source = self.source
+        line, column = source.position(start)
+        end_line, end_column = source.position(end)
+        statement = self.flow.statement(target) if target in self.flow.parents else self.statement
+        header = _header_end(statement)
+        return Finding(
+            self.module.path,
+            line,
+            column,
+            end_line,
+            end_column,
+            self.rule.code,
+            self.rule.name,
+            message,
+            severity or self.rule.severity,
+            None,
+            tuple(related),
+            None,
+            None,
+            (statement.lineno, max(header, line)),
+            provable,
+            told,
+        )
+
+    def placeable(self, node: ast.AST) -> ast.AST:
+        """The node itself, or the whole f-string around it: positions inside one are wrong before Python 3.12."""
+        return (
+            next((a for a in self.flow.expressions(node) if isinstance(a, ast.JoinedStr)), node)
+            if node in self.flow.parents
+            else node
+        )
+
+    def _place(self, node: ast.AST) -> tuple[int, int]:
+        """Where a finding is shown: an expression whole, a compound statement by its header's first line."""
+        start, end = self._span(node)
+        if isinstance(
+            node,
+            ast.FunctionDef
+            | ast.AsyncFunctionDef
+            | ast.ClassDef
+            | ast.For
+            | ast.AsyncFor
+            | ast.While
+            | ast.If
+            | ast.With
+            | ast.AsyncWith,
+        ):
+            line_end = self.source.data.find(b"\n", start)
+            line_end = line_end if line_end >= 0 else len(self.source.data)
+            end = min(end, start + len(self.source.data[start:line_end].rstrip()))
+        return start, end
+
+    def related(self, function: Function, node: ast.AST, message: str) -> Related:
+        """Another place that explains the finding, in whatever file of the project."""
+        source = function.module.source
+        line, column = source.position(source.offset(node.lineno, node.col_offset))  # type: ignore[attr-defined]
+        return Related(function.module.path, line, column, message)
+
+    def why_hot(self) -> tuple[Related, ...]:
+        """The step loop that makes the place hot, or the evaluation loop that makes it warm."""
+        if self.hot is not None:
+            node: ast.AST = self.hot.loop if self.hot.loop is not None else self.hot.function.node
+            return (
+                self.related(
+                    self.hot.function,
+                    node,
+                    "this loop steps the optimizer" if self.hot.loop is not None else "called on every step",
+                ),
+            )
+        if self.warm is not None:
+            return (self.related(self.function, self.warm, "this loop runs the model"),)
+        if self.warm_caller is not None:
+            return (self.related(*self.warm_caller, "this loop runs the model"),)
+        return ()
+
+    def why_compiled(self) -> tuple[Related, ...]:
+        """The torch.compile that makes the place a compiled region."""
+        region = self.region
+        if region is None:
+            return ()
+        source = self.project.source(region.path)
+        assert source is not None
+        line, column = source.position(source.offset(region.line, region.column))
+        return (Related(region.path, line, column, "compiled here"),)
+
+
+class FileSite:
+    """One file as a whole, for the rules of the tool itself (TL001 to TL004)."""
+
+    def __init__(
+        self,
+        path: str,
+        rule: Ruled,
+        *,
+        source: Source | None = None,
+        error: SourceError | None = None,
+        suppressions: Suppressions | None = None,
+        known: dict[str, str] | None = None,
+        enabled: frozenset[str] = frozenset(),
+        failed: Sequence[Finding] = (),
+    ) -> None:
+        self.path = path
+        self.rule = rule
+        self.source = source
+        self.error = error
+        self.suppressions = suppressions
+        self.known = known or {}
+        """Every rule's name by its code."""
+        self.enabled = enabled
+        self.failed = failed
+        """One finding for each rule whose fixes were taken back because they broke the file or never came to rest."""
+
+    def finding(
+        self,
+        message: str,
+        line: int = 1,
+        column: int = 1,
+        end_column: int = 0,
+        *,
+        severity: Severity | None = None,
+        fix: Fix | None = None,
+    ) -> Finding:
+        return Finding(
+            self.path,
+            line,
+            column,
+            line,
+            max(end_column, column),
+            self.rule.code,
+            self.rule.name,
+            message,
+            severity or self.rule.severity,
+            fix,
+            (),
+            None,
+            None,
+            (line, line),
+        )
+
+
+def _header_end(statement: ast.stmt) -> int:
+    """The last line of a simple statement, or of a compound one's header."""
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body and not isinstance(statement, ast.Expr):
+        return max(statement.lineno, int(body[0].lineno) - 1)
+    return statement.end_lineno or statement.lineno

@@ -1,0 +1,1 @@
+"""Which files are linted, and with which settings."""

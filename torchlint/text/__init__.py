@@ -1,0 +1,1 @@
+"""Texts and places in them: sources, notebooks, suppressions, findings."""
