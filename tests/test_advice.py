@@ -6,7 +6,7 @@ import pytest
 
 from torchlint.evidence.advice import Advice, Recommendation, advise
 from torchlint.evidence.checks import data_share
-from torchlint.evidence.confirm import Steady
+from torchlint.evidence.steady import Steady
 from torchlint.messages.event import Event
 
 PINNED = {"pinned": True, "blocking": True}

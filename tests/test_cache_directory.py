@@ -16,6 +16,7 @@ from torchlint import cli
 from torchlint.cache import replay
 from torchlint.cache.store import Cache
 from torchlint.system import state
+from torchlint.system.witness import Witness
 
 CODE = "import torch\nscaler = torch.cuda.amp.GradScaler()\n"
 """It has one finding, TL408 or not; what counts is that something is found and can be fixed."""
@@ -263,7 +264,7 @@ class TestBelieved:
         Cache(str(directory)).write(replay._key(self.ARGUMENTS), body)
 
     def witness(self) -> str:
-        seen = replay.Witness()
+        seen = Witness()
         seen.file("a.py")
         seen.above(["a.py"])
         text = seen.text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint.evidence.checks import check
-from torchlint.evidence.confirm import Steady
+from torchlint.evidence.steady import Steady
 from torchlint.messages.event import Event
 
 FACTS = {

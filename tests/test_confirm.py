@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from torchlint.evidence.confirm import (
-    Steady,
     bytes_text,
     confirm,
     discover,
@@ -19,6 +18,7 @@ from torchlint.evidence.confirm import (
     number,
     rows,
 )
+from torchlint.evidence.steady import Steady
 from torchlint.messages.event import Event
 from torchlint.text.finding import Evidence, Finding
 

@@ -277,7 +277,7 @@ def test_what_is_known_of_the_whole_project_may_fail(monkeypatch: pytest.MonkeyP
     def fails(*given: object) -> object:
         raise KeyError("of the test")
 
-    monkeypatch.setattr(f"torchlint.{part}._{part.removesuffix('s')}_index", fails)
+    monkeypatch.setattr(f"torchlint.program.{part}._{part.removesuffix('s')}_index", fails)
 
     result = run()
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from torchlint import cli
 from torchlint.cache import replay
 from torchlint.cache.store import Cache
+from torchlint.system.witness import Witness
 
 ROOT = Path(__file__).parents[1]
 TRAIN = """\
@@ -289,9 +290,9 @@ def test_a_configuration_that_builds_on_another() -> None:
     assert replay.replay(["check", "--output-format", "concise"]) is None
 
 
-@pytest.mark.parametrize("look", [replay.Witness.file, replay.Witness.directory])
-def test_what_can_not_be_read_is_not_known(look: Callable[[replay.Witness, str], None]) -> None:
-    witness = replay.Witness()
+@pytest.mark.parametrize("look", [Witness.file, Witness.directory])
+def test_what_can_not_be_read_is_not_known(look: Callable[[Witness, str], None]) -> None:
+    witness = Witness()
     witness.file("train.py")
     assert witness.text() is not None
     look(witness, "gone")
@@ -327,7 +328,7 @@ def test_what_is_printed_depends_on_known_variables_only() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 named |= {node.value} if node.value.isupper() and "_" in node.value else set()
     assert named <= {*replay.ENVIRONMENT, "TERM"}
-    reports = [*(ROOT / "torchlint/report").glob("*.py"), ROOT / "torchlint/cells.py", ROOT / "torchlint/lint.py"]
+    reports = [*(ROOT / "torchlint/report").glob("*.py"), ROOT / "torchlint/lint/run.py"]
     assert [] == [path.name for path in reports if "environ" in path.read_text("utf-8")]
 
 
@@ -375,6 +376,13 @@ def test_it_imports_next_to_nothing(project: Path) -> None:
     said = [subprocess.run(command, cwd=project, capture_output=True, text=True, check=True).stdout for _ in range(2)]
     found, _, modules = said[1].rpartition("\n1 ")
     assert found == said[0].rpartition("\n1 ")[0]
-    names = ("cache", "cli", "failure", "replay", "stamp", "state", "streams")
+    names = (
+        "cache",
+        "cache.replay",
+        "cache.store",
+        "cli",
+        "system",
+        *(f"system.{one}" for one in ("failure", "stamp", "state", "streams")),
+    )
     own = {"torchlint", *(f"torchlint.{name}" for name in names)}
     assert own <= set(ast.literal_eval(modules)) <= own | {"_blake2", "gc"}  # coverage loads some of it before

@@ -12,7 +12,7 @@ from torchlint.facts.module import Function, Module
 from torchlint.facts.nearby import nodes_on
 from torchlint.facts.scope import may_bind
 
-FILES = sorted((Path(__file__).parents[2] / "torchlint").glob("*.py"))
+FILES = sorted((Path(__file__).parents[2] / "torchlint" / "lint").glob("*.py"))
 
 
 def on(function: Function, line: int) -> list[tuple[ast.AST, ast.AST]]:

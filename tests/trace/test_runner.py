@@ -11,7 +11,8 @@ from textwrap import dedent
 
 import pytest
 
-from torchlint.evidence.confirm import Steady, device_rows, discover, is_async, launches
+from torchlint.evidence.confirm import device_rows, discover, is_async, launches
+from torchlint.evidence.steady import Steady
 from torchlint.evidence.tracing import Child, trace
 from torchlint.messages.event import Event
 from torchlint.messages.job import Job

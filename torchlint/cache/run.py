@@ -36,7 +36,7 @@ _NOT_FOUND_BY = frozenset(
 """Settings that no finding hangs on; which files there are is looked up each time."""
 
 if TYPE_CHECKING:
-    from .replay import Witness
+    from ..system.witness import Witness
 
 T = TypeVar("T")
 Lint = Callable[..., Result]

@@ -24,7 +24,6 @@ from . import terminal
 from .progress import Bar
 
 if TYPE_CHECKING:
-    from torchlint.cache.replay import Witness
     from torchlint.cache.store import Cache
     from torchlint.fix.run import FixResult, Narrow
     from torchlint.fix.silence import Kind
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from torchlint.lint.run import Result
     from torchlint.report import Look
     from torchlint.system.fault import FileError
+    from torchlint.system.witness import Witness
     from torchlint.text.finding import Finding
 
 _DESCRIPTION = """\
@@ -317,7 +317,8 @@ def _is_repeatable(args: argparse.Namespace) -> bool:
 
 def _recorded(args: argparse.Namespace) -> int:
     """A run that prints its own answer if it is asked again."""
-    from torchlint.cache.replay import Recorder, Witness
+    from torchlint.cache.replay import Recorder
+    from torchlint.system.witness import Witness
 
     witness = Witness()
     recorder = Recorder(witness)

@@ -11,7 +11,8 @@ from typing import Literal
 
 from ..messages.event import Event
 from .checks import DATA_SHARE, data_share
-from .confirm import Row, Steady, bytes_text, device_rows, is_async, launches, memory_slope, number, once
+from .confirm import Row, bytes_text, device_rows, is_async, launches, memory_slope, number, once
+from .steady import Steady
 
 Priority = Literal["High", "Medium", "Low"]
 _ORDER = ("High", "Medium", "Low")

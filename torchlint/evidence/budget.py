@@ -14,7 +14,8 @@ from ..messages.event import DYNAMO_FAILED, NO_CODE, Event
 from ..settings.config import BUDGETS
 from ..settings.select import suggestion
 from ..system.failure import Failure
-from .confirm import Row, Steady, device_rows, launches, once, rows, source_lines
+from .confirm import Row, device_rows, launches, once, rows, source_lines
+from .steady import Steady
 
 Unit = Literal["a step", "in the whole run", "bytes a step", "bytes"]
 _UNITS: tuple[Unit, ...] = (

@@ -11,7 +11,7 @@ from ..messages.event import Event
 from ..text.finding import Severity
 
 if TYPE_CHECKING:
-    from .confirm import Steady
+    from .steady import Steady
 
 DATA_SHARE = 0.1
 """The share of the time between steps from which waiting for data is worth a finding."""

@@ -18,6 +18,7 @@ from functools import cache
 from ..messages.event import Event
 from ..text.finding import Evidence, Finding, Severity
 from .checks import check
+from .steady import Steady
 
 ConfirmedBy = Mapping[str, tuple[str, ...]]
 
@@ -69,30 +70,6 @@ _RANK = {
 _LEAK_SAMPLES = 6  # fewer say nothing: caches and optimizer states fill in the first steps
 _MANY_SHAPES = 3
 _FEW = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Steady:
-    """The steps from `first` up to, not including, `last`. Without warm-up (`whole`), all of a run that took no second."""
-
-    first: int
-    last: int
-    whole: bool = False
-
-    @classmethod
-    def of(cls, events: Iterable[Event]) -> Steady:
-        done = max((event.step for event in events if event.kind == "step"), default=0)
-        return cls(2 if done > 2 else 1, done) if done > 1 else cls(0, 1, whole=True)
-
-    def __len__(self) -> int:
-        return self.last - self.first
-
-    def holds(self, event: Event) -> bool:
-        return self.whole or self.first <= event.step < self.last
-
-    def reached(self, event: Event) -> bool:
-        """Whether it happened after the warm-up; what comes after the last step is no part of any."""
-        return self.whole or event.step >= self.first
 
 
 @dataclass(frozen=True, slots=True)

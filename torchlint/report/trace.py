@@ -14,7 +14,6 @@ from torchlint.evidence.advice import advise
 from torchlint.evidence.budget import Verdict
 from torchlint.evidence.confirm import (
     Row,
-    Steady,
     break_hint,
     bytes_text,
     device_rows,
@@ -26,6 +25,7 @@ from torchlint.evidence.confirm import (
     rows,
     source_lines,
 )
+from torchlint.evidence.steady import Steady
 from torchlint.evidence.tracing import Child, Trace
 from torchlint.messages.event import Event
 from torchlint.text.finding import Finding

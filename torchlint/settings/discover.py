@@ -16,7 +16,7 @@ from .gitignore import Ignores, lines_of
 from .home import Home, project_root
 
 if TYPE_CHECKING:
-    from ..cache.replay import Witness
+    from ..system.witness import Witness
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 _GLOB = frozenset("*?[!/\\")

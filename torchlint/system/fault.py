@@ -41,5 +41,5 @@ def _raised(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
     if not frames:
         return ""
-    file = frames[0].filename.removeprefix(os.path.join(os.path.dirname(__file__), ""))
+    file = frames[0].filename.removeprefix(os.path.join(os.path.dirname(os.path.dirname(__file__)), ""))
     return f" ({file}:{frames[0].lineno} in {frames[0].name})"
