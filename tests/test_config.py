@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from torchlint.settings.config import EXCLUDE, ConfigError, Settings, find, load
+from torchlint.settings.config import ConfigError, Settings, find, load
+from torchlint.settings.keys import EXCLUDE
 from torchlint.torch_api.version import Range
 
 

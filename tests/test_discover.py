@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from torchlint.settings import discover as discovery
-from torchlint.settings.config import EXCLUDE, Settings
+from torchlint.settings.config import Settings
 from torchlint.settings.discover import ProjectFiles, discover, excluded
 from torchlint.settings.home import project_root
+from torchlint.settings.keys import EXCLUDE
 
 SETTINGS = Settings(frozenset(), frozenset(), root=Path("/"))
 

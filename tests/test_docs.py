@@ -25,7 +25,7 @@ def test_a_committed_page_is_fresh(path: str) -> None:
 
 def test_no_page_is_left_of_a_rule_that_is_no_more() -> None:
     pages = {f"rules/{page.name}" for page in (ROOT / "docs" / "rules").iterdir()}
-    assert docs.pages().keys() - {"rules.md"} == pages, STALE
+    assert {path for path in docs.pages() if path.startswith("rules/")} == pages, STALE
 
 
 def test_the_command_writes_them(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
 
     subprocess.run([sys.executable, "-m", "torchlint.docs", "docs"], cwd=tmp_path, check=True)
 
-    written = {str(page.relative_to(tmp_path / "docs").as_posix()) for page in tmp_path.rglob("*.md")}
+    written = {str(page.relative_to(tmp_path / "docs").as_posix()) for page in tmp_path.rglob("*.*")}
     assert docs.pages().keys() | {"kept.md"} == written
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
-from torchlint.settings.config import FORMATS
+from torchlint.settings.keys import FORMATS
 
 TRAIN = """\
 import torch

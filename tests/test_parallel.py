@@ -23,7 +23,8 @@ from torchlint.lint.executors import Died, Executor, Forked, Spawned
 from torchlint.lint.run import Result, gathered, lint_project
 from torchlint.program.steps import Steps
 from torchlint.rule import load
-from torchlint.settings.config import FORMATS, Settings
+from torchlint.settings.config import Settings
+from torchlint.settings.keys import FORMATS
 
 PROJECTS = Path(__file__).parent / "projects"
 ODD = {

@@ -14,7 +14,7 @@ import pytest
 
 from torchlint.commands import check
 from torchlint.rule import load
-from torchlint.settings import config
+from torchlint.settings import config, keys
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -61,9 +61,9 @@ def test_every_option_is_named() -> None:
 def test_every_key_and_format_is_named() -> None:
     section = USAGE[USAGE.index("## Configuration") : USAGE.index("## Suppression")]
     assert [] == [
-        key for key in config.KEYS if f"`{key}`" not in section and not re.search(rf"^{key} =", section, re.MULTILINE)
+        key for key in keys.KEYS if f"`{key}`" not in section and not re.search(rf"^{key} =", section, re.MULTILINE)
     ]
-    assert [] == [form for form in config.FORMATS if f"`{form}`" not in USAGE]
+    assert [] == [form for form in keys.FORMATS if f"`{form}`" not in USAGE]
 
 
 def test_the_codes_it_names_exist() -> None:

@@ -23,6 +23,7 @@ COMMANDS = (
     "clean",
     "compare",
     "completion",
+    "config",
     "doctor",
     "review",
     "rule",

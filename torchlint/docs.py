@@ -1,4 +1,7 @@
-"""The pages of the rules, from their docstrings: `python -m torchlint.docs docs` writes them."""
+"""The pages that are made: of the rules from their docstrings, of the settings from their table.
+
+`python -m torchlint.docs docs` writes them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from . import settings_page
 from .rule import Rule, fixer, load
 
 FAMILIES = {
@@ -117,9 +121,14 @@ def file(rule: Rule) -> str:
 
 
 def pages() -> dict[str, str]:
-    """What the folder of the docs holds about rules: text by path."""
+    """What the folder of the docs holds about rules and settings: text by path."""
     rules = load().values()
-    return {"rules.md": table(rules), **{f"rules/{file(rule)}": page(rule) for rule in rules}}
+    return {
+        "rules.md": table(rules),
+        **{f"rules/{file(rule)}": page(rule) for rule in rules},
+        "settings.md": settings_page.page(),
+        "torchlint.schema.json": settings_page.schema_text(),
+    }
 
 
 def write(folder: Path) -> None:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from torchlint.report import Look, render
-from torchlint.settings.config import FORMATS
+from torchlint.settings.keys import FORMATS
 from torchlint.system.printable import in_json, printable, several_lines, shown_path
 from torchlint.text.finding import Edit, Evidence, Finding, Fix, Related
 from torchlint.text.source import Source

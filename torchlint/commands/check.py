@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlint.settings import config, discover
+from torchlint.settings import config, discover, keys
 from torchlint.settings.config import Settings
 from torchlint.settings.home import around, project_root
 from torchlint.system.failure import Failure
@@ -168,7 +168,7 @@ def _output(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--output-format",
         metavar="FORMAT",
-        help=f"one of {', '.join(config.FORMATS)} (default: full) [env: TORCHLINT_OUTPUT_FORMAT]",
+        help=f"one of {', '.join(keys.FORMATS)} (default: full) [env: TORCHLINT_OUTPUT_FORMAT]",
     )
     output.add_argument(
         "-o", "--output-file", metavar="PATH", help="write the report there [env: TORCHLINT_OUTPUT_FILE]"
@@ -224,7 +224,7 @@ def _other(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where the cache is (default: .torchlint_cache in the project's directory) [env: TORCHLINT_CACHE_DIR]",
     )
-    other.add_argument("--fail-level", choices=config.LEVELS, help="the mildest severity that makes the exit code 1 "
+    other.add_argument("--fail-level", choices=keys.LEVELS, help="the mildest severity that makes the exit code 1 "
                        "(default: info)")  # fmt: skip
     other.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
     other.add_argument(
@@ -242,7 +242,7 @@ def _words(text: str) -> list[str]:
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """What the command line sets, by the keys of a configuration file."""
     given = {name.replace("_", "-"): value for name, value in vars(args).items()}
-    options = {key: value for key, value in given.items() if key in config.KEYS}
+    options = {key: value for key, value in given.items() if key in keys.KEYS}
     for key in ("per-file-ignores", "extend-per-file-ignores"):
         if key in options:
             options[key] = _pairs(key, options[key])
@@ -612,7 +612,7 @@ def _exit(result: Result, work: Work, fixed: FixResult | None = None, *, found: 
 
 def fails(result: Result, settings: Settings) -> bool:
     """Whether a finding is as severe as what makes a run fail."""
-    order = config.LEVELS.index
+    order = keys.LEVELS.index
     return any(order(one.severity) >= order(settings.at(one.path).fail_level) for one in result.findings)
 
 

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         pages = "\n".join(map(docs.page, chosen))
         rich = args.output_format == "text" and terminal.colored(args.color, sys.stdout)
-        terminal.out(_rendered(pages) if rich else pages)
+        terminal.out(terminal.rendered(pages) if rich else pages)
     return 0
 
 
@@ -82,13 +82,3 @@ def _item(rule: Rule) -> dict[str, Any]:
         "explanation": rule.doc,
         "preview": rule.set == "preview",
     }
-
-
-def _rendered(markdown: str) -> str:
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    console = Console(force_terminal=True)
-    with console.capture() as captured:
-        console.print(Markdown(markdown, code_theme="ansi_dark"))
-    return captured.get()

@@ -74,3 +74,14 @@ def errors(found: Iterable[FileError]) -> None:
         is_bug |= one.is_bug
     if is_bug:
         error("this is a bug in torchlint: what it found elsewhere stands; please report it with the lines above")
+
+
+def rendered(markdown: str) -> str:
+    """A page as a terminal shows it."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console(force_terminal=True)
+    with console.capture() as captured:
+        console.print(Markdown(markdown, code_theme="ansi_dark"))
+    return captured.get()

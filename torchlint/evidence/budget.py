@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..messages.event import DYNAMO_FAILED, NO_CODE, Event
-from ..settings.config import BUDGETS
+from ..settings.keys import BUDGETS
 from ..settings.select import suggestion
 from ..system.failure import Failure
 from .confirm import Row, device_rows, launches, once, rows, source_lines

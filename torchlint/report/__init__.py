@@ -82,7 +82,7 @@ class Look:
 
 
 def render(name: str, result: Result, look: Look) -> str:
-    """The result in the format of that name (one of `config.FORMATS`)."""
+    """The result in the format of that name (one of `keys.FORMATS`)."""
     module = importlib.import_module(f".{name.replace('-', '_')}", __name__)
     if any(finding.cell is not None for finding in result.findings):
         from torchlint.report.cells import in_cells, in_files

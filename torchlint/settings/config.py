@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..system.failure import Failure
 from ..system.stamp import contents
@@ -23,59 +23,17 @@ from ..text.finding import Severity
 from ..torch_api.version import Range
 from . import globs
 from .home import project_root
+from .keys import EXCLUDE, KEYS, type_name, wrong
 from .select import Layer, Selectable, Selector, suggestion
 
 if TYPE_CHECKING:
     from ..text.finding import Finding
 
-FORMATS = (
-    "full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "rdjson", "rdjsonl", "junit", "azure",
-    "pylint", "html",
-)  # fmt: skip
-BUDGETS = ("syncs", "h2d", "d2h", "bytes", "memory", "breaks", "recompiles", "kernels", "operators", "traffic")
-ACCELERATORS = ("cuda", "rocm", "xpu", "mps", "hpu", "npu", "xla", "cpu")
-EXCLUDE = (
-    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d",
-    ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchlint_cache", ".tox", ".venv", ".vscode", "__pycache__",
-    "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv",
-)  # fmt: skip
 _ALTERNATIVES = 1000
 """How many patterns the braces of one may stand for."""
 FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 
-Kind = Literal["list", "bool", "text", "table", "numbers", "levels"]
-KEYS: dict[str, Kind] = {
-    "select": "list",
-    "ignore": "list",
-    "extend-select": "list",
-    "fixable": "list",
-    "unfixable": "list",
-    "per-file-ignores": "table",
-    "extend-per-file-ignores": "table",
-    "extend-fixable": "list",
-    "severity": "levels",
-    "fail-level": "text",
-    "preview": "bool",
-    "exclude": "list",
-    "extend-exclude": "list",
-    "respect-gitignore": "bool",
-    "force-exclude": "bool",
-    "target-torch": "text",
-    "compiled": "list",
-    "accelerators": "list",
-    "output-format": "text",
-    "fix": "bool",
-    "unsafe-fixes": "bool",
-    "fix-only": "bool",
-    "show-fixes": "bool",
-    "extend": "text",
-    "budget": "numbers",
-    "cache-dir": "text",
-    "rule-url": "text",
-}
-LEVELS = ("info", "warning", "error")
-"""Severities, the mildest first."""
-SELECTORS = ("select", "ignore", "extend-select", "fixable", "unfixable", "extend-fixable")
+SELECTORS = tuple(name for name, key in KEYS.items() if key.selects and key.kind in ("list", "levels"))
 _IGNORES = ("per-file-ignores", "extend-per-file-ignores")
 
 
@@ -365,7 +323,7 @@ def _tool(data: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """The `tool` table of a pyproject.toml."""
     tool = data.get("tool", {})
     if not isinstance(tool, Mapping):
-        raise ConfigError(f"{path}: `tool` must be a table, not {_type(tool)}")
+        raise ConfigError(f"{path}: `tool` must be a table, not {type_name(tool)}")
     return tool
 
 
@@ -457,22 +415,22 @@ def _pair(text: str, rules: Sequence[Configurable]) -> Options:
 
 def _checked(table: Options, place: _Place, rules: Sequence[Configurable]) -> Options:
     if not isinstance(table, Mapping):
-        raise place.error(f"`torchlint` must be a table, not {_type(table)}", "torchlint")
+        raise place.error(f"`torchlint` must be a table, not {type_name(table)}", "torchlint")
     named = {key: rule for rule in rules for key in (rule.code, rule.name)}
+    unknown = [key for key in table if key not in KEYS and key not in named]
+    if unknown:
+        known = [*KEYS, *named]
+        told = (str(place.error(f"unknown key `{key}`{suggestion(key, known)}", key)) for key in unknown)
+        raise ConfigError("\n".join(told))
     for key, value in table.items():
         if key in named:
             _check_options(named[key], value, place, key)
             continue
-        if key not in KEYS:
-            raise place.error(f"unknown key `{key}`{suggestion(key, [*KEYS, *named])}", key)
-        if not _TYPES[KEYS[key]][1](value):
-            raise place.error(f"`{key}` must be {_TYPES[KEYS[key]][0]}, not {_type(value)}", key)
-        for message in _VALUES.get(key, lambda _: ())(value):
+        for message in wrong(key, value):
             raise place.error(message, key)
     selector = Selector(rules, preview=True)
     for key in SELECTORS:
         _check_selectors(selector, table.get(key, ()), key, place, key)
-    _check_selectors(selector, table.get("severity", ()), "severity", place, "severity")
     for key in _IGNORES:
         for pattern, selectors in table.get(key, {}).items():
             try:
@@ -488,13 +446,13 @@ def _check_options(rule: Configurable, table: object, place: _Place, key: str) -
     if not rule.options:
         raise place.error(f"{rule.code} ({rule.name}) has no options", key)
     if not isinstance(table, Mapping):
-        raise place.error(f"`{key}` must be a table, not {_type(table)}", key)
+        raise place.error(f"`{key}` must be a table, not {type_name(table)}", key)
     for option, value in table.items():
         if option not in rule.options:
             hint = suggestion(option, rule.options) or f"; it has {', '.join(rule.options)}"
             raise place.error(f"{rule.code} ({rule.name}) has no option `{option}`{hint}", option)
         if not isinstance(value, bool):
-            raise place.error(f"`{option}` must be true or false, not {_type(value)}", option)
+            raise place.error(f"`{option}` must be true or false, not {type_name(value)}", option)
 
 
 def _check_selectors(selector: Selector, words: Iterable[str], option: str, place: _Place, key: str) -> None:
@@ -507,85 +465,6 @@ def _check_selectors(selector: Selector, words: Iterable[str], option: str, plac
             if place.text:
                 raise place.error(message + (f";{hint}" if hint else ""), key) from None
             raise ConfigError(f"{message} from {place.name}" + (f";{hint}" if hint else "")) from None
-
-
-def _type(value: object) -> str:
-    names = {
-        bool: "a boolean",
-        str: "a string",
-        int: "an integer",
-        float: "a number",
-        list: "a list with other things in it",
-        dict: "a table",
-    }
-    return names.get(type(value), type(value).__name__)
-
-
-def _strings(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
-
-
-def _table(value: object) -> bool:
-    return isinstance(value, Mapping) and all(map(_strings, value.values()))
-
-
-def _levels(value: object) -> bool:
-    return isinstance(value, Mapping) and all(level in ("off", *LEVELS) for level in value.values())
-
-
-def _numbers(value: object) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(v, int | float | str) for v in value.values())
-
-
-_TYPES: dict[Kind, tuple[str, Callable[[object], bool]]] = {
-    "list": ("a list of strings", _strings),
-    "bool": ("true or false", lambda value: isinstance(value, bool)),
-    "text": ("a string", lambda value: isinstance(value, str)),
-    "table": ("a table of lists of strings", _table),
-    "numbers": ("a table of numbers", _numbers),
-    "levels": (f"a table of rules and one of off, {', '.join(LEVELS)} for each", _levels),
-}
-
-
-def _one_of(option: str, values: Iterable[str], known: Sequence[str]) -> list[str]:
-    unknown = (value for value in values if value not in known)
-    return [f"`{option}` can't be `{v}`{suggestion(v, known) or '; it can be ' + ', '.join(known)}" for v in unknown]
-
-
-def _bad_rule_url(value: str) -> list[str]:
-    if "{name}" in value or "{code}" in value:
-        return []
-    return [f"`rule-url` can't be `{value}`: `{{name}}` or `{{code}}` must stand where a rule's name or code goes"]
-
-
-def _bad_target(value: str) -> list[str]:
-    try:
-        Range.stated(value or "nothing")
-    except ValueError as error:
-        return [f"`target-torch` can't be used: {error}"]
-    return []
-
-
-def _bad_compiled(value: Iterable[str]) -> list[str]:
-    odd = (item for item in value if not re.fullmatch(r"[\w.*]+:[\w.*]+", item))
-    return [f"`compiled` can't be `{item}`; it looks like `package.module:Class.method`" for item in odd]
-
-
-def _bad_path(option: str, value: str) -> list[str]:
-    return [f"`{option}` can't hold a null character"] if "\0" in value else []
-
-
-_VALUES: dict[str, Callable[[Any], Sequence[str]]] = {
-    "cache-dir": partial(_bad_path, "cache-dir"),
-    "extend": partial(_bad_path, "extend"),
-    "output-format": lambda value: _one_of("output-format", [value], FORMATS),
-    "fail-level": lambda value: _one_of("fail-level", [value], LEVELS),
-    "rule-url": _bad_rule_url,
-    "budget": lambda value: _one_of("budget", value, BUDGETS),
-    "accelerators": lambda value: _one_of("accelerators", value, ACCELERATORS),
-    "target-torch": _bad_target,
-    "compiled": _bad_compiled,
-}
 
 
 def _resolve(rules: Sequence[Configurable], placed: Layers, root: Path, source: Path | None) -> Settings:
