@@ -17,12 +17,14 @@ _DEFAULT = {"cuda": "float16", "cpu": "bfloat16"}
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    made = _with_import(site) or _alone(site)
+    made = _with_import(site)
+    if made is None or made.note:
+        alone = _alone(site)
+        made = alone if made is None or (alone is not None and not alone.note) else made
     if made is None:
         return None
     _, member = amp.split(site.name)
-    note = _risk(site, member) or made.note
-    return Fix(f"Use `torch.amp.{member}`", tuple(made.edits), "unsafe" if note else "safe", note)
+    return Fix(f"Use `torch.amp.{member}`", tuple(made.edits), "unsafe" if made.note else "safe", made.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def _with_import(site: Site) -> _Rewritten | None:
         more = None if _visible_elsewhere(site, name) else _uses(site, name)
         if more is None:
             return None
-        made += more
+        made += more + _Rewritten((), older_torch(site, api_table.there(f"torch.amp.{alias.name}")))
     return made
 
 
@@ -142,13 +144,13 @@ def _rewritten(site: Site, function: Function, name: ast.expr, code: str) -> _Re
     renamed = () if code == place.text(name) else (place.tree.replace(place.cst(name), code),)
     if use is name:
         edit = place.tree.replace(place.cst(name), f'{code}(device_type="{device}")')
-        return _Rewritten((edit,)) if member in amp.DECORATORS else None
+        return _Rewritten((edit,), _risk(place, member)) if member in amp.DECORATORS else None
     assert isinstance(use, ast.Call)
     if any(isinstance(argument, ast.Starred) for argument in use.args):
         return None
     written = [f'device_type="{device}"' if member in amp.DECORATORS else f'"{device}"']
     imports: tuple[Edit, ...] = ()
-    note = ""
+    note = _risk(place, member)
     if member == "autocast":
         given = amp.given(use)
         spelling = spelled(place, f"torch.{_DEFAULT[device]}")
@@ -160,7 +162,7 @@ def _rewritten(site: Site, function: Function, name: ast.expr, code: str) -> _Re
             written.append(f"dtype={spelling[0]}")
         if "cache_enabled" not in given and not hidden and site.analysis.context.switched_on(_CACHE):
             written.append("cache_enabled=True")
-        note = _HIDDEN if hidden and "dtype" not in given else ""
+        note = note or (_HIDDEN if hidden and "dtype" not in given else "")
     edits = _arguments(place, use, ", ".join(written), member)
     return _Rewritten((*renamed, *edits, *imports), note) if edits is not None else None
 
@@ -174,8 +176,11 @@ def _arguments(place: Site, call: ast.Call, first: str, member: str) -> list[Edi
     if not call.args and not call.keywords:
         added = tree.add_argument(call_node(place, call), first)
         return [added] if added is not None else None
+    node = call_node(place, call)
     if not call.args:
-        return [tree.insert_before(place.cst(call.keywords[0]), f"{first}, ")]
+        return [tree.lead_argument(node, first)]
     leads = [f"{name}=" for name in names[: len(call.args)]] or [""] * len(call.args)
-    leads[0] = f"{first}, {leads[0]}"
-    return [tree.insert_before(place.cst(arg), lead) for arg, lead in zip(call.args, leads, strict=True) if lead]
+    renamed = [
+        tree.insert_before(place.cst(arg), lead) for arg, lead in zip(call.args[1:], leads[1:], strict=True) if lead
+    ]
+    return [tree.lead_argument(node, first, leads[0]), *renamed]

@@ -119,6 +119,8 @@ def _risk_between(site: Site, name: str, factory: ast.Call) -> str:
     casts = [method for method in methods if method in _CASTS.values()]
     whole = name == "arange" or _kinds(site, factory) <= {*_INTEGERS, "torch.bool"}
     integer = casts[-1] in _TO_INTEGERS if casts else whole
+    if "expand" in methods:
+        return "the move stores what `expand` repeats; without it nothing may be written there, and `view` may fail"
     if not _VIEWS.isdisjoint(methods) and not integer:
         return "what is a copy now becomes a view, which is not to be changed in place with autograd if it was made without"
     if name.startswith("full") and not _TO_INTEGERS.isdisjoint(casts):

@@ -4,7 +4,7 @@ import ast
 
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.rule import Finding, Fix, Site
-from torchlint.rule.rewrite import Place, arguments, operand, spelled
+from torchlint.rule.rewrite import Place, call_node, operand, spelled
 
 _FACTORIES = frozenset(
     f"torch.{name}"
@@ -46,10 +46,11 @@ def _constructor(site: Site, name: str) -> Fix | None:
     if function is None or kind is None:
         return None
     # Inside `with torch.device(...)` the new function would make it there.
-    placed = f', device="{device or "cpu"}"'
-    code = f"{function[0]}({arguments(site, given)}, dtype={kind[0]}{placed})"
+    added = site.tree.add_argument(call_node(site), f'dtype={kind[0]}, device="{device or "cpu"}"')
+    if added is None:
+        return None
     note = _FOLLOWED if name == "torch.Tensor" else _ABSENT if device else ""
-    edits = (site.tree.replace(site.node, code), *function[1])
+    edits = (site.tree.replace(site.cst(site.call.func), function[0]), added, *function[1])
     return Fix("Use `torch.tensor`", edits, "unsafe" if note else "safe", note)
 
 

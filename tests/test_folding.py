@@ -52,6 +52,11 @@ def test_what_has_no_place_to_break_stays(code: str) -> None:
             "\treturn_it(the_first, the_secon)\n".replace("\t", "if x:\n\t"),
             "if x:\n\treturn_it(\n\t    the_first, the_secon\n\t)\n",
         ),
+        (
+            "f(\n    g(the_first, one), g(second, two), k=3  # c\n)\n",
+            "f(\n    g(the_first, one),\n    g(second, two),\n    k=3  # c\n)\n",
+        ),
+        ("f(a,\n  g(the_first_one, two), the_second)\n", "f(a,\n  g(\n      the_first_one, two\n  ), the_second)\n"),
         ("été = fonction(première, deuxième)\n", "été = fonction(\n    première, deuxième\n)\n"),
     ],
 )
@@ -111,6 +116,12 @@ def test_a_line_that_was_too_long_before_may_stay_so() -> None:
         ("pyproject.toml", "[tool.ruff]\nextend = '../base.toml'", 77),
         ("pyproject.toml", "[tool.ruff]\nextend = 'pyproject.toml'", 88),
         ("pyproject.toml", "not toml", 99),
+        (".flake8", "[flake8]\nmax-line-length = 64", 64),
+        ("setup.cfg", "[metadata]\nname = x\n[flake8]\nignore =\n    # why\n    W503,\nmax-line-length=65", 65),
+        ("tox.ini", "[pycodestyle]\nmax_line_length = 66", 66),
+        ("setup.cfg", "[flake8]\nmax-line-length = 67\nextend-ignore = E203, E501", 99),
+        ("setup.cfg", "[flake8]\nmax-line-length = many", 99),
+        ("setup.cfg", "no settings", 99),
     ],
 )
 def test_the_nearest_formatter_says_how_long_a_line_is(tmp_path: Path, file: str, text: str, expected: int) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from torchlint.fix.run import fix_files
 from torchlint.settings.config import Settings
+from torchlint.text.source import Source
+from torchlint.text.tree import Tree
 
 USE = "\nx = torch.ones(3)\na = Variable(x)\n"
 IMPORTS = "import torch\nfrom torch.autograd import Variable\n"
@@ -81,6 +84,29 @@ def test_what_reads_other_names_keeps_none() -> None:
     code = "def f(model, args):\n    print(vars(args))\n    model.eval()\n    model.exec(dir(model))\n"
 
     assert f"import torch\n\nx = torch.ones(3)\na = x.detach()\n{code}" == fixed(IMPORTS + USE + code)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import json\n\nIMPORT\n\n\nJSON = 1\n", "import json\n\n\nJSON = 1\n"),
+        ("import json\nIMPORT\n\n\nJSON = 1\n", "import json\n\n\nJSON = 1\n"),
+        ("IMPORT\n\nimport json\n", "import json\n"),
+        ("def f():\n    IMPORT\n\n    return 1\n", "def f():\n    return 1\n"),
+        ("def f():\n    return 1\n    IMPORT\n\n\nJSON = 1\n", "def f():\n    return 1\n\n\nJSON = 1\n"),
+    ],
+)
+def test_no_more_blank_lines_are_left_than_there_were(before: str, after: str) -> None:
+    data = before.replace("IMPORT", "import torch").encode()
+    tree = Tree(source := Source.of("a.py", data), source.parse())
+    statement = next(
+        one for one in ast.walk(tree.module) if isinstance(one, ast.Import) and one.names[0].name == "torch"
+    )
+
+    edit = tree.delete_statement(statement)
+
+    assert edit is not None
+    assert after == (data[: edit.start] + edit.text + data[edit.end :]).decode()
 
 
 def test_it_goes_once_its_last_use_has_gone(tmp_path: Path) -> None:

@@ -57,12 +57,15 @@ class _Fold:
     def __init__(self, source: Source, limit: int) -> None:
         self._source = source
         self._limit = limit
-        self._pairs = _pairs(source.text)
+        self._pairs, self._commas = _pairs(source.text)
         self._values = _values(source.parse())
 
     def of_line(self, number: int) -> list[Edit]:
         """The edits that break a line in the first way that is short enough."""
         line = self._source.line_text(number)
+        parts = self._parts(line, self._commas.get(number, []))
+        if parts and self._fits(line, parts):
+            return [self._cut(number, line, at, text) for at, text in parts]
         # The outermost brackets first, of these the last ones: that keeps together what is called.
         pairs = sorted(self._pairs.get(number, ()), key=lambda pair: (pair.depth, -pair.start))
         for way in (self._in_one, self._one_each):
@@ -71,6 +74,12 @@ class _Fold:
                 if cuts and self._fits(line, cuts):
                     return [self._cut(number, line, at, text) for at, text in cuts]
         return self._parenthesised(number, line)
+
+    def _parts(self, line: str, commas: list[int]) -> list[tuple[int, str]]:
+        """What stands between brackets of other lines goes on a line each."""
+        return [
+            (comma + 1, f"\n{_margin(line)}") for comma in commas if line[comma + 1 :].lstrip()[:1] not in ("", "#")
+        ]
 
     def _in_one(self, line: str, pair: _Pair) -> list[tuple[int, str]]:
         """What is inside of brackets goes on one line of its own."""
@@ -113,9 +122,13 @@ def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _pairs(text: str) -> dict[int, list[_Pair]]:
-    """The brackets of each line that are opened and closed on it, but for those inside of f-strings."""
+def _pairs(text: str) -> tuple[dict[int, list[_Pair]], dict[int, list[int]]]:
+    """The brackets of each line that are opened and closed on it, but for those inside of f-strings; and of lines between
+    brackets of other lines the columns of their commas.
+    """
     found: dict[int, list[_Pair]] = {}
+    between: dict[int, list[int]] = {}
+    closing: set[int] = set()
     opened: list[tuple[int, int, list[int]]] = []
     strings = 0
     with suppress(tokenize.TokenError, SyntaxError):
@@ -127,12 +140,15 @@ def _pairs(text: str) -> dict[int, list[_Pair]]:
                 if code in _OPEN:
                     opened.append((line, column, []))
                 elif code == "," and opened:
-                    opened[-1][2].append(column)
+                    commas = opened[-1][2] if opened[-1][0] == line else between.setdefault(line, [])
+                    commas.append(column)
                 elif code in _CLOSE and opened:
                     begun, start, commas = opened.pop()
-                    if begun == line and column > start + 1:
+                    if begun != line:
+                        closing.add(line)
+                    elif column > start + 1:
                         found.setdefault(line, []).append(_Pair(start, column, tuple(commas), len(opened)))
-    return found
+    return found, {line: commas for line, commas in between.items() if line not in closing}
 
 
 def _values(tree: ast.Module) -> dict[int, tuple[int, int]]:

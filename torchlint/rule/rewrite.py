@@ -195,11 +195,7 @@ def _arguments(site: Site, call: ast.Call, entry: Entry) -> tuple[Edit, ...] | N
     edits: list[Edit | None] = []
     if entry.first:
         given = [*call.args, *call.keywords]
-        edits.append(
-            site.tree.insert_before(site.cst(given[0]), f"{entry.first}, ")
-            if given
-            else site.tree.add_argument(node, entry.first)
-        )
+        edits.append(site.tree.lead_argument(node, entry.first) if given else site.tree.add_argument(node, entry.first))
     if entry.extra:
         edits.append(site.tree.add_argument(node, entry.extra))
     made = tuple(edit for edit in edits if edit is not None)

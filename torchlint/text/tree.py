@@ -366,6 +366,13 @@ class Tree:
             return Edit(line_end, line_end, line + b",")
         return Edit(end, line_end, b"," + between + line)
 
+    def lead_argument(self, call: cst.Call, code: str, name: str = "") -> Edit:
+        """Write an argument before the first one, in the layout of the call; `name` in front of what was the first."""
+        start, _ = self.span(call.args[0])
+        _, indent = self._line_start(start)
+        gap = b" " if indent.strip() else self._bytes("\n") + indent
+        return Edit(start, start, self._bytes(f"{code},") + gap + self._bytes(name))
+
     def _parentheses(self, call: cst.Call) -> Span:
         """Where a call's arguments begin and end: after `(` and before `)`."""
         return self.span(call.whitespace_before_args)[0], self.span(call)[1] - 1
@@ -414,7 +421,26 @@ class Tree:
             return None
         if self._alone(statement):
             return Edit(start, end, b"pass")
-        return Edit(line_start, next_line, b"")
+        opens = any(block[0] is statement for block in self._blocks)
+        return Edit(line_start, self._past_blank_lines(line_start, next_line, opens), b"")
+
+    def _past_blank_lines(self, start: int, end: int, opens: bool) -> int:
+        """The end of lines to delete with as many of the blank ones below as stand above too: where they open a block or
+        the file, with all.
+        """
+        lines = self.source.lines
+        first, below = (bisect_right(lines, at) - 1 for at in (start, end))
+        above = next((count for count in range(first) if not self._is_blank(first - count - 1)), first)
+        wanted = len(lines) if opens or above == first else above
+        while wanted and self._is_blank(below):
+            end, below, wanted = self._line_end(end)[1], below + 1, wanted - 1
+        return end
+
+    def _is_blank(self, line: int) -> bool:
+        """Whether a line, counted from 0, is there and holds nothing."""
+        lines, data = self.source.lines, self.source.data
+        start = lines[line] if line < len(lines) else len(data)
+        return start < len(data) and not data[start : self._line_end(start)[1]].strip()
 
     def _alone(self, statement: ast.stmt) -> bool:
         """Is it the only statement of its block?"""

@@ -74,6 +74,7 @@ GRIDS = (
             "into another": "torch.zeros(2, out=y).to(x.device)",
             "with a gradient": "torch.zeros(2, requires_grad=True).to(x.device)",
             "placed": "torch.zeros(2, device='cpu').to(x.device)",
+            "expanded": "torch.arange(4).view(1, 4).expand(3, 4).to(y.device)",
         },
         operands={"none": "x"},
         prelude=PRELUDE + _NAMED,
