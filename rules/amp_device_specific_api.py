@@ -4,12 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import amp, syntax
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 
 @rule(
     "TL901",
-    on=amp.OLD,
+    shape=plain(*amp.OLD),
     severity="info",
     fix="safe",
     torch=">=2.4",

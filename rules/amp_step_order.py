@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.facts.calls import OPTIMIZER_NAME
-from torchlint.rule import Finding, Related, Site, chain, rule
+from torchlint.rule import Finding, Related, Site, chain, plain, rule
 
 _CLIPS = {"torch.nn.utils.clip_grad_norm_()", "torch.nn.utils.clip_grad_value_()"}
 _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"))
@@ -13,7 +13,7 @@ _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.
 
 @rule(
     "TL606",
-    on={*_CLIPS, ".backward()", ".step()"},
+    shape=[*plain(*_CLIPS), "$x.backward(...)", "$x.step(...)"],
     severity="error",
     fix="unsafe",
     numbers="changed",

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL305",
-    on={"for"},
+    shape="for $_ in $_: ...",
     scope="compiled",
     set="preview",
     severity="info",

@@ -19,7 +19,7 @@ _LOADS = (
 
 @rule(
     "TLD03",
-    on={*(f"{name}()" for name in _LOADS), ".from_pretrained()", ".deserialize_cuda_engine()"},
+    shape=[*(f"{name}(...)" for name in _LOADS), "$x.from_pretrained(...)", "$x.deserialize_cuda_engine(...)"],
     fix="suggestion",
     impact="high",
     category="deployment",

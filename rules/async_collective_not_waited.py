@@ -25,7 +25,7 @@ _POINT_TO_POINT = ("isend", "irecv", "batch_isend_irecv")
 
 @rule(
     "TL808",
-    on={f"torch.distributed.{name}()" for name in (*_COLLECTIVES, *_POINT_TO_POINT)},
+    shape=[f"torch.distributed.{name}(...)" for name in (*_COLLECTIVES, *_POINT_TO_POINT)],
     severity="error",
     impact="high",
     category="distributed",

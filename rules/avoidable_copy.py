@@ -10,7 +10,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL713",
-    on={".to()", ".contiguous()", ".type()", ".clone()"},
+    shape=["$x.to(...)", "$x.contiguous(...)", "$x.type(...)", "$x.clone(...)"],
     set="preview",
     severity="info",
     fix="safe",

@@ -7,7 +7,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL806",
-    on={"torch.distributed.barrier()", ".wait_for_everyone()", ".barrier()"},
+    shape=["torch.distributed.barrier(...)", "$x.wait_for_everyone(...)", "$x.barrier(...)"],
     scope="hot",
     category="distributed",
     principle=("async",),

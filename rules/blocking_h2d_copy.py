@@ -4,14 +4,14 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import calls
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 _MOVES = {".to()", ".cuda()", ".xpu()"}
 
 
 @rule(
     "TL402",
-    on=_MOVES,
+    shape=plain(*_MOVES),
     scope="hot",
     fix="safe",
     impact="medium",

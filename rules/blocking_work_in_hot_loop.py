@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL409",
-    on={"torch.save()", "copy.deepcopy()", ".cpu()", ".to()"},
+    shape=["torch.save(...)", "copy.deepcopy(...)", "$x.cpu(...)", "$x.to(...)"],
     scope="hot",
     set="preview",
     severity="info",

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL207",
-    on={"call"},
+    shape="$f(...)",
     scope="compiled",
     severity="info",
     fix="none",

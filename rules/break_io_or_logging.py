@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL203",
-    on={"call"},
+    shape="$f(...)",
     scope="compiled",
     fix="unsafe",
     numbers="exact",

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL201",
-    on={"call", "subscript"},
+    shape=["$f(...)", "$x[$i]"],
     scope="compiled",
     fix="suggestion",
     impact="high",

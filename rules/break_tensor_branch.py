@@ -9,7 +9,19 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL202",
-    on={"if", "while", "ternary", "boolop", "assert", "comprehension", "call"},
+    shape=[
+        "if $_: ...",
+        "while $_: ...",
+        "$_ if $_ else $_",
+        "$_ and $_",
+        "$_ or $_",
+        "assert $_",
+        "[$_ for $_ in $_]",
+        "{$_ for $_ in $_}",
+        "{$_: $_ for $_ in $_}",
+        "($_ for $_ in $_)",
+        "$f(...)",
+    ],
     scope="compiled",
     fix="unsafe",
     numbers="exact",

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL208",
-    on={"call"},
+    shape="$f(...)",
     scope="compiled",
     fix="none",
     category="compile",

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL205",
-    on={"call"},
+    shape="$f(...)",
     scope="compiled",
     fix="none",
     impact="medium",

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.module import Function
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 _AUTOCASTS = frozenset(("torch.autocast()", "torch.amp.autocast()", "torch.cuda.amp.autocast()"))
 _FORMATS = frozenset(("torch.channels_last", "torch.channels_last_3d"))
@@ -12,7 +12,7 @@ _FORMATS = frozenset(("torch.channels_last", "torch.channels_last_3d"))
 
 @rule(
     "TL705",
-    on={".to()", ".contiguous()", *_AUTOCASTS},
+    shape=["$x.to(...)", "$x.contiguous(...)", *plain(*_AUTOCASTS)],
     scope="hot",
     severity="info",
     torch=">=1.5",

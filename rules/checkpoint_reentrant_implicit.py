@@ -7,7 +7,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL906",
-    on={"torch.utils.checkpoint.checkpoint()", "torch.utils.checkpoint.checkpoint_sequential()"},
+    shape=["torch.utils.checkpoint.checkpoint(...)", "torch.utils.checkpoint.checkpoint_sequential(...)"],
     fix="safe",
     torch=">=2.1",
     category="migration",

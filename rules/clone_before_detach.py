@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from torchlint.rule import Finding, Site, rule
 
 
-@rule("TL507", on={".detach()", ".data"}, set="preview", severity="info", fix="safe", impact="low", category="memory")
+@rule(
+    "TL507",
+    shape=["$x.detach(...)", "$x.data"],
+    set="preview",
+    severity="info",
+    fix="safe",
+    impact="low",
+    category="memory",
+)
 def clone_before_detach(site: Site) -> Iterator[Finding]:
     """A tensor is cloned with its graph, only to be detached.
 

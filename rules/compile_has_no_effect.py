@@ -16,7 +16,7 @@ _NEUTRAL = frozenset(
 
 @rule(
     "TL210",
-    on={"torch.compile()", ".compile()"},
+    shape=["torch.compile(...)", "$x.compile(...)"],
     fix="unsafe",
     numbers="rounding",
     impact="high",

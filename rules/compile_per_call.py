@@ -10,7 +10,7 @@ _CACHES = frozenset(("lru_cache", "cache", "cached_property", "once"))
 
 @rule(
     "TL211",
-    on={"torch.compile"},
+    shape="torch.compile",
     fix="none",
     impact="medium",
     category="compile",

@@ -20,13 +20,13 @@ _VARIABLES = frozenset(("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "TORCHDY
 
 @rule(
     "TL212",
-    on={
-        ".suppress_errors",
-        ".disable",
-        *(f".{limit}" for limit in _LIMITS),
-        "torch._dynamo.config.patch()",
-        ".environ",
-    },
+    shape=[
+        "$x.suppress_errors",
+        "$x.disable",
+        *(f"$x.{limit}" for limit in _LIMITS),
+        "torch._dynamo.config.patch(...)",
+        "$x.environ",
+    ],
     fix="suggestion",
     impact="medium",
     category="compile",

@@ -13,7 +13,7 @@ _FILLED = frozenset(
 
 @rule(
     "TL505",
-    on={"torch.tril()", "torch.triu()", "torch.tensor()", "torch.arange()"},
+    shape=["torch.tril(...)", "torch.triu(...)", "torch.tensor(...)", "torch.arange(...)"],
     set="preview",
     severity="info",
     impact="medium",

@@ -12,7 +12,7 @@ _SEQUENTIAL = "torch.nn.Sequential"
 
 @rule(
     "TL704",
-    on={f"{name}()" for name in layers.BIAS},
+    shape=[f"{name}(...)" for name in layers.BIAS],
     set="preview",
     severity="info",
     fix="unsafe",

@@ -21,7 +21,7 @@ _HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in _KINDS)
 
 @rule(
     "TL405",
-    on={".to()", ".cuda()", ".xpu()", ".type_as()"},
+    shape=["$x.to(...)", "$x.cuda(...)", "$x.xpu(...)", "$x.type_as(...)"],
     fix="safe",
     impact="medium",
     category="data",

@@ -17,7 +17,7 @@ _CHECKED = re.compile(
 
 @rule(
     "TLK10",
-    on={"torch.utils.cpp_extension.load_inline()"},
+    shape="torch.utils.cpp_extension.load_inline(...)",
     set="preview",
     severity="info",
     category="triton",

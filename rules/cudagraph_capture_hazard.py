@@ -13,7 +13,7 @@ _HOST = ("random.", "numpy.random.", "time.", "logging.")
 
 @rule(
     "TL213",
-    on={"torch.cuda.graph()", ".replay()"},
+    shape=["torch.cuda.graph(...)", "$x.replay(...)"],
     severity="error",
     impact="high",
     category="cuda_graph",

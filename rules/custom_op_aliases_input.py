@@ -12,7 +12,7 @@ _ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 
 @rule(
     "TL908",
-    on={"torch.library.custom_op()", "torch.library.triton_op()"},
+    shape=["torch.library.custom_op(...)", "torch.library.triton_op(...)"],
     severity="error",
     fix="suggestion",
     torch=">=2.4",

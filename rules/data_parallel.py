@@ -12,7 +12,7 @@ _BY_NAME = re.compile(r"data_?parallel", re.IGNORECASE)
 
 @rule(
     "TL801",
-    on={"torch.nn.DataParallel", "torch.nn.parallel.data_parallel"},
+    shape=["torch.nn.DataParallel", "torch.nn.parallel.data_parallel"],
     impact="high",
     category="distributed",
     principle=("parallelism",),

@@ -17,7 +17,7 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset")
 
 @rule(
     "TL401",
-    on={"torch.utils.data.DataLoader()"},
+    shape="torch.utils.data.DataLoader(...)",
     set="opt-in",
     severity="info",
     fix="suggestion",

@@ -11,7 +11,7 @@ _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.distributed.fsd
 
 @rule(
     "TL810",
-    on={f"{name}()" for name in _WRAPPERS},
+    shape=[f"{name}(...)" for name in _WRAPPERS],
     severity="error",
     impact="high",
     category="distributed",

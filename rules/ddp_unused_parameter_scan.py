@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 _DDP = "torch.nn.parallel.DistributedDataParallel()"
 _WRAPPERS = {
@@ -18,7 +18,7 @@ _WRAPPERS = {
 
 @rule(
     "TL802",
-    on=_WRAPPERS,
+    shape=plain(*_WRAPPERS),
     severity="info",
     impact="low",
     category="distributed",

@@ -29,7 +29,7 @@ _REPEATABLE = re.compile(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True",
 
 @rule(
     "TL504",
-    on={*(f"{name}()" for name in _CALLS), "os.environ", "os.environ.setdefault()", "os.putenv()"},
+    shape=[*(f"{name}(...)" for name in _CALLS), "os.environ", "os.environ.setdefault(...)", "os.putenv(...)"],
     fix="suggestion",
     impact="high",
     category="memory",

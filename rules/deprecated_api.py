@@ -20,7 +20,7 @@ _NEW_SUCCESSOR = frozenset(
 
 @rule(
     "TL903",
-    on={*NAMES, *(f"{name}()" for name in (*KEYWORDS, *REQUIRED))},
+    shape=[*NAMES, *(f"{name}(...)" for name in (*KEYWORDS, *REQUIRED))],
     severity="info",
     fix="safe",
     category="migration",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts.distributions import validated_at
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 # The classes that check their parameters, by the module that defines them.
 _MODULES = {
@@ -56,7 +56,7 @@ _SWITCHED_OFF = rb"set_default_validate_args\(\s*(?:value\s*=\s*)?False"
 
 @rule(
     "TL110",
-    on=_ON,
+    shape=plain(*_ON),
     severity="info",
     fix="unsafe",
     numbers="exact",

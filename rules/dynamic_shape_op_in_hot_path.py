@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts.operator_calls import has_dynamic_shape, waits
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 from torchlint.torch_api.dynamic import DYNAMIC
 
 _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
@@ -13,7 +13,7 @@ _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
 
 @rule(
     "TL107",
-    on={*_OPS, "subscript"},
+    shape=[*plain(*_OPS), "$x[$i]"],
     set="preview",
     severity="info",
     impact="medium",

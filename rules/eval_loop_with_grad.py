@@ -42,7 +42,15 @@ _DEPTH = 4
 
 @rule(
     "TL503",
-    on={".eval()", ".detach()", ".data", ".numpy()", ".item()", ".argmax()", "torch.argmax()"},
+    shape=[
+        "$x.eval(...)",
+        "$x.detach(...)",
+        "$x.data",
+        "$x.numpy(...)",
+        "$x.item(...)",
+        "$x.argmax(...)",
+        "torch.argmax(...)",
+    ],
     fix="unsafe",
     numbers="rounding",
     impact="high",

@@ -11,7 +11,7 @@ _EVENTS = ("torch.cuda.Event", "torch.xpu.Event", "torch.mps.Event", "torch.Even
 
 @rule(
     "TLM03",
-    on={*(f"{name}()" for name in _EVENTS), ".elapsed_time()"},
+    shape=[*(f"{name}(...)" for name in _EVENTS), "$x.elapsed_time(...)"],
     fix="unsafe",
     numbers="exact",
     category="measurement",

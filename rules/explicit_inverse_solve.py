@@ -10,7 +10,7 @@ _PRODUCTS = frozenset(("torch.matmul", "torch.mm", "torch.bmm"))
 
 @rule(
     "TL610",
-    on={"torch.inverse()", "torch.linalg.inv()", ".inverse()"},
+    shape=["torch.inverse(...)", "torch.linalg.inv(...)", "$x.inverse(...)"],
     severity="info",
     fix="unsafe",
     numbers="rounding",

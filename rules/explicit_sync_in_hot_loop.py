@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import host_reads as reads
 from torchlint.facts import serving
 from torchlint.facts.flow import is_elif
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, chain, plain, rule
 
 _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelerator")
 _WAITS = {f"{module}.synchronize()" for module in _MODULES}
@@ -32,7 +32,7 @@ _NEAR = 3
 
 @rule(
     "TL112",
-    on={*_WAITS, *_CACHES, ".synchronize()", "gc.collect()"},
+    shape=[*plain(*_WAITS), *plain(*_CACHES), "$x.synchronize(...)", "gc.collect(...)"],
     fix="suggestion",
     impact="medium",
     category="sync",

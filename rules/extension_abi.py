@@ -12,11 +12,11 @@ _ARCH = re.compile(rb"TORCH_CUDA_ARCH_LIST|-gencode|compute_\d\d|-arch=")
 
 @rule(
     "TLD06",
-    on={
-        "torch.utils.cpp_extension.CUDAExtension()",
-        "torch.utils.cpp_extension.CppExtension()",
-        "torch.utils.cpp_extension.load()",
-    },
+    shape=[
+        "torch.utils.cpp_extension.CUDAExtension(...)",
+        "torch.utils.cpp_extension.CppExtension(...)",
+        "torch.utils.cpp_extension.load(...)",
+    ],
     set="opt-in",
     severity="info",
     torch=">=2.9",

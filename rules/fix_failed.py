@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from torchlint.rule import FileSite, Finding, rule
 
 
-@rule("TL004", on=(), scope="file", severity="error", impact="low", category="tool")
+@rule(
+    "TL004",
+    shapeless="it reads the text and what the tool says of it, no tree",
+    scope="file",
+    severity="error",
+    impact="low",
+    category="tool",
+)
 def fix_failed(site: FileSite) -> Iterator[Finding]:
     """A fix would have broken the file and was taken back.
 

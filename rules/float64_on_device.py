@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL603",
-    on={".double()", "torch.float64", "torch.double"},
+    shape=["$x.double(...)", "torch.float64", "torch.double"],
     set="preview",
     category="precision",
     principle=("precision",),

@@ -11,7 +11,7 @@ _CLASS = "torch.distributed.fsdp.FullyShardedDataParallel"
 
 @rule(
     "TL804",
-    on={_CLASS, "torch.distributed.fsdp.ShardingStrategy.NO_SHARD"},
+    shape=[_CLASS, "torch.distributed.fsdp.ShardingStrategy.NO_SHARD"],
     set="preview",
     severity="info",
     torch=">=2.6",

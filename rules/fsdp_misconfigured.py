@@ -12,7 +12,7 @@ _SHARD = "torch.distributed.fsdp.fully_shard"
 
 @rule(
     "TL805",
-    on={f"{_CLASS}()", f"{_SHARD}()"},
+    shape=[f"{_CLASS}(...)", f"{_SHARD}(...)"],
     set="preview",
     torch=">=1.12",
     impact="high",

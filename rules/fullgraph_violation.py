@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from torchlint.facts import breaks
 from torchlint.facts.break_place import named
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 
 @rule(
     "TL209",
-    on=breaks.KINDS,
+    shape=plain(*breaks.KINDS),
     scope="compiled",
     severity="error",
     fix="none",

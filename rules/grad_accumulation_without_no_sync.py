@@ -29,7 +29,7 @@ _ACCUMULATION = re.compile(r"accum", re.IGNORECASE)
 
 @rule(
     "TL803",
-    on={".backward()"},
+    shape="$x.backward(...)",
     scope="hot",
     impact="high",
     category="distributed",

@@ -18,7 +18,7 @@ _ADDED_TO = re.compile(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_
 
 @rule(
     "TL501",
-    on={".zero_grad()", ".zero_()", ".grad"},
+    shape=["$x.zero_grad(...)", "$x.zero_(...)", "$x.grad"],
     fix="unsafe",
     numbers="exact",
     impact="medium",

@@ -15,7 +15,7 @@ _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 
 @rule(
     "TL502",
-    on={"augassign", "assign", ".append()"},
+    shape=["$_ += $_", "$_ -= $_", "$_ = $_", "$_: $_ = $_", "$x.append(...)"],
     scope="hot",
     fix="unsafe",
     numbers="exact",

@@ -10,7 +10,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLK04",
-    on={"triton.jit"},
+    shape="triton.jit",
     severity="error",
     fix="unsafe",
     numbers="changed",

@@ -12,7 +12,7 @@ _FEW = 4
 
 @rule(
     "TL306",
-    on={"torch.cat()", "torch.concat()", "torch.concatenate()", "torch.vstack()", "torch.hstack()"},
+    shape=["torch.cat(...)", "torch.concat(...)", "torch.concatenate(...)", "torch.vstack(...)", "torch.hstack(...)"],
     set="preview",
     severity="info",
     fix="suggestion",

@@ -11,7 +11,7 @@ _GROWS = frozenset(("append", "extend", "insert"))
 
 @rule(
     "TL301",
-    on={"augassign", "assign", "call"},
+    shape=["$_ += $_", "$_ -= $_", "$_ = $_", "$_: $_ = $_", "$f(...)"],
     scope="compiled",
     fix="suggestion",
     impact="high",

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 _SIGMOID = {"torch.sigmoid()", "torch.nn.functional.sigmoid()", ".sigmoid()"}
 _TANH = {"torch.tanh()", "torch.nn.functional.tanh()"}
@@ -13,7 +13,7 @@ _RSQRT = {"torch.rsqrt()", ".rsqrt()"}
 
 @rule(
     "TL709",
-    on={*_SIGMOID, *_TANH, *_RSQRT},
+    shape=[*plain(*_SIGMOID), *plain(*_TANH), *plain(*_RSQRT)],
     set="preview",
     severity="info",
     fix="unsafe",

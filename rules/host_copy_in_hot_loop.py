@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL103",
-    on={".cpu()", ".to()", ".numpy()", ".tolist()", ".type()"},
+    shape=["$x.cpu(...)", "$x.to(...)", "$x.numpy(...)", "$x.tolist(...)", "$x.type(...)"],
     scope="hot",
     set="preview",
     impact="medium",

@@ -11,7 +11,7 @@ _BACKGROUND = ("collate", "prefetch", "preload", "worker", "thread", "pin")
 
 @rule(
     "TL404",
-    on={".to()", ".cuda()"},
+    shape=["$x.to(...)", "$x.cuda(...)"],
     set="preview",
     severity="info",
     fix="suggestion",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 _OBJECTS = {
     f"torch.distributed.{name}()"
@@ -20,7 +20,7 @@ _SMALL = {f"torch.distributed.{name}()" for name in ("all_reduce", "reduce")}
 
 @rule(
     "TL807",
-    on={*_OBJECTS, *_SMALL},
+    shape=[*plain(*_OBJECTS), *plain(*_SMALL)],
     scope="hot",
     set="preview",
     severity="info",

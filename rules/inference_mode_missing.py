@@ -14,7 +14,7 @@ _MODAL = re.compile(rb"Dropout|BatchNorm|dropout|batch_norm|DropPath|InstanceNor
 
 @rule(
     "TLD01",
-    on={".load_state_dict()"},
+    shape="$x.load_state_dict(...)",
     set="preview",
     severity="info",
     fix="unsafe",

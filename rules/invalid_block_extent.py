@@ -12,7 +12,7 @@ _SIZES = re.compile(rb"(?:\.shape\[-?\d+\]|\.size\(-?\d+\)|_dim)\s+in\s+[\[({]([
 
 @rule(
     "TLK01",
-    on={"triton.jit"},
+    shape="triton.jit",
     severity="error",
     fix="unsafe",
     numbers="changed",

@@ -13,15 +13,15 @@ _STACK = 3
 
 @rule(
     "TL101",
-    on={
-        ".item()",
-        ".get_scale()",
-        "float()",
-        "int()",
-        "bool()",
-        "complex()",
-        *(f"math.{name}()" for name in _MATH.split()),
-    },
+    shape=[
+        "$x.item(...)",
+        "$x.get_scale(...)",
+        "float(...)",
+        "int(...)",
+        "bool(...)",
+        "complex(...)",
+        *(f"math.{name}(...)" for name in _MATH.split()),
+    ],
     scope="hot",
     fix="unsafe",
     numbers="rounding",

@@ -16,7 +16,7 @@ _GATE = re.compile(
 
 @rule(
     "TLK07",
-    on={"triton.jit", "triton.Config()"},
+    shape=["triton.jit", "triton.Config(...)"],
     severity="error",
     fix="suggestion",
     category="tileir",

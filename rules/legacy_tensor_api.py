@@ -9,12 +9,12 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL910",
-    on={
-        *(f"{name}()" for name in CONSTRUCTORS),
-        "torch.autograd.Variable()",
-        "torch.set_default_tensor_type()",
-        ".data",
-    },
+    shape=[
+        *(f"{name}(...)" for name in CONSTRUCTORS),
+        "torch.autograd.Variable(...)",
+        "torch.set_default_tensor_type(...)",
+        "$x.data",
+    ],
     set="preview",
     severity="info",
     fix="safe",

@@ -19,7 +19,7 @@ _CHECKED = {
 
 @rule(
     "TL111",
-    on={f"{name}()" for name in _CHECKED},
+    shape=[f"{name}(...)" for name in _CHECKED],
     set="preview",
     severity="info",
     fix="unsafe",

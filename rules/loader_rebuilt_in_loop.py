@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL408",
-    on={"next()", "torch.utils.data.DataLoader()"},
+    shape=["next(...)", "torch.utils.data.DataLoader(...)"],
     scope="hot",
     fix="suggestion",
     impact="medium",

@@ -11,7 +11,7 @@ _HALVES = frozenset(("float16", "bfloat16", "float8e5", "float8e4nv"))
 
 @rule(
     "TLK06",
-    on={"triton.jit"},
+    shape="triton.jit",
     fix="suggestion",
     category="triton",
     principle=("precision",),

@@ -18,7 +18,7 @@ _STEPS = 8
 
 @rule(
     "TL701",
-    on={"torch.softmax()", "torch.nn.functional.softmax()", ".softmax()", "torch.nn.Softmax()"},
+    shape=["torch.softmax(...)", "torch.nn.functional.softmax(...)", "$x.softmax(...)", "torch.nn.Softmax(...)"],
     set="preview",
     severity="info",
     torch=">=2.0",

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLK03",
-    on={"triton.jit"},
+    shape="triton.jit",
     set="preview",
     fix="suggestion",
     category="triton",

@@ -14,7 +14,7 @@ _NEED_WEIGHTS = 4
 
 @rule(
     "TL702",
-    on={"torch.nn.MultiheadAttention()"},
+    shape="torch.nn.MultiheadAttention(...)",
     fix="unsafe",
     numbers="rounding",
     torch=">=2.0",

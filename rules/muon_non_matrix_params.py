@@ -10,7 +10,7 @@ _FILTERS = frozenset(("ndim", "dim", "ndimension", "shape", "size"))
 
 @rule(
     "TL907",
-    on={"torch.optim.Muon()"},
+    shape="torch.optim.Muon(...)",
     severity="error",
     torch=">=2.9",
     category="migration",

@@ -11,7 +11,7 @@ _DONE = re.compile(rb"\bcompile\b|torch_compile|\bjit\b|torch_tensorrt|torch_xla
 
 @rule(
     "TL712",
-    on={".backward()"},
+    shape="$x.backward(...)",
     scope="hot",
     set="opt-in",
     severity="info",

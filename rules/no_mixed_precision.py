@@ -13,7 +13,7 @@ _DONE = re.compile(
 
 @rule(
     "TL604",
-    on={".backward()"},
+    shape="$x.backward(...)",
     scope="hot",
     set="opt-in",
     severity="info",

@@ -18,7 +18,7 @@ _PROGRAM = re.compile(r"exported|program", re.IGNORECASE)
 
 @rule(
     "TLD02",
-    on={"torch.onnx.export()"},
+    shape="torch.onnx.export(...)",
     set="preview",
     severity="info",
     fix="suggestion",

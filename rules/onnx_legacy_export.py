@@ -17,7 +17,7 @@ _IGNORED = (
 
 @rule(
     "TL912",
-    on={"torch.onnx.export()"},
+    shape="torch.onnx.export(...)",
     severity="info",
     torch=">=2.9",
     category="migration",

@@ -27,7 +27,7 @@ _FUSED = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3)}
 
 @rule(
     "TL706",
-    on={*(f"torch.optim.{name}()" for name in _OPTIMIZERS), ".grad"},
+    shape=[*(f"torch.optim.{name}(...)" for name in _OPTIMIZERS), "$x.grad"],
     severity="info",
     fix="unsafe",
     numbers="rounding",

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Severity, Site, rule
 
 @rule(
     "TL105",
-    on={".item()", "float()", "int()", "bool()"},
+    shape=["$x.item(...)", "float(...)", "int(...)", "bool(...)"],
     scope="hot",
     fix="unsafe",
     numbers="exact",

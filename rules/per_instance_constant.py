@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Related, Site, rule
 
 @rule(
     "TL302",
-    on={"torch.compile()", ".compile()"},
+    shape=["torch.compile(...)", "$x.compile(...)"],
     set="preview",
     severity="info",
     impact="medium",

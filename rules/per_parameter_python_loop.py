@@ -12,7 +12,7 @@ _NAMED = frozenset(("named_buffers",))
 
 @rule(
     "TL708",
-    on={"for"},
+    shape="for $_ in $_: ...",
     scope="hot",
     severity="info",
     category="kernel",

@@ -11,7 +11,7 @@ from torchlint.rule import Finding, Site, chain, rule
 
 @rule(
     "TL406",
-    on={".to()", ".cuda()", ".cpu()"},
+    shape=["$x.to(...)", "$x.cuda(...)", "$x.cpu(...)"],
     fix="suggestion",
     impact="high",
     category="data",

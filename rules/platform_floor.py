@@ -11,7 +11,7 @@ _REQUIREMENT = re.compile(r"torch\s*((?:[<>=!~]=?|===)[^;#]*)$")
 
 @rule(
     "TL913",
-    on={"setuptools.setup()"},
+    shape="setuptools.setup(...)",
     set="preview",
     severity="info",
     impact="low",

@@ -10,7 +10,7 @@ from torchlint.rule import Finding, Range, Site, rule
 
 @rule(
     "TL909",
-    on=set(PUBLIC),
+    shape=PUBLIC,
     severity="info",
     fix="safe",
     torch=">=2.1",

@@ -11,7 +11,7 @@ _CUDA = re.compile(rb"[\"']cuda|\.cuda\(|set_device\(")
 
 @rule(
     "TL811",
-    on={"torch.distributed.init_process_group()"},
+    shape="torch.distributed.init_process_group(...)",
     set="preview",
     severity="info",
     impact="low",

@@ -14,7 +14,11 @@ _FEW = 1000
 
 @rule(
     "TLM04",
-    on={"torch.profiler.profile()", "torch.autograd.profiler.profile()", "torch.cuda.memory._record_memory_history()"},
+    shape=[
+        "torch.profiler.profile(...)",
+        "torch.autograd.profiler.profile(...)",
+        "torch.cuda.memory._record_memory_history(...)",
+    ],
     fix="suggestion",
     torch=">=1.8",
     category="measurement",

@@ -13,7 +13,7 @@ _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "le
 
 @rule(
     "TL113",
-    on={"torch.tensor()", "torch.as_tensor()", "torch.from_numpy()"},
+    shape=["torch.tensor(...)", "torch.as_tensor(...)", "torch.from_numpy(...)"],
     set="preview",
     severity="info",
     impact="medium",

@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL707",
-    on={"for"},
+    shape="for $_ in $_: ...",
     scope="hot",
     set="preview",
     severity="info",

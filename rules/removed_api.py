@@ -10,7 +10,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL902",
-    on={*NAMES, *(f"{name}()" for name in KEYWORDS)},
+    shape=[*NAMES, *(f"{name}(...)" for name in KEYWORDS)],
     severity="error",
     fix="unsafe",
     numbers="exact",

@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL506",
-    on={".require_grad", ".required_grad", ".requires_grads", ".requires_grad_"},
+    shape=["$x.require_grad", "$x.required_grad", "$x.requires_grads", "$x.requires_grad_"],
     severity="error",
     fix="unsafe",
     numbers="changed",

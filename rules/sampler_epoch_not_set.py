@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, chain, plain, rule
 
 _NAMES = ("torch.utils.data.distributed.DistributedSampler()", "torch.utils.data.DistributedSampler()")
 _MANAGED = (b"accelerat", b"lightning", b"fabric", b"set_epoch", b"hydra", b"deepspeed")
@@ -11,7 +11,7 @@ _MANAGED = (b"accelerat", b"lightning", b"fabric", b"set_epoch", b"hydra", b"dee
 
 @rule(
     "TL809",
-    on=set(_NAMES),
+    shape=plain(*_NAMES),
     category="distributed",
 )
 def sampler_epoch_not_set(site: Site) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.facts.module import Function
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 _SCALERS = {"torch.amp.GradScaler()", "torch.cuda.amp.GradScaler()"}
 _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"))
@@ -19,7 +19,7 @@ _OTHER_SCALES = re.compile(rb"float16|\bhalf\b")
 
 @rule(
     "TL605",
-    on={*_SCALERS, *(f"{name}()" for name in _AUTOCASTS)},
+    shape=[*plain(*_SCALERS), *(f"{name}(...)" for name in _AUTOCASTS)],
     torch=">=1.6",
     category="precision",
     principle=("precision",),

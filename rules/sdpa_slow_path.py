@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 _SDPA = "torch.nn.functional.scaled_dot_product_attention()"
 _OFF = {f"torch.backends.cuda.enable_{name}_sdp()" for name in ("flash", "mem_efficient", "cudnn")}
@@ -11,7 +11,7 @@ _OFF = {f"torch.backends.cuda.enable_{name}_sdp()" for name in ("flash", "mem_ef
 
 @rule(
     "TL703",
-    on={_SDPA, "torch.nn.attention.sdpa_kernel()", *_OFF},
+    shape=[*plain(_SDPA), "torch.nn.attention.sdpa_kernel(...)", *plain(*_OFF)],
     set="preview",
     severity="info",
     torch=">=2.0",

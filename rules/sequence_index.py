@@ -11,7 +11,7 @@ _INDICES = 32
 
 @rule(
     "TL911",
-    on={"subscript"},
+    shape="$x[$i]",
     scope="hot",
     fix="safe",
     torch=">=2.8",

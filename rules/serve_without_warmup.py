@@ -12,7 +12,7 @@ _WARM = re.compile(rb"warm|load_cache_artifacts|set_stance|aoti_load_package|AOT
 
 @rule(
     "TLD05",
-    on={"torch.compile()", "torch.cuda.make_graphed_callables()"},
+    shape=["torch.compile(...)", "torch.cuda.make_graphed_callables(...)"],
     set="preview",
     severity="info",
     torch=">=2.0",

@@ -12,7 +12,7 @@ _NOT_TRAINING = ("val", "test", "eval", "infer", "pred", "demo")
 
 @rule(
     "TL303",
-    on={"torch.compile()", ".compile()"},
+    shape=["torch.compile(...)", "$x.compile(...)"],
     set="preview",
     severity="info",
     impact="medium",

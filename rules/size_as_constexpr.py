@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLK09",
-    on={"triton.jit"},
+    shape="triton.jit",
     set="preview",
     severity="info",
     fix="suggestion",

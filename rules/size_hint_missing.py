@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL109",
-    on={"torch.nn.functional.one_hot()", "torch.repeat_interleave()", ".repeat_interleave()"},
+    shape=["torch.nn.functional.one_hot(...)", "torch.repeat_interleave(...)", "$x.repeat_interleave(...)"],
     severity="info",
     impact="low",
     category="sync",

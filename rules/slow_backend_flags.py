@@ -17,7 +17,7 @@ _SEEDED = re.compile(rb"manual_seed|seed_everything|set_seed|CUBLAS_WORKSPACE_CO
 
 @rule(
     "TL607",
-    on={*_SLOW, "torch.use_deterministic_algorithms()"},
+    shape=[*_SLOW, "torch.use_deterministic_algorithms(...)"],
     set="preview",
     severity="info",
     category="precision",

@@ -11,7 +11,7 @@ from torchlint.rule import Finding, Site, chain, rule
 
 @rule(
     "TL407",
-    on={"torch.tensor()", "torch.stack()"},
+    shape=["torch.tensor(...)", "torch.stack(...)"],
     severity="info",
     fix="safe",
     impact="low",

@@ -11,7 +11,7 @@ _FEW = 1000
 
 @rule(
     "TL710",
-    on={".argsort()", ".sort()", "torch.argsort()", "torch.sort()"},
+    shape=["$x.argsort(...)", "$x.sort(...)", "torch.argsort(...)", "torch.sort(...)"],
     set="preview",
     severity="info",
     fix="unsafe",

@@ -14,11 +14,14 @@ _TRACERS = frozenset(("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_
 
 @rule(
     "TL106",
-    on={
-        *(".item()", ".tolist()", ".cpu()", ".numpy()"),
-        *(f".{name}()" for name in _TESTS.split()),
-        *(f"torch.{name}()" for name in _TESTS.split()),
-    },
+    shape=[
+        "$x.item(...)",
+        "$x.tolist(...)",
+        "$x.cpu(...)",
+        "$x.numpy(...)",
+        *(f"$x.{name}(...)" for name in _TESTS.split()),
+        *(f"torch.{name}(...)" for name in _TESTS.split()),
+    ],
     set="preview",
     severity="info",
     impact="medium",

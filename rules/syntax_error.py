@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from torchlint.rule import FileSite, Finding, rule
 
 
-@rule("TL001", on=(), scope="file", severity="error", impact="low", category="tool")
+@rule(
+    "TL001",
+    shapeless="it reads the text and what the tool says of it, no tree",
+    scope="file",
+    severity="error",
+    impact="low",
+    category="tool",
+)
 def syntax_error(site: FileSite) -> Iterator[Finding]:
     """A file can't be read as Python, so nothing in it was looked at.
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 # Evaluation loops are shown calls only.
 _TESTS = ("isnan", "isinf", "isfinite", "any", "all", "equal", "allclose")
@@ -13,7 +13,7 @@ _CALLS = {f"{prefix}{name}()" for name in _TESTS for prefix in (".", "torch.")}
 
 @rule(
     "TL102",
-    on={"if", "while", "assert", "ternary", "boolop", *_CALLS},
+    shape=["if $_: ...", "while $_: ...", "assert $_", "$_ if $_ else $_", "$_ and $_", "$_ or $_", *plain(*_CALLS)],
     scope="hot",
     fix="none",
     impact="high",

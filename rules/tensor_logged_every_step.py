@@ -13,7 +13,7 @@ logging.error logging.critical logging.exception"""
 
 @rule(
     "TL104",
-    on={*(f".{name}()" for name in _METHODS.split()), *(f"{name}()" for name in _FUNCTIONS.split())},
+    shape=[*(f"$x.{name}(...)" for name in _METHODS.split()), *(f"{name}(...)" for name in _FUNCTIONS.split())],
     scope="hot",
     fix="suggestion",
     category="sync",

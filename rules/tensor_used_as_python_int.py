@@ -12,7 +12,12 @@ _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
 
 @rule(
     "TL108",
-    on={"range()", *(f"{name}()" for name in _COMPARING), *(f"torch.{name}()" for name in _SIZED), "subscript"},
+    shape=[
+        "range(...)",
+        *(f"{name}(...)" for name in _COMPARING),
+        *(f"torch.{name}(...)" for name in _SIZED),
+        "$x[$i]",
+    ],
     scope="hot",
     impact="medium",
     category="sync",

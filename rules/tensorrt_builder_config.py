@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, plain, rule
 
 _REMOVED = {
     ".max_workspace_size": "`config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, size)`",
@@ -21,7 +21,7 @@ _INT8 = re.compile(
 
 @rule(
     "TLD04",
-    on={*_REMOVED, ".create_builder_config()", ".set_flag()", ".add_input()"},
+    shape=[*plain(*_REMOVED), "$x.create_builder_config(...)", "$x.set_flag(...)", "$x.add_input(...)"],
     set="preview",
     fix="suggestion",
     category="deployment",

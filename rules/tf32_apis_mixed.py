@@ -4,14 +4,14 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import versions
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, chain, plain, rule
 
 _OLD = {"torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32"}
 
 
 @rule(
     "TL602",
-    on=_OLD,
+    shape=plain(*_OLD),
     severity="error",
     torch=">=2.9",
     category="precision",

@@ -13,7 +13,7 @@ _NEW = {
 
 @rule(
     "TL905",
-    on=set(_NEW),
+    shape=_NEW,
     set="preview",
     severity="info",
     fix="unsafe",

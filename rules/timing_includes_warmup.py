@@ -12,7 +12,7 @@ _WARM = re.compile(rb"warm|do_bench|adaptive_autorange|blocked_autorange|cold", 
 
 @rule(
     "TLM02",
-    on={f"{name}()" for name in clocks.CLOCKS},
+    shape=[f"{name}(...)" for name in clocks.CLOCKS],
     set="preview",
     severity="info",
     fix="suggestion",

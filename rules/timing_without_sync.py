@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLM01",
-    on={f"{name}()" for name in clocks.CLOCKS},
+    shape=[f"{name}(...)" for name in clocks.CLOCKS],
     set="preview",
     fix="suggestion",
     category="measurement",

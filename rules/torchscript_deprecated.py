@@ -22,7 +22,7 @@ _BY_NAME = re.compile(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a
 
 @rule(
     "TL904",
-    on={f"torch.jit.{name}" for name in _NAMES},
+    shape=[f"torch.jit.{name}" for name in _NAMES],
     severity="info",
     torch=">=2.10",
     category="migration",

@@ -13,7 +13,7 @@ _TILE = 8
 
 @rule(
     "TL608",
-    on={"torch.nn.Linear()"},
+    shape="torch.nn.Linear(...)",
     set="opt-in",
     severity="info",
     category="precision",

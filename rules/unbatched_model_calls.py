@@ -11,7 +11,7 @@ _RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
 
 @rule(
     "TL711",
-    on={".unsqueeze()"},
+    shape="$x.unsqueeze(...)",
     scope="hot",
     set="preview",
     severity="info",

@@ -12,7 +12,7 @@ _PEAKS = ("torch.cuda.max_memory_allocated", "torch.cuda.max_memory_reserved")
 
 @rule(
     "TLM05",
-    on={*(f"{name}()" for name in clocks.CLOCKS), *(f"{name}()" for name in _PEAKS)},
+    shape=[*(f"{name}(...)" for name in clocks.CLOCKS), *(f"{name}(...)" for name in _PEAKS)],
     set="preview",
     severity="info",
     fix="suggestion",

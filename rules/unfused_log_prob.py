@@ -12,7 +12,7 @@ _SIGMOID = frozenset(("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.spe
 
 @rule(
     "TL609",
-    on={"torch.log()", ".log()", "torch.exp()", "torch.nn.functional.binary_cross_entropy()"},
+    shape=["torch.log(...)", "$x.log(...)", "torch.exp(...)", "torch.nn.functional.binary_cross_entropy(...)"],
     severity="info",
     fix="unsafe",
     numbers="rounding",

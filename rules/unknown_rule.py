@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from torchlint.rule import FileSite, Finding, rule
 
 
-@rule("TL003", on=(), scope="file", impact="low", category="tool")
+@rule(
+    "TL003",
+    shapeless="it reads the text and what the tool says of it, no tree",
+    scope="file",
+    impact="low",
+    category="tool",
+)
 def unknown_rule(site: FileSite) -> Iterator[Finding]:
     """A suppression comment names a rule that does not exist.
 

@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLK02",
-    on={"triton.jit"},
+    shape="triton.jit",
     set="preview",
     fix="suggestion",
     category="triton",

@@ -15,7 +15,7 @@ _WAITS = frozenset(("synchronize", "wait", "query", "wait_stream", "wait_event",
 
 @rule(
     "TL403",
-    on={".to()", ".copy_()"},
+    shape=["$x.to(...)", "$x.copy_(...)"],
     severity="error",
     fix="suggestion",
     impact="high",

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from torchlint.rule import FileSite, Finding, rule
 
 
-@rule("TL002", on=(), scope="file", fix="safe", impact="low", category="tool")
+@rule(
+    "TL002",
+    shapeless="it reads the text and what the tool says of it, no tree",
+    scope="file",
+    fix="safe",
+    impact="low",
+    category="tool",
+)
 def unused_suppression(site: FileSite) -> Iterator[Finding]:
     """A suppression comment silences nothing.
 

@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL304",
-    on={"call"},
+    shape="$f(...)",
     scope="hot",
     set="preview",
     severity="info",

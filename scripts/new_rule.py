@@ -1,6 +1,6 @@
-"""Begin a rule: `python scripts/new_rule.py NAME --family TL1 --category sync --on '.item()'`.
+"""Begin a rule: `python scripts/new_rule.py NAME --family TL1 --category sync --shape '$x.item()'`.
 
-Writes `rules/NAME.py`, a rule that finds every place of `--on` under the family's next free code; `tests/rules/NAME.md`, its
+Writes `rules/NAME.py`, a rule that finds everything of that shape under the family's next free code; `tests/rules/NAME.md`, its
 cases; a line in CHANGELOG.md; and the generated pages. All of it passes the tests as it is, and waits for the rule's words,
 facts and hard cases.
 """
@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 
 from torchlint import docs
+from torchlint.lint.dispatch import searchable
+from torchlint.pattern.words import trigger
 from torchlint.rule import load
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +28,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "{code}",
-    on={{"{on}"}},
+    shape="{shape}",
     scope="{scope}",
     set="preview",
     impact="medium",
@@ -103,20 +105,20 @@ def main() -> int:
     parser.add_argument("--family", choices=sorted(docs.FAMILIES), required=True, help="the beginning of its code")
     parser.add_argument("--category", choices=sorted({rule.category for rule in rules.values()}), required=True)
     parser.add_argument(
-        "--on", required=True, help="what the rule is shown, as `torchlint.rule.rule` explains: '.item()'"
+        "--shape", required=True, help="the shape of the fault, as `torchlint.pattern` explains: '$x.item(...)'"
     )
     parser.add_argument("--scope", choices=("any", "hot", "compiled"), default="any", help="(default: any)")
     args = parser.parse_args()
     module = args.name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+", args.name) or (ROOT / "rules" / f"{module}.py").exists():
         parser.error(f"{args.name} is taken, or no name of lower-case words with hyphens")
-    if args.scope == "any" and "." not in args.on and "(" not in args.on:
-        parser.error(f"a kind of node such as {args.on} needs --scope hot or compiled")
+    word = trigger(args.shape)
+    if args.scope == "any" and not searchable(word):
+        parser.error(f"the shape has no name to look for ({word}): it needs --scope hot or compiled")
     code = next_code(args.family, set(rules))
-    callee = args.on if args.on.endswith("()") else f"{args.on}()"
-    example = f"value{callee}" if callee.startswith(".") else callee
-    words = {"name": args.name, "module": module, "code": code, "on": args.on, "scope": args.scope}
-    words |= {"category": args.category, "shown": callee.removeprefix("."), "example": example}
+    example = re.sub(r"\$\w+", "value", args.shape).replace("...", "")
+    words = {"name": args.name, "module": module, "code": code, "shape": args.shape, "scope": args.scope}
+    words |= {"category": args.category, "shown": word.removeprefix("."), "example": example}
     (ROOT / "rules" / f"{module}.py").write_text(_RULE.format(**words), "utf-8")
     (ROOT / "tests" / "rules" / f"{module}.md").write_text(_CASES.format(**words), "utf-8")
     changelog = ROOT / "CHANGELOG.md"

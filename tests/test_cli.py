@@ -56,6 +56,8 @@ class Rule:
     severity: str = "warning"
     impact: str = "high"
     scope: str = "hot"
+    shape: tuple[str, ...] = ("$x.item(...)",)
+    shapeless: str = ""
     category: str = "sync"
     fix: str = "unsafe"
     torch: Range = Range.parse(">=2.4")  # noqa: RUF009 - frozen
@@ -613,6 +615,7 @@ class TestRule:
         assert ("high", "medium", ["pipeline"], ["TL101"], ["REGION"]) == tuple(
             item[key] for key in ("impact", "risk", "principle", "depends_on", "silenced_by")
         )
+        assert (["$x.item(...)"], "") == (item["shape"], item["shapeless"])
         everything = json.loads(torchlint("rule", "--all", "--output-format", "json").out)
         assert item == everything[2]
 

@@ -207,7 +207,7 @@ def test_a_suppression_that_a_fix_makes_useless_goes_with_the_next_pass(project:
     assert f"x = 1  # noqa: TL102\n{FIXED}" == (project / "a.py").read_text()
 
 
-@rule("TL998", on={"torch.utils.data.DataLoader()"}, fix="safe", category="data")
+@rule("TL998", shape="torch.utils.data.DataLoader(...)", fix="safe", category="data")
 def unpinned(site: Site) -> Iterator[Finding]:
     """Stands for a rule whose fix makes another rule's finding appear, in another file."""
     if site.argument("pin_memory") is None:

@@ -34,7 +34,7 @@ def test_it_writes_a_rule_that_passes_its_tests(tmp_path: Path) -> None:
     run = f"{IMPORTS}\nimport runpy\nsys.argv = ['new_rule.py', *sys.argv[1:]]\n" + (
         "runpy.run_path('scripts/new_rule.py', run_name='__main__')"
     )
-    options = ["--family", "TL1", "--category", "sync", "--on", "torch.cuda.memory_allocated()"]
+    options = ["--family", "TL1", "--category", "sync", "--shape", "torch.cuda.memory_allocated(...)"]
     command = [sys.executable, "-c", run, "memory-queried-in-loop", *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     code = done.stdout.partition(" ")[0]

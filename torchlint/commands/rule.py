@@ -74,6 +74,8 @@ def _item(rule: Rule) -> dict[str, Any]:
         "depends_on": list(rule.depends_on),
         "silenced_by": list(rule.silenced_by),
         "scope": rule.scope,
+        "shape": list(rule.shape),
+        "shapeless": rule.shapeless,
         "fix": docs.FIXES[rule.fix],
         "fix_availability": rule.fix,
         "torch": str(rule.torch),

@@ -9,34 +9,14 @@ from functools import cached_property
 from ..facts import names
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
+from ..pattern.words import KINDS
 from ..program.project import Project
 from ..rule import Rule, Scope
 from .sieve import Sieve
 
-Asked = tuple[str, Rule]
+Asked = tuple[str, Rule, tuple[str, ...]]
+"""The word of some patterns of a rule, the rule, and those patterns."""
 
-KINDS: dict[type[ast.AST], str] = {
-    ast.If: "if",
-    ast.While: "while",
-    ast.Assert: "assert",
-    ast.For: "for",
-    ast.AsyncFor: "for",
-    ast.With: "with",
-    ast.AsyncWith: "with",
-    ast.AugAssign: "augassign",
-    ast.Assign: "assign",
-    ast.AnnAssign: "assign",
-    ast.Subscript: "subscript",
-    ast.IfExp: "ternary",
-    ast.BoolOp: "boolop",
-    ast.ListComp: "comprehension",
-    ast.SetComp: "comprehension",
-    ast.DictComp: "comprehension",
-    ast.GeneratorExp: "comprehension",
-    ast.FunctionDef: "function",
-    ast.AsyncFunctionDef: "function",
-    ast.Call: "call",
-}
 _NAMES = frozenset(KINDS.values())
 
 
@@ -64,16 +44,20 @@ class Dispatch:
 
     def __init__(self, rules: Iterable[Rule], project: Project, scope: Scope, *, only_calls: bool = False) -> None:
         self.project = project
-        asked = {rule: [t for t in rule.on if _shown(rule, t, scope, only_calls)] for rule in rules}
-        self.triggers = sorted({trigger for triggers in asked.values() for trigger in triggers})
+        asked: list[Asked] = [
+            (trigger, rule, patterns)
+            for rule in rules
+            for trigger, patterns in rule.on.items()
+            if _shown(rule, trigger, scope, only_calls)
+        ]
+        self.triggers = sorted({trigger for trigger, _, _ in asked})
         self._kinds: dict[type[ast.AST], list[Asked]] = {}
         self._methods: dict[str, list[Asked]] = {}
         self._attributes: dict[str, list[Asked]] = {}
         self._calls: dict[str, list[Asked]] = {}
         self._uses: dict[str, list[Asked]] = {}
-        for rule, triggers in asked.items():
-            for trigger in triggers:
-                self._add(trigger, rule)
+        for one in asked:
+            self._add(one)
         for table in (self._calls, self._uses):
             for alias, originals in project.renames.items():
                 renamed = [asked for name in originals for asked in table.get(name, ())]
@@ -88,23 +72,24 @@ class Dispatch:
     def __bool__(self) -> bool:
         return bool(self.triggers)
 
-    def _add(self, trigger: str, rule: Rule) -> None:
+    def _add(self, asked: Asked) -> None:
+        trigger = asked[0]
         word = last_word(trigger)
         if trigger in _NAMES:
             for kind, name in KINDS.items():
                 if name == trigger:
-                    self._kinds.setdefault(kind, []).append((trigger, rule))
+                    self._kinds.setdefault(kind, []).append(asked)
         elif trigger.startswith("."):
             table = self._methods if trigger.endswith("()") else self._attributes
-            table.setdefault(word, []).append((trigger, rule))
+            table.setdefault(word, []).append(asked)
         else:
             table = self._calls if trigger.endswith("()") else self._uses
-            table.setdefault(word, []).append((trigger, rule))
+            table.setdefault(word, []).append(asked)
 
     def nodes(
         self, function: Function, lines: Collection[int] | None, fail: Callable[[Exception, ast.AST], None]
-    ) -> Iterator[tuple[ast.AST, str, Rule]]:
-        """The nodes of a function that rules ask for, each with the trigger; only those named on `lines` where given.
+    ) -> Iterator[tuple[ast.AST, ast.AST, Asked]]:
+        """The nodes of a function that rules ask for, each with its parent and what asks; only those named on `lines` where given.
 
         `fail` is told of nodes whose names torchlint fails to look up; the others are given all the same.
         """
@@ -112,27 +97,27 @@ class Dispatch:
             kind = node.__class__
             try:
                 if kind in self._kinds:
-                    for trigger, rule in self._kinds[kind]:
-                        yield node, trigger, rule
+                    for asked in self._kinds[kind]:
+                        yield node, parent, asked
                 if kind is ast.Call:
                     assert isinstance(node, ast.Call)
                     func = node.func
                     if lines is None or func.end_lineno in lines:
-                        for trigger, rule in self._called(function, func):
-                            yield node, trigger, rule
+                        for asked in self._called(function, func):
+                            yield node, parent, asked
                 elif kind is ast.Attribute:
                     assert isinstance(node, ast.Attribute)
                     if lines is None or node.end_lineno in lines:
-                        for trigger, rule in self._attributes.get(node.attr, ()):
-                            yield node, trigger, rule
-                        for trigger, rule in self._used(function, node, parent, node.attr):
-                            yield node, trigger, rule
+                        for asked in self._attributes.get(node.attr, ()):
+                            yield node, parent, asked
+                        for asked in self._used(function, node, parent, node.attr):
+                            yield node, parent, asked
                 elif kind is ast.Name and self._uses:
                     assert isinstance(node, ast.Name)
                     if lines is not None and node.lineno not in lines:
                         continue
-                    for trigger, rule in self._used(function, node, parent, node.id):
-                        yield node, trigger, rule
+                    for asked in self._used(function, node, parent, node.id):
+                        yield node, parent, asked
             except Exception as error:  # noqa: BLE001 - it costs what rules would say of this node
                 fail(error, node)
 

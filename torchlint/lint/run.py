@@ -294,9 +294,17 @@ class _Run:
         found: list[Finding] = []
         fail = partial(self._fault, "Looking up a name", module=function.module)
         codes = self.settings.at(function.module.path).codes
-        for node, name, rule in dispatch.nodes(function, lines, fail):
-            if rule.code in codes:
-                found += self._check(Site(self.analysis, function, node, rule, name))
+        for node, parent, (name, rule, patterns) in dispatch.nodes(function, lines, fail):
+            if rule.code not in codes:
+                continue
+            site = Site(self.analysis, function, node, rule, name)
+            try:
+                fits = site.look(patterns, parent)
+            except Exception as error:  # noqa: BLE001 - it costs what the rule would say of this node
+                fail(error, node)
+                continue
+            if fits:
+                found += self._check(site)
         return found
 
     def _check(self, site: Site) -> Iterator[Finding]:
@@ -306,7 +314,7 @@ class _Run:
         try:
             for finding in rule.check(site):
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
-                if site.torch is not None and rule.torch.intersects(site.torch):
+                if site.torch is not None and rule.torch.intersects(site.torch) and site.confirmed:
                     yield self._with_fix(site, finding)
         except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds at one place, never the run
             self._fault(rule.code, error, site.target, site.module)

@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from ..facts.names import chain as chain
 from ..facts.values import Value as Value
+from ..pattern.words import plain as plain
+from ..pattern.words import triggers
 from ..text.finding import Edit as Edit
 from ..text.finding import Finding as Finding
 from ..text.finding import Fix as Fix
@@ -40,7 +42,10 @@ class Rule:
     code: str
     name: str
     doc: str
-    on: frozenset[str]
+    shape: tuple[str, ...]
+    """The shape of the fault, as patterns of `torchlint.pattern`; one is enough."""
+    shapeless: str
+    """Why the rule has no shape."""
     scope: Scope
     set: Set
     severity: Severity
@@ -58,6 +63,11 @@ class Rule:
     """What can be asked of the rule besides, by the names of the switches: `suggest-fused`."""
 
     @property
+    def on(self) -> Mapping[str, tuple[str, ...]]:
+        """What the rule wants to be shown, each under the name it has where it is defined, with the patterns that say more."""
+        return triggers(self.shape)
+
+    @property
     def summary(self) -> str:
         """The first line of the page."""
         return self.doc.partition("\n")[0]
@@ -66,7 +76,8 @@ class Rule:
 def rule(
     code: str,
     *,
-    on: Iterable[str],
+    shape: str | Iterable[str] = (),
+    shapeless: str = "",
     scope: Scope = "any",
     set: Set = "default",
     severity: Severity = "warning",
@@ -83,15 +94,12 @@ def rule(
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function: its name and docstring become the rule's name and page.
 
-    `on` lists what the rule wants to be shown, each under the name it has where it is defined (imports, aliases and the
-    project's re-exports are followed):
-    - `torch.compile()`: a call of that name; `float()`: of a builtin;
-    - `.item()`: a call of a method of that name, on whatever;
-    - `torch.nn.DataParallel`: any use of the name (call, decorator, base class, annotation);
-    - `.grad`: a read of or store to an attribute of that name;
-    - a kind of node: `if`, `while`, `assert`, `for`, `with`, `augassign`, `assign`, `subscript`, `ternary`, `boolop`,
-      `comprehension`, `function`, `call`. The sieve can't look for these: they need the scope `hot` or `compiled`, and with
-      `any` are shown where functions are shown whole, in step loops with what they call and in evaluation loops.
+    `shape` is the shape of the fault, as one pattern of Python with holes or several (`torchlint.pattern` explains them):
+    `$x.item()`, `torch.compile(...)`, `$x * torch.sigmoid($x)`. What the sieve looks for, which nodes the check is shown
+    and which libcst nodes a finding must have are all taken from it. Names are those that things have where they are
+    defined: imports, aliases and the project's re-exports are followed. A pattern without a name (`$x[$i]`, `for $x in $xs: ...`)
+    can't be looked for: it needs the scope `hot` or `compiled`, and with `any` is shown where functions are shown whole, in
+    step loops with what they call and in evaluation loops. `shapeless` says why a rule has no shape.
     `scope` says where: `hot` (step loops and what they call, functions with evaluation loops; method and function calls
     also in what these call),
     `compiled` (compiled regions), `any`; `file` is for the tool's own rules, which are shown a FileSite.
@@ -107,7 +115,8 @@ def rule(
             code,
             name,
             inspect.getdoc(check) or "",
-            frozenset(on),
+            (shape,) if isinstance(shape, str) else tuple(dict.fromkeys(shape)),
+            shapeless,
             scope,
             set,
             severity,

@@ -14,6 +14,7 @@ from ..facts.minima import demanded
 from ..facts.module import Function, Module
 from ..facts.roles import Role
 from ..facts.values import Value
+from ..pattern.words import is_plain
 from ..program.context import Context
 from ..program.places import place_of
 from ..program.project import Project
@@ -23,12 +24,13 @@ from ..program.steps import Hot, Steps
 from ..settings.config import Settings, compiled_in
 from ..text.finding import Finding, Fix, Related, Severity
 from ..text.source import Source, SourceError
-from ..text.tree import Tree
+from ..text.tree import HEADED, NoNode, Tree
 from ..torch_api.version import LATEST, Range, oldest_in_use
 
 if TYPE_CHECKING:
     import libcst
 
+    from ..pattern.match import Match
     from ..text.suppress import Suppressions
 
 _LATEST = Range(low=LATEST)
@@ -119,6 +121,93 @@ class Site:
         self.rule = rule
         self.name = name
         """What the rule asked for: `.item()`, `torch.nn.DataParallel`, `if`."""
+        self.pattern = ""
+        """The pattern of the rule that the place has the shape of."""
+        self._match: Match | None = None
+
+    # The shape of the rule
+
+    def look(self, patterns: Iterable[str], parent: ast.AST) -> bool:
+        """Whether the place has one of the shapes; the first that it has is the place's."""
+        for pattern in patterns:
+            self.pattern = pattern
+            if is_plain(pattern) or self._is_bare(pattern):
+                return True
+            self._match = self._looked(parent)
+            if self._match is not None:
+                return True
+        return False
+
+    def _is_bare(self, pattern: str) -> bool:
+        from ..pattern.shape import shape
+
+        return shape(pattern).bare
+
+    def _looked(self, parent: ast.AST) -> Match | None:
+        from ..pattern.match import around
+
+        return around(self.pattern, self.target, parent, lambda: self.flow.parents, self.resolve)
+
+    @property
+    def match(self) -> Match:
+        """What the pattern catches of the place, nodes of `ast`."""
+        if self._match is None:
+            self._match = self._looked(self.target)
+        assert self._match is not None, f"`{self.short()}` is no `{self.pattern}`"
+        return self._match
+
+    @property
+    def whole(self) -> ast.expr:
+        """The expression that has the rule's shape."""
+        whole = self.match.whole
+        assert isinstance(whole, ast.expr)
+        return whole
+
+    def part(self, name: str) -> ast.expr:
+        """The expression that a hole of the pattern caught."""
+        part = self.match.caught[name]
+        assert isinstance(part, ast.expr)
+        return part
+
+    @cached_property
+    def confirmed(self) -> bool:
+        """Whether libcst sees the shape too: where it does not, the rule has nothing to say. Asked last, of findings alone."""
+        from ..pattern.match import in_tree
+
+        whole = self.match.whole
+        strings = [node for node in self.flow.expressions(whole) if isinstance(node, ast.JoinedStr)]
+        try:
+            if isinstance(whole, HEADED):
+                return in_tree(self.pattern, self.tree.header(whole), self.resolve) is not None
+            if not strings:
+                return in_tree(self.pattern, self.tree.alone(whole), self.resolve) is not None
+            return self._is_in_text(whole, self.tree.alone(strings[-1]))
+        except NoNode:
+            return False
+
+    def _is_in_text(self, whole: ast.AST, string: libcst.CSTNode) -> bool:
+        """Whether the shape is in an f-string, where Python before 3.12 gives no positions: by what is written."""
+        from ..pattern import on_libcst
+        from ..pattern.match import in_tree
+
+        written = ast.unparse(whole)
+        return any(
+            in_tree(self.pattern, node, self.resolve) is not None and on_libcst.written(node) == written
+            for node in on_libcst.expressions(string)
+        )
+
+    @cached_property
+    def matched(self) -> Match:
+        """What the pattern catches of the libcst node, each node with its place in the file; raises NoNode where it has none."""
+        from ..pattern.match import in_tree
+
+        whole = self.match.whole
+        found = in_tree(
+            self.pattern, self.tree.header(whole) if isinstance(whole, HEADED) else self.cst(whole), self.resolve
+        )
+        if found is None:
+            raise NoNode(f"`{self.short()}` is no `{self.pattern}`")
+        return found
 
     # The place
 

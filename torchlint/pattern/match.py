@@ -1,0 +1,128 @@
+"""Whether a node has the shape of a pattern, and what the pattern catches of it: one way for `ast` and for libcst."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from . import on_ast, on_libcst
+from .shape import Caught, Hole, Named, Node, Part, Several, Shape
+from .shape import shape as parsed
+
+Resolve = Callable[[ast.expr], str | None]
+"""What a dotted name of the place is called where it is defined."""
+
+
+class Language(Protocol):
+    """How nodes are read: `on_ast` or `on_libcst`."""
+
+    @property
+    def view(self) -> Callable[[Any], tuple[Any, ...]]: ...
+    @property
+    def written(self) -> Callable[[Any], str]: ...
+    @property
+    def name(self) -> Callable[[Any], ast.expr | None]: ...
+
+
+class Match:
+    """The node that has the shape, and what its holes caught: nodes of `ast`, or of libcst."""
+
+    __slots__ = ("caught", "whole")
+
+    def __init__(self, whole: Any, caught: dict[str, Any]) -> None:
+        self.whole = whole
+        self.caught = caught
+
+    def __getitem__(self, name: str) -> Any:
+        return self.caught[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.caught
+
+
+def around(
+    pattern: str, place: ast.AST, parent: ast.AST, parents: Callable[[], Mapping[ast.AST, ast.AST]], resolve: Resolve
+) -> Match | None:
+    """The match of a pattern whose place is this node, which Dispatch found by its name or kind.
+
+    `parents` is asked only where the whole is more than the node and its parent.
+    """
+    shape = parsed(pattern)
+    whole: ast.AST | None = place if shape.height == 0 else parent
+    for _ in range(shape.height - 1):
+        whole = parents().get(whole) if whole is not None else None
+    return _Matching(shape, on_ast, resolve, place).of(whole) if isinstance(whole, shape.classes) else None
+
+
+def in_tree(pattern: str, node: Any, resolve: Resolve) -> Match | None:
+    """The match of a pattern that is a node of libcst."""
+    return _Matching(parsed(pattern), on_libcst, resolve, None).of(node)
+
+
+class _Matching:
+    __slots__ = ("caught", "language", "node", "place", "resolve", "shape")
+
+    def __init__(self, shape: Shape, language: Language, resolve: Resolve, place: ast.AST | None) -> None:
+        self.shape = shape
+        self.language = language
+        self.resolve = resolve
+        self.place = place
+        self.caught: dict[str, Any] = {}
+
+    def of(self, whole: Any) -> Match | None:
+        return Match(whole, self.caught) if self.fits(self.shape.whole, whole) else None
+
+    def fits(self, part: Part, node: Any) -> bool:
+        if node is None:
+            return False
+        if self.place is not None and part is self.shape.place and node is not self.place:
+            return False
+        if isinstance(part, Hole):
+            return self._caught(part.name, node)
+        if isinstance(part, Named):
+            name = self.language.name(node)
+            return name is not None and self.resolve(name) == part.dotted
+        if isinstance(part, Caught):
+            return self.fits(part.part, node) and self._caught(part.name, node)
+        return self._same(part, self.language.view(node))
+
+    def _caught(self, name: str, node: Any) -> bool:
+        """Note what a hole holds; a second time it must be written alike."""
+        if name and name in self.caught:
+            return self._written(self.caught[name]) == self._written(node)
+        if name:
+            self.caught[name] = node
+        return True
+
+    def _written(self, node: Any) -> str:
+        return node if isinstance(node, str) else self.language.written(node)
+
+    def _same(self, part: Node, view: tuple[Any, ...]) -> bool:
+        if view[0] != part.kind:
+            return False
+        if part.kind == "call":
+            return self.fits(part.parts[0], view[1]) and self._arguments(part.parts[1], view[2], view[3])
+        return all(
+            self._several(one, other)
+            if isinstance(one, Several)
+            else self.fits(one, other)
+            if isinstance(one, Hole | Named | Caught | Node)
+            else type(one) is type(other) and one == other
+            for one, other in zip(part.parts, view[1:], strict=True)
+        )
+
+    def _several(self, several: Several, nodes: list[Any]) -> bool:
+        if several.scattered:
+            return all(any(self.fits(part, node) for node in nodes) for part in several.parts)
+        enough = len(nodes) >= len(several.parts) if several.more else len(nodes) == len(several.parts)
+        return enough and all(map(self.fits, several.parts, nodes))
+
+    def _arguments(self, several: Several, positional: list[Any], keywords: list[tuple[str | None, Any]]) -> bool:
+        wanted = several.keywords or {}
+        if not several.more and (len(keywords) != len(wanted) or None in positional):
+            return False
+        given = dict(keywords)
+        return self._several(several, positional) and all(
+            name in given and self.fits(part, given[name]) for name, part in wanted.items()
+        )
