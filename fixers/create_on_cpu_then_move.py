@@ -33,8 +33,10 @@ _CASTS = {
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     move = site.call
-    assert isinstance(move.func, ast.Attribute) and isinstance(move.func.value, ast.Call)
+    assert isinstance(move.func, ast.Attribute)
     made = move.func.value
+    if not isinstance(made, ast.Call):
+        return None  # made in another statement
     factory = _factory(site, made)
     if factory is None:
         return _uncast(site, made)

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import calls
+from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, chain, rule
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
@@ -35,7 +36,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
 
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
     `randn`, `randint`, `randperm`, `*_like` of a host tensor; `.cuda()`, `.to(x)`, `.type_as(x)`) in step loops, in
-    evaluation and generation loops, in the `forward` of a module, and in functions that take the device from a tensor
+    evaluation and generation loops and in what these call, in the `forward` of a module, and in functions that take the device from a tensor
     they were given and do a little with it. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
 
@@ -87,10 +88,13 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     """
     func = site.call.func
     assert isinstance(func, ast.Attribute)
-    if not isinstance(func.value, ast.Call) or site.spread or not site.accelerator or site.role == "test":
+    if site.spread or not site.accelerator or site.role == "test":
         return
-    factory = _factory(site, func.value)
-    cast = factory is None and _host_cast(site, func.value)
+    made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else func.value
+    if not isinstance(made, ast.Call):
+        return
+    factory = _factory(site, made)
+    cast = factory is None and made is func.value and _host_cast(site, made)
     if factory is None and not cast:
         return
     target = _target(site)
@@ -98,12 +102,47 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
         return
     often = _often(site, target)
     if often:
-        what = f"`{site.short(factory or func.value)}`"
+        what = f"`{site.short(factory or made)}`"
         message = f"{what} casts on the host and is copied back" if cast else f"{what} is filled on the host and copied"
         always = bool(site.hot) or site.in_forward
         yield site.finding(
             f"{message} to the device {often}", severity=None if always else "info", related=site.why_hot()
         )
+
+
+def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
+    """The call that fills the tensor of a name on the host, where it gets but numbers before it is moved."""
+    flow = site.flow
+    moved = site.statement
+    stores = [store for store in flow.stores.get(name.id, ()) if flow.statement(store) is not moved]
+    made = flow.parents[stores[0]] if len(stores) == 1 and name.id not in flow.parameters else None
+    if not isinstance(made, ast.Assign) or made.targets != stores or made.lineno > moved.lineno:
+        return None
+    if flow.loops(made) != flow.loops(moved) or any(True for _ in flow.guards(made)):
+        return None
+    between = [load for load in flow.loads.get(name.id, ()) if load is not name and load.lineno <= moved.lineno]
+    if not all(_gets_number(site, load) and flow.loops(load) == flow.loops(moved) for load in between):
+        return None
+    value = made.value
+    while isinstance(value, ast.BinOp):  # `torch.ones(2) * float("inf")`
+        left = site.value(value.left).kind == "tensor"
+        value, other = (value.left, value.right) if left else (value.right, value.left)
+        if site.value(other).kind != "number":
+            return None
+    return value if isinstance(value, ast.Call) and _factory(site, value) is not None else None
+
+
+def _gets_number(site: Site, load: ast.Name) -> bool:
+    """`x[0] = 1`"""
+    part = site.flow.parents[load]
+    statement = site.flow.parents[part]
+    return (
+        isinstance(part, ast.Subscript)
+        and part.value is load
+        and isinstance(statement, ast.Assign)
+        and statement.targets == [part]
+        and site.value(statement.value).kind == "number"
+    )
 
 
 def _target(site: Site) -> ast.expr | str | None:
@@ -133,7 +172,9 @@ def _calculated_with(site: Site, node: ast.expr) -> bool:
     """Whether the function calculates with the name: what `.to()` is given then is a tensor, no dtype and no device."""
     if not isinstance(node, ast.Name) or site.value(node):
         return False
-    return any(isinstance(site.flow.parents[load], ast.BinOp) for load in site.flow.loads.get(node.id, ()))
+    return node.id in site.function.bindings.sliced or any(
+        isinstance(site.flow.parents[load], ast.BinOp) for load in site.flow.loads.get(node.id, ())
+    )
 
 
 def _factory(site: Site, made: ast.Call) -> ast.Call | None:
@@ -185,6 +226,8 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if site.warm:
         # Behind any condition it may be a rare iteration.
         return "" if any(site.flow.guards(site.target, site.warm)) else "on every iteration"
+    if site.warm_caller and not site.rare:
+        return reads.how_often(site)
     if site.function.name == "__init__" or site.role == "benchmark" or not isinstance(target, ast.expr):
         return ""
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target

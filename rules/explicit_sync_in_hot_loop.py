@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
@@ -47,7 +48,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     Finds `torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`, `torch.cuda.empty_cache()` and
     `gc.collect()` in step loops and in what they call, in evaluation and generation loops (`info`), and in
     `forward` and attention processors. Behind an option of the program it is an `info` too, and so is it in a function that
-    a web framework, Triton Inference Server or Gradio calls for each request.
+    a web framework, Triton Inference Server or Gradio calls for each request, or in which a class that inherits from one of
+    another library empties the cache each time its model has run.
 
     ## Why is this slow?
 
@@ -57,9 +59,9 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Around a timer, where the wait is what makes the time right; in front of a read of the device, which waits anyway;
-    behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`); after an
-    out-of-memory error: none of these is reported. Two programs that share a device in turns may need
+    Around a timer, where the wait is what makes the time right; behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`); after an
+    out-of-memory error: none of these is reported. In front of a read of the device, which waits for its own stream, it
+    is an `info`. Two programs that share a device in turns may need
     `empty_cache()`.
 
     ## Bad
@@ -93,25 +95,62 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     level = reads.severity(site) or ("warning" if reads.in_forward(site) and not site.rare else None)
     served = level is None and serving.is_handler(site.function) and not site.rare
-    if served:
+    each = level is None and not served and site.name in _CACHES and _behind_model(site)
+    if served or each:
         level = "info"
     if level is None or site.role in ("benchmark", "test") or site.region is not None or not site.accelerator:
         return
-    if site.name in _WAITS | {".synchronize()"} and (_timed(site) or _read_next(site)):
+    waits = site.name in _WAITS | {".synchronize()"}
+    if waits and _timed(site):
+        return
+    read = waits and _read_next(site)
+    if read and site.name == ".synchronize()":
         return
     loops = site.flow.loops(site.target)
     guards = list(site.flow.guards(site.target, loops[0] if loops else None))
     if any(_names_it(guard.test) for guard in guards):
         return
-    if guards:
+    if guards or read:
         level = "info"
+    if read:
+        message = f"`{site.short()}` waits for all streams {reads.how_often(site)}; the read behind it waits for what it needs"
+        yield site.finding(message, severity=level, related=site.why_hot())
+        return
     where = "on every request" if served else "on every call of the module"
+    if each:
+        where = "on every call, after the model has run"
     if site.hot is not None or site.warm is not None:
         where = reads.how_often(site)
     # A collection shows as no event of a traced run.
     provable = site.name != "gc.collect()"
     yield site.finding(
         f"`{site.short()}` {_cost(site)} {where}", severity=level, related=site.why_hot(), provable=provable
+    )
+
+
+_PIPELINE = re.compile(r"Pipeline|Trainer|Callback|Module|Mixin|Dataset|Model$")
+_ONCE = re.compile(
+    r"^__|(?:^|_)(?:init|load|reset|close|finish|release|clear|free|unload|offload|train|fit|run|main|test|warmup)"
+)
+
+
+def _behind_model(site: Site) -> bool:
+    """Whether the method of a class of another library's kind empties the cache each time it has run a model that it keeps."""
+    function, klass = site.function, site.function.cls
+    if klass is None or _ONCE.search(function.name) or site.flow.loops(site.target) or site.rare:
+        return False
+    bases = [(chain(base) or [""])[-1] for base in klass.node.bases]
+    foreign = bool(bases) and not site.project.bases(klass) and not any(map(_PIPELINE.search, bases))
+    # `if nothing: return` before it leaves the rest of the method as it is.
+    plain = all(guard.block is None for guard in site.flow.guards(site.target))
+    return foreign and plain and site.analysis.steps.runs_module(function) and not _puts_away(site)
+
+
+def _puts_away(site: Site) -> bool:
+    """Whether the method deletes something, or moves a module, which is what `x.cpu()` as a statement does."""
+    moves = (*site.flow.calls_named("cpu"), *site.flow.calls_named("to"))
+    return any(isinstance(site.flow.parents[call], ast.Expr) for call in moves) or any(
+        isinstance(node, ast.Delete) for node in site.flow.nodes
     )
 
 

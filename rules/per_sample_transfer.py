@@ -24,7 +24,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function given as `collate_fn`, moves to an
-    accelerator, and comprehensions over tensors in a step loop that move one element each (info).
+    accelerator, and comprehensions over tensors in a step loop that move one element each (info); over samples,
+    `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls.
     The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()` (info).
 
     ## Why is this slow?
@@ -78,6 +79,9 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         yield from _rows(site)
         return
     where = _loading(site)
+    if not where and _of_sample(site):
+        yield from _samples(site)
+        return
     each = _each(site) and site.hot is not None and site.argument("non_blocking", 2) is None
     if not (where or each) or site.role == "test":
         return
@@ -90,6 +94,39 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     elif each:
         message = f"`{site.short()}` copies one element at a time on every step"
         yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _samples(site: Site) -> Iterator[Finding]:
+    """A field of each sample of a batch, moved by itself in a forward or a step."""
+    if site.role == "test" or not site.accelerator or site.argument("non_blocking", 2) is not None:
+        return
+    if site.receiver.kind not in ("tensor", "unknown", "batch") or site.receiver.device == "accelerator":
+        return
+    if not _to_accelerator(site) or site.rare:
+        return
+    if site.hot is None and not reads.in_forward(site):
+        return
+    often = "on every step" if site.hot is not None else "in each forward pass"
+    message = f"`{site.short()}` copies one sample at a time, and waits for it, {often}"
+    yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _of_sample(site: Site) -> bool:
+    """`[s["image"].to(device) for s in samples]`."""
+    comprehension = site.flow.comprehension(site.call)
+    if not isinstance(comprehension, ast.ListComp | ast.GeneratorExp) or len(comprehension.generators) != 1:
+        return False
+    target = comprehension.generators[0].target
+    assert isinstance(site.call.func, ast.Attribute)
+    field = site.call.func.value
+    return (
+        isinstance(field, ast.Subscript)
+        and isinstance(field.slice, ast.Constant)
+        and isinstance(field.slice.value, str)
+        and isinstance(field.value, ast.Name)
+        and isinstance(target, ast.Name)
+        and field.value.id == target.id
+    )
 
 
 def _rows(site: Site) -> Iterator[Finding]:

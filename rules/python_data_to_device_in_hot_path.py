@@ -13,7 +13,7 @@ _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "le
 
 @rule(
     "TL113",
-    shape=["torch.tensor(...)", "torch.as_tensor(...)", "torch.from_numpy(...)"],
+    shape=["torch.tensor(...)", "torch.as_tensor(...)", "torch.from_numpy(...)", "$x.new_tensor(...)", "$x[$i]"],
     set="preview",
     severity="info",
     impact="medium",
@@ -29,7 +29,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     Finds `torch.tensor(...)` and `torch.as_tensor(...)` of Python numbers, lists and NumPy arrays with an
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
     `torch.from_numpy(...).to(device)`), in step loops, in what they call, in evaluation and generation loops and in
-    `forward`. A constant is a warning, the rest an `info`.
+    what these call, and in `forward`. A constant is a warning, the rest an `info`. So are `x.new_tensor(number)`, numbers that are
+    written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers as
+    an index of one (`x[:, [2, 0, 1]]`, in loops).
     Of data that nothing is known of, and of arrays, two cases are reported: what stays the same from one iteration of
     the loop to the next, and what goes element by element into a tensor that the loop does not read
     (`rewards[step] = torch.tensor(reward).to(device)`), where one copy after the loop does.
@@ -72,20 +74,33 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer>
     """
-    if not site.accelerator or site.region is not None or site.role == "test" or not site.call.args:
+    if not site.accelerator or site.region is not None or site.role == "test":
+        return
+    if isinstance(site.target, ast.Subscript):
+        yield from _indexed(site, site.target)
+        return
+    if not site.call.args:
         return
     data = site.call.args[0]
-    if not _moved(site) or (site.hot is None and site.rare):
+    stored = _stored(site) if site.name == "torch.tensor()" else None
+    moved = stored is not None or (_on_device(site) if site.name == ".new_tensor()" else _moved(site))
+    if not moved or (site.hot is None and site.rare):
         return
     value = site.value(data)
     constant = _constant(site, data)
     if value.kind == "tensor" or (value.elem is not None and value.elem.kind == "tensor"):
         return
-    if site.hot is None and not reads.in_forward(site) and site.warm is None:
+    if reads.severity(site) is None and not reads.in_forward(site):
         return
     level: Severity = "info"
     if constant:
         message, level = "the same constant is copied to the device, and waited for, each time", "warning"
+    elif stored is not None:
+        if value.kind not in ("number", "list", "tuple", "size"):
+            return
+        message = f"`{site.short()}` is made on the host, and copied into `{site.short(stored)}` each time"
+    elif site.name == ".new_tensor()":
+        return
     elif _same(site, data):
         message = f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
     elif (buffer := _collected(site)) is not None:
@@ -95,6 +110,49 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     else:
         return
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
+    """`x[:, [2, 0, 1]]` of a tensor of the device: the list is made a tensor of the host, and sent."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for part in parts:
+        if isinstance(part, ast.Slice | ast.Constant) or not _numbers(site, part):
+            continue
+        if _is_on_device(site, node.value) and reads.severity(site) is not None:
+            message = (
+                f"the list `{site.short(part)}` becomes a tensor, and is copied to the device, each time it is an index"
+            )
+            yield site.finding(message, severity="info", at=part, related=site.why_hot())
+
+
+def _numbers(site: Site, node: ast.expr) -> bool:
+    """A list of numbers, proven to be one."""
+    value = site.value(node)
+    return value.kind == "list" and value.sure == 2 and value.elem is not None and value.elem.kind == "number"
+
+
+def _on_device(site: Site) -> bool:
+    """Whether the tensor that `new_tensor` is called on lives in device memory."""
+    assert isinstance(site.call.func, ast.Attribute)
+    return _is_on_device(site, site.call.func.value)
+
+
+def _is_on_device(site: Site, node: ast.expr) -> bool:
+    return not site.value(node).on_cpu and reads.device_tensor(site, node) is not None
+
+
+def _stored(site: Site) -> ast.expr | None:
+    """The tensor of the device into a part of which the place, or an index of it, is written."""
+    statement = site.statement
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target, made = statement.targets[0], statement.value
+    while isinstance(made, ast.Subscript):
+        made = made.value
+    if made is not site.call or site.argument("device") is not None or not isinstance(target, ast.Subscript):
+        return None
+    proven = site.value(target.value).is_tensor and site.value(target.value).device == "accelerator"
+    return target.value if proven else None
 
 
 def _constant(site: Site, node: ast.expr) -> bool:
@@ -188,5 +246,5 @@ def _is_there(site: Site, target: ast.expr) -> bool:
     """`.to(x)` and `.to(x.device)` of a tensor that is not known to be on the host."""
     value = site.value(target)
     if value.kind == "tensor":
-        return value.is_tensor and not value.on_cpu
+        return not value.on_cpu and not value.batch
     return value.kind == "device" and value.device != "cpu" and value.const != "cpu"

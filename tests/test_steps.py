@@ -635,6 +635,12 @@ def test_model_by_its_name_only() -> None:
     check_one("for batch in batches:\n    self.model(batch)  # warm\n    self.unet(batch)  # warm\n")
 
 
+def test_parts_of_a_model_by_their_names_only() -> None:
+    check_one("for x in batches:\n    h = self.model.feature_extractor(x)  # warm\n    idx = f(h)  # warm\n")
+    check_one("for x in batches:\n    self.model.load(x)\n    model.tokens.append(x)\n    names.encoder(x)\n")
+    check_one("for x in batches:\n    h = model.get_decoder()\n    tokenizer.decoder(x)\n")
+
+
 def test_generation_by_a_method() -> None:
     check_one(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.head = nn.Linear(1, 1)\n"

@@ -203,6 +203,8 @@ class Bindings:
         """Their last parts."""
         self._used: set[str] = set()
         self._converted: set[str | None] = set()
+        self._sized: set[str | None] = set()
+        self._placed: set[str | None] = set()
         self.sliced: set[str | None] = set()
         """Names and attributes read by several indices, one of which is a slice: `x[:, 0]`."""
         node = function.node
@@ -211,8 +213,9 @@ class Bindings:
         if not isinstance(node, ast.Module) and node.args.kwarg is not None:
             self._env[node.args.kwarg.arg] = self._new(Rest())
         self._block(node.body)
+        self._used.update(key for key in self._sized & self._placed if key is not None)
         self.evidence = frozenset(self._used - self._converted)
-        """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`.
+        """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`, `x.size(0)` and `x.device`.
 
         What is converted, `x = torch.tensor(x)`, becomes one only there.
         """
@@ -491,6 +494,8 @@ class Bindings:
         elif kind is ast.Constant:
             pass
         elif kind is ast.Attribute:
+            if node.attr == "device":  # type: ignore[attr-defined]
+                self._placed.add(key_of(node.value))  # type: ignore[attr-defined]
             if node.attr in self._attributes:  # type: ignore[attr-defined]
                 key = key_of(node)
                 binding = self._env.get(key) if key is not None else None
@@ -539,6 +544,8 @@ class Bindings:
             key = key_of(function.value)
             if key is not None and key != "self":
                 self._used.add(key)
+        elif attribute == "size" and node.args:
+            self._sized.add(key_of(function.value))
         elif attribute in _CONVERTS and node.args:
             self._converted.add(key_of(node.args[0]))
         elif attribute in MUTATORS:

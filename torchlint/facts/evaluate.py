@@ -559,6 +559,8 @@ class Evaluator:
             return tensor(sure=1, grad=True, scalar=attr == "loss")
         if calls.DEVICE_NAME.search(attr):
             return DEVICE
+        if attr == "shape" and kind == "unknown":
+            return Value("size", 1, elem=EXTENT)
         if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
             return Value("accelerator", 1)
         return UNKNOWN

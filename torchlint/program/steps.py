@@ -51,6 +51,7 @@ WARM_DEPTH = 2
 """How many calls away from an evaluation loop a function still counts as run by it."""
 MOST_CALLERS = 20
 """So many callers of a function are looked at for one in such a loop."""
+_PARTS = re.compile(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
 _MAKES = re.compile(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
 _LOSS = re.compile(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
@@ -569,7 +570,8 @@ class Steps:
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
         for call in self._calls_in(function, loop):
-            if not self.project.may_be_own(function, call) or function.flow.loops(call)[0] is not loop:
+            part = _is_part_of_model(call)
+            if not (part or self.project.may_be_own(function, call)) or function.flow.loops(call)[0] is not loop:
                 continue
             value = self.project.value(function, call.func)
             if value.kind == "module" or self._is_method_of_module(function, call, value):
@@ -578,7 +580,7 @@ class Steps:
             named = (
                 calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
             )
-            if value.kind == "unknown" and named:
+            if value.kind == "unknown" and (named or part):
                 return True
             if self._hands_on_model(function, call):
                 return True
@@ -635,6 +637,17 @@ class Steps:
         return any(self.project.value(function, argument).kind == "module" for argument in given) and any(
             self.project.value(target, name).kind == "module" for target, name in called
         )
+
+
+def _is_part_of_model(call: ast.Call) -> bool:
+    """`self.model.feature_extractor(x)`: a part of a model by its name, which is given something."""
+    parts = names.chain(call.func) or []
+    return (
+        len(parts) > 1
+        and bool(call.args)
+        and bool(calls.MODEL_NAME.search(parts[-2]))
+        and bool(_PARTS.search(parts[-1]))
+    )
 
 
 def _is_loss(function: Function, given: ast.expr) -> bool:
