@@ -17,7 +17,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     func = site.call.func
     assert isinstance(func, ast.Attribute)
     if isinstance(finding.told, copies.Needless):
-        code = operand(site, finding.told.made, place_of(site, site.call))
+        code = operand(site, finding.told.made, place_of(site, site.call), site.call)
         return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "safe")
     if isinstance(finding.told, copies.Doubled):
         return _copied_once(site, finding.told)
@@ -26,13 +26,15 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     before = func.value
     if site.name == ".contiguous()":
         return Fix(
-            "Ask once", (site.tree.replace(site.node, operand(site, before, place_of(site, site.call))),), "safe"
+            "Ask once",
+            (site.tree.replace(site.node, operand(site, before, place_of(site, site.call), site.call)),),
+            "safe",
         )
     assert isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute)
     first, second = _given(before), _given(site.call)
     device, dtype = (first, second) if _is_device(site, before) else (second, first)
     where, kind = operand(site, device, Place.VALUE), operand(site, dtype, Place.VALUE)
-    code = f"{operand(site, before.func, Place.RECEIVER)}(device={where}, dtype={kind})"
+    code = f"{operand(site, before.func, Place.RECEIVER, site.call)}(device={where}, dtype={kind})"
     note = "" if site.resolve(dtype) in _FLOATING else _CAST_ELSEWHERE
     return Fix("Move and cast in one call", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
 
@@ -51,7 +53,7 @@ def _copied_once(site: Site, found: copies.Doubled) -> Fix | None:
         given = arguments(site, *found.cast.args, *found.cast.keywords)
     else:
         given = f'"{method}"'
-    code = f"{operand(site, found.tensor, Place.RECEIVER)}.to({given}, copy=True)"
+    code = f"{operand(site, found.tensor, Place.RECEIVER, found.whole)}.to({given}, copy=True)"
     note = _READ_LATER if _may_not_wait(site, found.cast) else ""
     edits = (site.tree.replace(site.cst(found.whole), code), *imports)
     return Fix("Copy once", edits, "unsafe" if note else "safe", note)

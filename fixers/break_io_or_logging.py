@@ -4,8 +4,8 @@ import ast
 import re
 
 from torchlint.facts import api_table
-from torchlint.rule import Edit, Finding, Fix, Site
-from torchlint.rule.rewrite import older_torch, spelled
+from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import behind, older_torch, spelled
 
 _NOTE = "the compiled program does not write this any more"
 _LEVELS = frozenset(("debug", "info", "warning", "warn", "error", "critical", "exception", "log"))
@@ -33,21 +33,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     statement = site.statement
     if not isinstance(statement, ast.Expr) or statement.value is not site.target or not _only_writes(site):
         return None
-    source = site.source
-    start = source.offset(statement.lineno, statement.col_offset)
-    line = source.lines[statement.lineno - 1]
-    indent = source.data[line:start]
-    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
-    behind = source.data[end:].partition(b"\n")[0].strip()
-    if indent.strip() or (behind and not behind.startswith(b"#")):
-        return None
-    newline = source.newline.encode()
-    deeper = b"\t" if indent.endswith(b"\t") else b"    "
     spelling = spelled(site, "torch.compiler.is_compiling")
-    if spelling is None:
+    moved = behind(site, f"not {spelling[0]}()", statement) if spelling is not None else None
+    if spelling is None or moved is None:
         return None
-    guard = f"if not {spelling[0]}():".encode() + newline + indent + deeper
-    edits = (Edit(start, start, guard), *spelling[1])
+    edits = (*moved, *spelling[1])
     older = older_torch(site, api_table.there("torch.compiler.is_compiling"))
     return Fix("Leave it out of the compiled program", edits, "unsafe", f"{_NOTE}; {older}" if older else _NOTE)
 

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, call_node, operand, spelled
+
+if TYPE_CHECKING:
+    import libcst as cst
+else:
+    from torchlint.rule.lazy import lazy
+
+    cst = lazy("libcst")
 
 _FACTORIES = frozenset(
     f"torch.{name}"
@@ -28,12 +36,20 @@ def _variable(site: Site) -> Fix | None:
     if len(site.call.args) != 1 or site.call.keywords:
         return None
     given = site.call.args[0]
-    code = f"{operand(site, given, Place.RECEIVER)}.detach()"
+    text = operand(site, given, Place.RECEIVER)
     note = _PLAIN if site.value(given).is_tensor else "something else than a tensor may come here"
     made = site.value(given).origin
     if isinstance(made, ast.Call) and site.resolve(made.func) in _FACTORIES and site.value(given).home is site.module:
         note = ""
-    return Fix("Use `detach()`", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
+    return Fix("Use `detach()`", _detached(site, text), "unsafe" if note else "safe", note)
+
+
+def _detached(site: Site, text: str) -> tuple[Edit, ...]:
+    """The edits that put `.detach()` behind what is wrapped; lines that need brackets keep those of the call."""
+    call = call_node(site)
+    if "\n" not in text or text == site.text(site.call.args[0]) or call.args[0].comma is not cst.MaybeSentinel.DEFAULT:
+        return (site.tree.replace(site.node, f"{text}.detach()"),)
+    return site.tree.replace(call.func, ""), site.tree.insert_after(call, ".detach()")
 
 
 def _constructor(site: Site, name: str) -> Fix | None:

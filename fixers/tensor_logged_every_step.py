@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.rewrite import behind
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -12,16 +13,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     step = _counter(loops[0]) if loops else None
     if step is None or not isinstance(statement, ast.Expr) or statement.value is not site.target:
         return None
-    source = site.source
-    start = source.offset(statement.lineno, statement.col_offset)
-    first = source.line_text(statement.lineno)
-    margin = first[: len(first) - len(first.lstrip())]
-    if source.data[:start].rpartition(b"\n")[2].strip():
-        return None
-    lines = [start, *(source.offset(line, 0) for line in range(statement.lineno + 1, (statement.end_lineno or 0) + 1))]
-    opening = f"if {step} % 100 == 0:{source.newline}{margin}    ".encode()
-    edits = (Edit(start, start, opening), *(Edit(at, at, b"    ") for at in lines[1:]))
-    return Fix(f"Log once in 100 steps of `{step}`", edits, "suggestion")
+    edits = behind(site, f"{step} % 100 == 0", statement)
+    return Fix(f"Log once in 100 steps of `{step}`", edits, "suggestion") if edits is not None else None
 
 
 def _counter(loop: ast.AST) -> str | None:

@@ -46,6 +46,7 @@ def test_what_has_no_place_to_break_stays(code: str) -> None:
         ("x = f(1).g(the_first, the_second)\n", "x = f(1).g(\n    the_first, the_second\n)\n"),
         ("f(the_first_one, the_second, third)\n", "f(\n    the_first_one,\n    the_second,\n    third\n)\n"),
         ("f(the_first_one, the_second, third,)\n", "f(\n    the_first_one,\n    the_second,\n    third,\n)\n"),
+        ("x = f(the_first, second_one)[0]\n", "x = f(\n    the_first, second_one\n)[0]\n"),
         ("x = [the_first, the_second_one]  # c\n", "x = [\n    the_first, the_second_one\n]  # c\n"),
         ("value = something.and_some.third\n", "value = (\n    something.and_some.third\n)\n"),
         (

@@ -216,6 +216,22 @@ def test_parentheses_stand_where_they_are_needed(text: str, place: Place, code: 
     assert code == operand(site, node, place)
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("(x\n .a\n .b())", "x\n .a\n .b"),
+        ("(\n x.a.b())", "x.a.b"),
+        ("((x\n .a).b())", "(x\n .a).b"),
+        ("((x +\n y).b())", "(x +\n y).b"),
+    ],
+)
+def test_what_stays_where_it_begins_keeps_its_lines(text: str, code: str) -> None:
+    site, call = next(parts(text))
+    assert isinstance(call, ast.Call)
+
+    assert code == operand(site, call.func, Place.RECEIVER, call)
+
+
 def test_a_keyword_is_given_whole() -> None:
     site, call = next(parts("f(k=(yield x))"))
     assert isinstance(call, ast.Call)

@@ -13,6 +13,8 @@ from ..text.finding import Edit
 from ..text.source import Source
 
 _STEP = "    "
+_SHORT = 4
+"""What is so short is not worth a line: `[0]`, `(1)`."""
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -66,8 +68,10 @@ class _Fold:
         parts = self._parts(line, self._commas.get(number, []))
         if parts and self._fits(line, parts):
             return [self._cut(number, line, at, text) for at, text in parts]
-        # The outermost brackets first, of these the last ones: that keeps together what is called.
-        pairs = sorted(self._pairs.get(number, ()), key=lambda pair: (pair.depth, -pair.start))
+        # The outermost brackets first, of these the last ones, as that keeps together what is called; an index stays short.
+        pairs = sorted(
+            self._pairs.get(number, ()), key=lambda pair: (pair.depth, pair.end - pair.start <= _SHORT, -pair.start)
+        )
         for way in (self._in_one, self._one_each):
             for pair in pairs:
                 cuts = way(line, pair)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +11,7 @@ from ..lint.run import Result
 from ..system.failure import Failure
 from ..text.finding import Edit, Finding, Fix
 from ..text.source import Source, SourceError
+from ..text.strings import ends_inside
 from ..text.suppress import JUDGE, Directive, Suppressions
 from . import apply as fix
 
@@ -89,19 +88,7 @@ def _line(finding: Finding, barred: set[int], count: int) -> int | None:
 def _inside(source: Source) -> set[int]:
     """Lines whose end takes no comment: it is inside of a string, or joined to the next by a backslash."""
     barred = {line for line in range(1, len(source.lines) + 1) if source.line_text(line).endswith("\\")}
-    opened = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-            kind = tokenize.tok_name[token.type]
-            if kind == "STRING":
-                barred.update(range(token.start[0], token.end[0]))
-            elif kind.endswith("STRING_START"):
-                opened.append(token.start[0])
-            elif kind.endswith("STRING_END"):
-                barred.update(range(opened.pop(), token.end[0]))
-    except (tokenize.TokenError, SyntaxError):
-        pass  # it parses, or there would be no findings; what tokenize read until then is right
-    return barred
+    return barred | ends_inside(source.text)
 
 
 def _edit(source: Source, line: int, codes: list[str], kind: Kind, reason: str, known: Mapping[int, Directive]) -> Edit:

@@ -31,10 +31,11 @@ class Place(Enum):
     """Between commas without brackets around them, and whatever else stands free: a value that is assigned or returned."""
 
 
-def operand(site: Site, node: ast.expr | ast.keyword, place: Place) -> str:
+def operand(site: Site, node: ast.expr | ast.keyword, place: Place, instead: ast.expr | None = None) -> str:
     """The text of a part of the file for a place of that kind, parenthesised as needed.
 
-    A keyword of a call is given whole. Raises NoNode for what can't stand there (`*rest` before a dot), and for what has
+    `instead` is the expression that the text is put in place of: where it begins there already, brackets around it that let
+    its lines end do so on. A keyword of a call is given whole. Raises NoNode for what can't stand there (`*rest` before a dot), and for what has
     no position of its own (inside f-strings before Python 3.12).
     """
     text = site.text(node)
@@ -43,8 +44,9 @@ def operand(site: Site, node: ast.expr | ast.keyword, place: Place) -> str:
             raise NoNode(f"a keyword can't stand at a place of kind {place.name}")
         return text
     wanted = _dump(node)
+    begins = instead is not None and (node.lineno, node.col_offset) == (instead.lineno, instead.col_offset)
     for code in (text, f"({text})"):
-        if all(_means(template, code, wanted) for template in place.value):
+        if all(_means(one, code, wanted) or (begins and _means(f"({one})", code, wanted)) for one in place.value):
             return code
     raise NoNode(f"ast.{type(node).__name__} can't stand at a place of kind {place.name}")
 

@@ -10,6 +10,7 @@ from ..facts import names, syntax
 from ..facts.deprecated_table import Entry
 from ..facts.lookup import lookup
 from ..text.finding import Edit, Finding
+from ..text.strings import ends_inside
 from ..text.tree import leading_imports
 from .operand import Place as Place
 from .operand import operand as operand
@@ -160,6 +161,31 @@ def line_after(site: Site, code: str, statement: ast.stmt | None = None) -> Edit
         return None
     stop -= len(line) - len(line.rstrip(b"\r"))
     return Edit(stop, stop, f"{source.newline}{_margin(site, statement)}{code}".encode())
+
+
+def behind(site: Site, test: str, statement: ast.stmt | None = None) -> tuple[Edit, ...] | None:
+    """The edits that put the place's statement (or another one) behind `if test:`, its lines further to the right.
+
+    None where it shares its lines.
+    """
+    statement = statement or site.statement
+    source, margin = site.source, _margin(site, statement)
+    start = source.offset(statement.lineno, statement.col_offset)
+    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    shared = source.data[source.offset(statement.lineno, 0) : start].strip()
+    rest = source.data[end:].partition(b"\n")[0].strip()
+    if shared or (rest and not rest.startswith(b"#")):
+        return None
+    deeper = "\t" if margin.endswith("\t") else "    "
+    kept = ends_inside(source.data[start:end].decode())
+    lines = range(statement.lineno + 1, (statement.end_lineno or 0) + 1)
+    begun = [
+        source.offset(line, 0)
+        for line in lines
+        if line - statement.lineno not in kept and source.line_text(line).strip()
+    ]
+    opening = f"if {test}:{source.newline}{margin}{deeper}".encode()
+    return Edit(start, start, opening), *(Edit(at, at, deeper.encode()) for at in begun)
 
 
 def _margin(site: Site, statement: ast.stmt) -> str:
