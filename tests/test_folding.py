@@ -32,6 +32,8 @@ def broken(code: str, limit: int) -> str:
         "with a_context_without_any_brackets as name: pass\n",
         "x = f'{call(the_first, the_second, the_third_one)}'\n",
         "from package_of_a_name import something_that_is_long\n",
+        "x = lambda: f(the_first, the_second_one)  # noqa: E731\n",
+        "x = f(the_first, the_second_one)  # type: ignore\n",
     ],
 )
 def test_what_has_no_place_to_break_stays(code: str) -> None:
@@ -139,6 +141,16 @@ def fixed(folder: Path, code: str) -> str:
     rules = frozenset(("TL910",))
     fix_files([folder / "model.py"], Settings(rules, fixable=rules, root=folder), unsafe=True, write=True)
     return (folder / "model.py").read_text()
+
+
+def test_what_is_said_to_other_tools_stays_on_its_line_and_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "ruff.toml").write_text("line-length = 70")
+    code = "import torch\nx = f(lambda: torch.FloatTensor([0.1]))  # noqa: E731, E501 for now\n"
+
+    new = 'x = f(lambda: torch.tensor([0.1], dtype=torch.float32, device="cpu"))  # noqa: E731, E501 for now'
+    assert new == fixed(tmp_path, code).splitlines()[1]
+    (tmp_path / "ruff.toml").write_text("line-length = 60")
+    assert code == fixed(tmp_path, code)
 
 
 def test_a_fix_keeps_to_the_limit_of_the_project(tmp_path: Path) -> None:

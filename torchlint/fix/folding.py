@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ from ..text.source import Source
 _STEP = "    "
 _SHORT = 4
 """What is so short is not worth a line: `[0]`, `(1)`."""
+_PRAGMA = re.compile(
+    r"#\s*(?:noqa|type:|(?:pylint|pyright|mypy|ruff|flake8|fmt|isort|nosec|pragma)\b).*", re.IGNORECASE
+)
+"""What is said to a tool about the line that it stands on."""
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -35,8 +40,9 @@ def _lines(source: Source) -> list[str]:
 
 
 def width(line: str) -> int:
-    """How many columns a line takes."""
-    return len(line.expandtabs(4))
+    """How many columns a line takes, without what it says to other tools: their limits leave that out, too."""
+    pragma = _PRAGMA.search(line)
+    return len((line[: pragma.start()].rstrip() if pragma else line).expandtabs(4))
 
 
 def folded(after: Source, lines: list[int], limit: int) -> list[Edit]:
@@ -65,6 +71,8 @@ class _Fold:
     def of_line(self, number: int) -> list[Edit]:
         """The edits that break a line in the first way that is short enough."""
         line = self._source.line_text(number)
+        if _PRAGMA.search(line):
+            return []  # it may mean any part of the line
         parts = self._parts(line, self._commas.get(number, []))
         if parts and self._fits(line, parts):
             return [self._cut(number, line, at, text) for at, text in parts]
