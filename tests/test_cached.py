@@ -125,7 +125,7 @@ def same(one: Result, other: Result) -> bool:
 
 
 def said(result: Result) -> object:
-    checked = [(path, replace(one, hangs_on=None)) for path, one in (result.checked or {}).items()]
+    checked = [(path, one._replace(hangs_on=None)) for path, one in (result.checked or {}).items()]
     return result.findings, result.suppressed, result.files, result.errors, checked
 
 

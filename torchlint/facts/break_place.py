@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..torch_api.version import Range
 from . import break_table
@@ -48,8 +47,7 @@ _CAPTURES = {"capture_scalar_outputs": "GB0124", "capture_dynamic_output_shape_o
 """The ids of the breaks that an option of Dynamo ends. Where torch gives no ids, the option itself is the id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(NamedTuple):
     """A construct that breaks the graph: its key in the table, and why it does."""
 
     construct: str

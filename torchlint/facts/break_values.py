@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from . import break_table
 from .break_place import Break, Place, argument, called, found, is_tensor
@@ -34,7 +33,7 @@ def scalar_read(place: Place) -> Break | None:
         if construct == ".tolist() float":
             # Only floats are an error under fullgraph, and that they are floats the source seldom proves.
             read = found(place, construct, why)
-            return replace(read, fullgraph=()) if read is not None else None
+            return read._replace(fullgraph=()) if read is not None else None
         return found(place, construct, why) if construct else None
     if name.startswith("torch.") and break_table.rule_of(f"{name}()") == "TL201":
         return found(place, f"{name}()", why)

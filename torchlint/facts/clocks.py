@@ -6,7 +6,7 @@ import ast
 import functools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..torch_api import operators
 from .module import Function
@@ -51,8 +51,7 @@ Resolve = Callable[[ast.expr], str | None]
 Targets = Callable[[Function, ast.Call], list[Function]]
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """What runs between two reads of a clock in one function."""
 
     function: Function

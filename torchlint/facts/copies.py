@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .flow import Flow
 from .values import Value
@@ -35,8 +35,7 @@ _SAVED = frozenset("exp sqrt sigmoid tanh softmax log_softmax".split())
 _HOMES = ("torch", "torch.nn.functional")
 
 
-@dataclass(frozen=True)
-class Doubled:
+class Doubled(NamedTuple):
     """`x.clone().float()` or `x.cpu().clone()`: two calls for what one does."""
 
     whole: ast.Call
@@ -47,8 +46,7 @@ class Doubled:
     """The cast or the move."""
 
 
-@dataclass(frozen=True)
-class Needless:
+class Needless(NamedTuple):
     """`(x * y).clone()`: nothing else refers to what is copied."""
 
     made: ast.expr

@@ -7,15 +7,14 @@ Since which version is measured: `api_table` holds it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchlint.torch_api.version import Version
 
 from . import api_table
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A name that torch deprecates or has removed, and what takes its place."""
 
     name: str
@@ -241,8 +240,7 @@ NAMES: dict[str, Entry] = dict(
 """Names that some torch warns of, does not have any more, or refuses to call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keyword:
+class Keyword(NamedTuple):
     """An argument that is deprecated or gone."""
 
     function: str
@@ -338,8 +336,7 @@ for _argument in _ARGUMENTS:
 """Deprecated and removed arguments by function, those that are passed by keyword."""
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(NamedTuple):
     """An argument that a call should no longer leave out."""
 
     function: str

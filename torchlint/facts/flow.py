@@ -6,9 +6,8 @@ import ast
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import names
 
@@ -63,8 +62,7 @@ CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(NamedTuple):
     """A condition that decides whether a place is reached: `test` was true (or false) on the way there.
 
     `block` is the list of statements it opens, None where an earlier `if ...: continue` gives the condition.

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import names
 
@@ -26,8 +25,7 @@ _EXTENT = {"arange": (0, 1), "zeros": (0,), "full": (0,), "static_range": (0, 1,
 BLOCK_POINTERS = frozenset(("make_block_ptr", "make_tensor_descriptor", "advance", "load_tensor_descriptor"))
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """`kernel[grid](arguments)`."""
 
     kernel: Kernel

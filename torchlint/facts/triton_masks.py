@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import triton
 from .triton import Kernel
@@ -18,8 +18,7 @@ _ELEMENTWISE = frozenset(
 _METHODS = frozenset(("to", "cast"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Holes:
+class _Holes(NamedTuple):
     """Undefined elements: the load they come from, and the dimensions along which the mask cuts; of how many."""
 
     load: ast.Call

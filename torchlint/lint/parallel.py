@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..program.places import asked_here, where
 from ..program.project import Project
@@ -317,8 +317,7 @@ def _answer(shared: Shared, item: tuple[tuple[str, Callable[[Any, Any], Any]], S
         return asked_here(subject)(question, keys)
 
 
-@dataclass(frozen=True, slots=True)
-class _Linted:
+class _Linted(NamedTuple):
     """What is said of some files, and what torchlint failed at that others hang on as well."""
 
     checked: list[Checked]

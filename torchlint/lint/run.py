@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ..facts.module import Function, Module
 from ..program.context import ACCELERATOR
@@ -31,8 +32,7 @@ from .sieve import Sieve
 Make = Callable[[Mapping[str, Callable[[], bytes]], Home], Project]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """What a run says of one file.
 
     `alone`: nothing of it depends on any other file; if something does, `hangs_on` says what, where that was noted.

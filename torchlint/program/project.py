@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..facts import names
 from ..facts import torch_table as table
@@ -64,8 +64,7 @@ class CallSite:
     given: ast.Call | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sought:
+class Sought(NamedTuple):
     """A function whose callers are sought in other files, as far as their texts tell."""
 
     path: str

@@ -6,10 +6,9 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..facts.module import Function, Module
 from ..facts.nearby import nodes_on
@@ -37,8 +36,7 @@ OPTION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """One use of torch.compile: where it stands, with which options, and what it compiles."""
 
     path: str
@@ -50,8 +48,7 @@ class Region:
     root: Place
 
 
-@dataclass(frozen=True, slots=True)
-class RegionIndex:
+class RegionIndex(NamedTuple):
     """What is compiled in a project."""
 
     functions: Mapping[Place, Region]

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ..system.failure import Failure
 from ..system.stamp import contents
@@ -196,8 +196,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
     return globs.compiled(globs.split(tokens))
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where options stand, so that a message can point there."""
 
     name: str

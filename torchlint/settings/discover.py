@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..system.fault import FileError
 from ..system.stamp import contents
@@ -22,8 +22,7 @@ SUFFIXES = (".py", ".pyi", ".ipynb")
 _GLOB = frozenset("*?[!/\\")
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The files in order, each once, and what could not be looked into; `errors` are the paths that are no files."""
 
     files: tuple[Path, ...]

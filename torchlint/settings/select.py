@@ -7,8 +7,7 @@ or ignores. A layer with `select` starts afresh; one without changes what the la
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..system.failure import Failure
 
@@ -26,8 +25,7 @@ class Selectable(Protocol):
     def category(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """The selectors of one place. `select` is None where that place has no such list."""
 
     select: tuple[str, ...] | None = None

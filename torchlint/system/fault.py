@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .signals import was_interrupted
 
 
-@dataclass(frozen=True, slots=True)
-class FileError:
+class FileError(NamedTuple):
     """A file that could not be linted, or a part of torchlint that failed on it; the rest of the run went on."""
 
     path: str

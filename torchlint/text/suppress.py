@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from .finding import Edit, Finding, Fix
 from .source import Source
@@ -39,8 +39,7 @@ def comments(data: bytes) -> Iterator[tuple[int, int]]:
     return (match.span("comment") for match in _COMMENT_OR_STRING.finditer(data) if match["comment"] is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """A code, a prefix of codes or a rule's name as written in a comment, and its bytes in `Source.data`."""
 
     text: str
@@ -56,8 +55,7 @@ class Code:
         return self.text.upper().startswith("TL") or "-" in self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(NamedTuple):
     """One suppression; `codes` is None when it silences everything. `start` and `end` are its bytes, from its `#`."""
 
     kind: Literal["noqa", "ignore", "ignore-file", "disable", "enable"]
@@ -77,8 +75,7 @@ class Directive:
         return self.codes is None or any(one.covers(code, name) for one in self.codes)
 
 
-@dataclass(frozen=True, slots=True)
-class Unused:
+class Unused(NamedTuple):
     """A suppression that silenced nothing. Line and columns count from 1, in characters, the end exclusive."""
 
     line: int
@@ -90,8 +87,7 @@ class Unused:
     fix: Fix
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(NamedTuple):
     """Something in a suppression that torchlint does not know: a code, or what follows `torchlint:`."""
 
     line: int
@@ -282,7 +278,7 @@ def _paired(found: list[Directive]) -> tuple[tuple[Directive, ...], list[Directi
         elif one.kind == "enable":
             if waiting := opened.get(one.words):
                 begin = waiting.pop()
-                paired[begin] = replace(found[begin], closing=one)
+                paired[begin] = found[begin]._replace(closing=one)
             else:
                 stray.append(one)
     return tuple(one for one in paired if one.kind != "enable"), stray

@@ -9,13 +9,11 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """What a call gives: `kind` is `tensor`, `int64` (a tensor of such), `tensors`, `bool`, ..., or `tuple` of items."""
 
     kind: str
@@ -24,8 +22,7 @@ class Result:
     items: tuple[Result, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(NamedTuple):
     """One thing that a condition asks of a call's argument; negated, the opposite."""
 
     argument: str
@@ -44,8 +41,7 @@ NEVER: When = ()
 ALWAYS: When = ((),)
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """One row."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Version = tuple[int, int]
 
@@ -24,8 +24,7 @@ _HIGHEST: Version = (99, 0)
 _SIGNS = "=<>!~^"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """The versions from `low` up to but not including `high`, to the minor version: torch changes no API in a patch."""
 
     low: Version = _LOWEST
