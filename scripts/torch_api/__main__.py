@@ -20,7 +20,8 @@ if __name__ == "__main__":
         told = list(table.differences(json.loads(table.TABLE.read_text(encoding="utf-8")), made))
         if table.NAMES.read_text(encoding="utf-8") != table.names(made):
             told.append(f"{table.NAMES.name} does not fit the table")
-        print("\n".join(told))
+        for line in told:
+            print(line)
         sys.exit(bool(told))
     table.TABLE.write_text(table.written(made), encoding="utf-8")
     table.NAMES.write_text(table.names(made), encoding="utf-8")

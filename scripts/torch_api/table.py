@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,28 +54,30 @@ def found_at(name: str) -> Any:
     return owner
 
 
-def said() -> dict[str, Row]:
-    """What torch says of each spelling: declared, and measured where it was seen."""
+def said(only: Collection[str] | None = None) -> dict[str, Row]:
+    """What torch says of each spelling: declared, and measured where it was seen; measured are `only` some, if given."""
     by_hand = {name: {"params": row.get("params", [])} for name, row in mended().items() if not name.startswith(_BELOW)}
     rows = {**by_hand, **declared.rows()}
-    for name, columns in _measured(rows).items():
+    for name, columns in _measured(rows, only).items():
         rows[name] = {**columns, **rows[name]}
     return rows
 
 
-def _measured(rows: dict[str, Row]) -> dict[str, Row]:
+def _measured(rows: dict[str, Row], only: Collection[str] | None) -> dict[str, Row]:
     """The columns of `measured.py`; what it did not see is taken from the same operator under another spelling."""
     _install({name: row for name, row in mended().items() if name.startswith(_BELOW)})
     import measured
 
     positions = {name: [next(iter(_names(one))) for one in row.get("params", ())] for name, row in rows.items()}
-    seen = {name: measured.columns(one) for name, one in measured.observations(rows, positions).items()}
+    asked = [name for name in rows if only is None or name in only]
+    wanted = rows if only is None else {near for name in asked for near in _near(name)}
+    seen = {name: measured.columns(one) for name, one in measured.observations(wanted, positions).items()}
     columns: dict[str, Row] = {}
-    for name, row in rows.items():
-        last = name.rpartition(".")[2]
+    for name in asked:
+        row, last = rows[name], name.rpartition(".")[2]
         if last == "forward":  # of a module
             continue
-        near = (name, f"torch.{last}", f"torch.nn.functional.{last}", f"torch.{last.rstrip('_')}")
+        near = _near(name)
         found: Row = dict(next((seen[one] for one in near if one in seen), {}))
         arguments = {one for parameter in row.get("params", ()) for one in _names(parameter)}
         if "reduction" in arguments:
@@ -86,6 +88,12 @@ def _measured(rows: dict[str, Row]) -> dict[str, Row]:
             found.pop("dtype", None)
         columns[name] = found
     return columns
+
+
+def _near(name: str) -> tuple[str, ...]:
+    """Where an operator may have been seen: under its own name, and as the function of that name."""
+    last = name.rpartition(".")[2]
+    return name, f"torch.{last}", f"torch.nn.functional.{last}", f"torch.{last.rstrip('_')}"
 
 
 def _names(parameter: str) -> list[str]:
@@ -101,12 +109,17 @@ def _install(rows: dict[str, Row]) -> None:
     operators.operator.cache_clear()
 
 
-def made() -> dict[str, Any]:
-    """The table; spellings of one name that share all facts share a row."""
-    rows = said()
+def plain_rows(only: Collection[str] | None = None) -> dict[str, Row]:
+    """The row of each spelling; of `only` some, if given."""
+    rows = said(only)
     for name, facts in mended().items():
         rows[name] = {**rows.get(name, {}), **facts}
-    rows = {name: _plain(row) for name, row in rows.items()}
+    return {name: _plain(row) for name, row in rows.items() if only is None or name in only}
+
+
+def made() -> dict[str, Any]:
+    """The table; spellings of one name that share all facts share a row."""
+    rows = plain_rows()
     shared: dict[str, tuple[str, list[str]]] = {}
     for name, row in rows.items():
         own = name if name.endswith(".forward") else name.rpartition(".")[2]
@@ -149,6 +162,15 @@ DYNAMIC = frozenset(
     """.split()
 )
 '''
+
+
+def by_spelling(table: dict[str, Any]) -> dict[str, Row]:
+    """The rows of a table, one a spelling."""
+    return {
+        name: {key: value for key, value in row.items() if key != "also"}
+        for first, row in table["operators"].items()
+        for name in (first, *row.get("also", ()))
+    }
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
