@@ -26,12 +26,13 @@ class Language(Protocol):
 
 
 class Match:
-    """The node that has the shape, and what its holes caught: nodes of `ast`, or of libcst."""
+    """The node that has the shape, its place, and what its holes caught: nodes of `ast`, or of libcst."""
 
-    __slots__ = ("caught", "whole")
+    __slots__ = ("caught", "place", "whole")
 
-    def __init__(self, whole: Any, caught: dict[str, Any]) -> None:
+    def __init__(self, whole: Any, place: Any, caught: dict[str, Any]) -> None:
         self.whole = whole
+        self.place = place
         self.caught = caught
 
     def __getitem__(self, name: str) -> Any:
@@ -61,23 +62,26 @@ def in_tree(pattern: str, node: Any, resolve: Resolve) -> Match | None:
 
 
 class _Matching:
-    __slots__ = ("caught", "language", "node", "place", "resolve", "shape")
+    __slots__ = ("caught", "fixed", "language", "place", "resolve", "shape")
 
     def __init__(self, shape: Shape, language: Language, resolve: Resolve, place: ast.AST | None) -> None:
         self.shape = shape
         self.language = language
         self.resolve = resolve
-        self.place = place
+        self.place: Any = place
+        self.fixed = place is not None
         self.caught: dict[str, Any] = {}
 
     def of(self, whole: Any) -> Match | None:
-        return Match(whole, self.caught) if self.fits(self.shape.whole, whole) else None
+        return Match(whole, self.place, self.caught) if self.fits(self.shape.whole, whole) else None
 
     def fits(self, part: Part, node: Any) -> bool:
         if node is None:
             return False
-        if self.place is not None and part is self.shape.place and node is not self.place:
-            return False
+        if part is self.shape.place:
+            if self.fixed and node is not self.place:
+                return False
+            self.place = node
         if isinstance(part, Hole):
             return self._caught(part.name, node)
         if isinstance(part, Named):
