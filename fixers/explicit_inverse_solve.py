@@ -9,11 +9,10 @@ from torchlint.rule.rewrite import arguments, spelled
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     """`torch.linalg.solve(A, B)` for a product of matrices: `@` and `matmul` may be one of vectors, which torch solves for otherwise."""
-    matrix, product = _matrix(site), _product(site)
+    matrix, other, whole = _matrix(site), site.part("other"), site.whole
     spelling = spelled(site, "torch.linalg.solve")
-    if matrix is None or product is None or spelling is None:
+    if matrix is None or spelling is None or not isinstance(whole, ast.Call) or "matmul" in site.pattern:
         return None
-    whole, other = product
     right = whole.args[-1] is site.target
     if right and syntax.calls_anything(matrix) and syntax.calls_anything(other):
         return None  # which is evaluated first may matter
@@ -24,18 +23,6 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 def _matrix(site: Site) -> ast.expr | None:
     """What is inverted."""
-    if site.name == ".inverse()":
-        assert isinstance(site.call.func, ast.Attribute)
-        return site.call.func.value
+    if "x" in site.match:
+        return site.part("x")
     return site.call.args[0] if len(site.call.args) == 1 and not site.call.keywords else None
-
-
-def _product(site: Site) -> tuple[ast.Call, ast.expr] | None:
-    """A call of `mm` or `bmm` that the inverse is a factor of, and the other factor."""
-    parent = site.flow.parents[site.target]
-    if isinstance(parent, ast.Call) and site.resolve(parent.func) in ("torch.mm", "torch.bmm"):
-        return parent, parent.args[0] if parent.args[1] is site.target else parent.args[1]
-    if isinstance(parent, ast.Attribute) and parent.attr in ("mm", "bmm"):
-        call = syntax.called(site.flow, parent)
-        return (call, call.args[0]) if call is not None and not call.keywords else None
-    return None

@@ -21,11 +21,16 @@ _COLLECTIVES = (
     "scatter",
 )
 _POINT_TO_POINT = ("isend", "irecv", "batch_isend_irecv")
+_KEPT = (("$work = ", ""), ("", ";"))
+"""What becomes of the handle: it gets a name, or is thrown away."""
 
 
 @rule(
     "TL808",
-    shape=[f"torch.distributed.{name}(...)" for name in (*_COLLECTIVES, *_POINT_TO_POINT)],
+    shape=[
+        *(f"{to}torch.distributed.{name}(..., async_op=True){end}" for name in _COLLECTIVES for to, end in _KEPT),
+        *(f"{to}torch.distributed.{name}(...){end}" for name in _POINT_TO_POINT for to, end in _KEPT),
+    ],
     severity="error",
     impact="high",
     category="distributed",
@@ -67,19 +72,12 @@ def async_collective_not_waited(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations
     """
-    last = site.name.rpartition(".")[2].removesuffix("()")
-    given = site.argument("async_op")
-    if last not in _POINT_TO_POINT and not (isinstance(given, ast.Constant) and given.value is True):
-        return
-    parent = site.flow.parents.get(site.target)
-    if isinstance(parent, ast.Expr):
+    if "work" not in site.match:
         yield site.finding(f"`{site.short()}` is never waited for, so its tensor may be read before it is there")
-    elif isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        name = parent.targets[0].id
-        if not _is_read(site, name):
-            yield site.finding(
-                f"`{name}` is never waited for, so the tensor of `{site.short()}` may be read before it is there"
-            )
+    elif isinstance(name := site.part("work"), ast.Name) and not _is_read(site, name.id):
+        yield site.finding(
+            f"`{name.id}` is never waited for, so the tensor of `{site.short()}` may be read before it is there"
+        )
 
 
 def _is_read(site: Site, name: str) -> bool:

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL507",
-    shape=["$x.detach(...)", "$x.data"],
+    shape=["($cloned := $x.clone(...)).detach()", "($cloned := $x.clone(...)).data"],
     set="preview",
     severity="info",
     fix="safe",
@@ -58,12 +58,10 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.clone.html
     """
-    cloned = site.target.value if isinstance(site.target, ast.Attribute) else _receiver(site)
-    if not (isinstance(cloned, ast.Call) and isinstance(cloned.func, ast.Attribute) and cloned.func.attr == "clone"):
-        return
     if isinstance(site.target, ast.Attribute) and not isinstance(site.target.ctx, ast.Load):
         return
-    owner = cloned.func.value
+    owner, cloned = site.part("x"), site.part("cloned")
+    assert isinstance(cloned, ast.Call)
     value = site.value(owner)
     if cloned.args or not value.may_be_tensor or value.boolean or value.integer or _has_no_graph(owner):
         return
@@ -91,9 +89,3 @@ def _is_buffer(site: Site, node: ast.expr) -> bool:
     return (
         re.search(rb"register_buffer\(\s*f?[\"']%s[\"']" % re.escape(node.attr.encode()), site.source.data) is not None
     )
-
-
-def _receiver(site: Site) -> ast.expr | None:
-    call = site.call
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.value if not (call.args or call.keywords) else None

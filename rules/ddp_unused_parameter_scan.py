@@ -3,22 +3,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, plain, rule
+from torchlint.rule import Finding, Site, rule
 
-_DDP = "torch.nn.parallel.DistributedDataParallel()"
-_WRAPPERS = {
+_DDP = "torch.nn.parallel.DistributedDataParallel"
+_WRAPPERS = (
     _DDP,
-    "accelerate.DistributedDataParallelKwargs()",
-    "accelerate.utils.DistributedDataParallelKwargs()",
-    "lightning.pytorch.strategies.DDPStrategy()",
-    "pytorch_lightning.strategies.DDPStrategy()",
-    "lightning.fabric.strategies.DDPStrategy()",
-}
+    "accelerate.DistributedDataParallelKwargs",
+    "accelerate.utils.DistributedDataParallelKwargs",
+    "lightning.pytorch.strategies.DDPStrategy",
+    "pytorch_lightning.strategies.DDPStrategy",
+    "lightning.fabric.strategies.DDPStrategy",
+)
 
 
 @rule(
     "TL802",
-    shape=plain(*_WRAPPERS),
+    shape=[
+        *(f"{name}(..., find_unused_parameters=True)" for name in _WRAPPERS),
+        f"{_DDP}(...)",
+    ],
     severity="info",
     impact="low",
     category="distributed",
@@ -64,12 +67,10 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     """
     if site.role == "test":
         return
-    copies = site.name == _DDP and not site.spread and site.argument("gradient_as_bucket_view") is None
+    copies = site.name == f"{_DDP}()" and not site.spread and site.argument("gradient_as_bucket_view") is None
     if copies and site.option("suggest-bucket-view"):
         yield site.finding(f"`{site.short()}` copies all gradients; with `gradient_as_bucket_view=True` it does not")
-    if _is_true(site.argument("static_graph")):
-        return
-    if _is_true(site.argument("find_unused_parameters")):
+    if "find_unused_parameters" in site.pattern and not _is_true(site.argument("static_graph")):
         yield site.finding(
             f"`{site.short()}` walks the graph for unused parameters on every step; leave it out where all are used, "
             "or set `static_graph=True` where the same ones are unused each time"

@@ -1,16 +1,23 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
-_PRODUCTS = frozenset(("torch.matmul", "torch.mm", "torch.bmm"))
+_INVERSES = ("torch.inverse(...)", "torch.linalg.inv(...)", "$x.inverse()")
+_PRODUCTS = ("matmul", "mm", "bmm")
+
+
+def _products(inverse: str) -> Iterator[str]:
+    """The products that an inverse is a factor of."""
+    yield from (f"{inverse} @ $other", f"$other @ {inverse}")
+    for name in _PRODUCTS:
+        yield from (f"torch.{name}({inverse}, $other)", f"torch.{name}($other, {inverse})", f"{inverse}.{name}($other)")
 
 
 @rule(
     "TL610",
-    shape=["torch.inverse(...)", "torch.linalg.inv(...)", "$x.inverse(...)"],
+    shape=[shape for inverse in _INVERSES for shape in _products(f"($here := {inverse})")],
     severity="info",
     fix="unsafe",
     numbers="rounding",
@@ -57,24 +64,9 @@ def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html
     - https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html
     """
-    if site.name == ".inverse()" and (site.call.args or not site.receiver.is_tensor):
+    if site.name == ".inverse()" and not site.receiver.is_tensor:
         return
-    product = _product(site)
-    if product is not None:
-        yield site.finding(
-            f"`{site.short(product)}` inverts a matrix only to multiply by it; `torch.linalg.solve` does less",
-            at=product,
-        )
-
-
-def _product(site: Site) -> ast.expr | None:
-    """The product that the inverse is a factor of."""
-    parent = site.flow.parents.get(site.target)
-    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.MatMult):
-        return parent
-    if isinstance(parent, ast.Call) and len(parent.args) == 2 and site.target in parent.args and not parent.keywords:
-        return parent if site.resolve(parent.func) in _PRODUCTS else None
-    if isinstance(parent, ast.Attribute) and parent.attr in ("matmul", "mm", "bmm"):
-        call = site.flow.parents.get(parent)
-        return call if isinstance(call, ast.Call) and call.func is parent and len(call.args) == 1 else None
-    return None
+    yield site.finding(
+        f"`{site.short(site.whole)}` inverts a matrix only to multiply by it; `torch.linalg.solve` does less",
+        at=site.whole,
+    )

@@ -11,7 +11,7 @@ _BACKGROUND = ("collate", "prefetch", "preload", "worker", "thread", "pin")
 
 @rule(
     "TL404",
-    shape=["$x.to(...)", "$x.cuda(...)"],
+    shape=["$x.to(..., non_blocking=True)", "$x.cuda(..., non_blocking=True)"],
     set="preview",
     severity="info",
     fix="suggestion",
@@ -62,11 +62,9 @@ def ineffective_async_copy(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """
-    flag = site.argument("non_blocking")
-    if not (isinstance(flag, ast.Constant) and flag.value is True) or _in_background(site):
+    if _in_background(site):
         return
-    assert isinstance(site.call.func, ast.Attribute)
-    owner = site.call.func.value
+    owner = site.part("x")
     if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr == "pin_memory":
         if site.value(owner.func.value).kind in ("tensor", "unknown", "batch"):
             yield site.finding(

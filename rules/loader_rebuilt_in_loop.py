@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL408",
-    shape=["next(...)", "torch.utils.data.DataLoader(...)"],
+    shape=["next(iter($loader))", "torch.utils.data.DataLoader(...)"],
     scope="hot",
     fix="suggestion",
     impact="medium",
@@ -59,21 +59,13 @@ def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading
     """
     if site.name == "next()":
-        if site.hot and _starts_loader(site):
+        if site.hot and site.value(site.part("loader")).kind == "loader":
             message = f"`{site.short()}` starts the loader anew on every step and takes one batch of it"
             yield site.finding(message, related=site.why_hot())
     elif site.hot:
         yield site.finding(f"`{site.short(site.call.func)}` is built on every step", related=site.why_hot())
     elif not site.rare and _in_epoch_loop(site):
         yield site.finding(f"`{site.short(site.call.func)}` is built in every epoch", severity="info")
-
-
-def _starts_loader(site: Site) -> bool:
-    """`next(iter(loader))`"""
-    inner = site.call.args[0] if len(site.call.args) == 1 else None
-    if not isinstance(inner, ast.Call) or len(inner.args) != 1 or site.resolve(inner.func) != "iter":
-        return False
-    return site.value(inner.args[0]).kind == "loader"
 
 
 def _in_epoch_loop(site: Site) -> bool:

@@ -10,7 +10,7 @@ _FILTERS = frozenset(("ndim", "dim", "ndimension", "shape", "size"))
 
 @rule(
     "TL907",
-    shape="torch.optim.Muon(...)",
+    shape="torch.optim.Muon(params := $params, ...)",
     severity="error",
     torch=">=2.9",
     category="migration",
@@ -49,8 +49,7 @@ def muon_non_matrix_params(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.optim.Muon.html
     """
-    given = site.argument("params", 0)
-    if given is not None and _unfiltered(given):
+    if _unfiltered(site.part("params")):
         yield site.finding(
             f"`{site.short()}` gets parameters that are no matrices, which raises a ValueError; leave biases, norms and embeddings to another optimizer"
         )

@@ -15,7 +15,7 @@ _WAITS = frozenset(("synchronize", "wait", "query", "wait_stream", "wait_event",
 
 @rule(
     "TL403",
-    shape=["$x.to(...)", "$x.copy_(...)"],
+    shape=["$x.to(..., non_blocking=True)", "$x.copy_(..., non_blocking=True)"],
     severity="error",
     fix="suggestion",
     impact="high",
@@ -62,8 +62,7 @@ def unsafe_async_d2h(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """
-    flag = site.argument("non_blocking")
-    if not (isinstance(flag, ast.Constant) and flag.value is True) or site.receiver.kind != "tensor":
+    if site.receiver.kind != "tensor":
         return
     if site.name == ".to()":
         target = site.argument("device", 0)
@@ -71,11 +70,10 @@ def unsafe_async_d2h(site: Site) -> Iterator[Finding]:
             return
         read = _first_read(site, site.call)
     else:
-        assert isinstance(site.call.func, ast.Attribute)
         source = site.argument("src", 0)
         if source is None or not site.receiver.on_cpu or site.value(source).device != "accelerator":
             return
-        owner = site.call.func.value
+        owner = site.part("x")
         read = _read_of(site, owner.id) if isinstance(owner, ast.Name) else None
     if read is not None:
         why = site.related(site.function, read, "read here")

@@ -34,6 +34,12 @@ HAS = [
     ("torch.cat([$a, ...], ...)", "torch.cat([x])", {"a": "x"}),
     ("f($a, key=$k)", "f(1, key=2)", {"a": "1", "k": "2"}),
     ("f(..., key=$k)", "f(1, *a, other=3, key=2, **b)", {"k": "2"}),
+    ("f(a := $a, ...)", "f(1, 2)", {"a": "1"}),
+    ("f(a := $a, ...)", "f(b=2, a=1)", {"a": "1"}),
+    ("f($x, a := $a)", "f(0, a=1)", {"a": "1"}),
+    ("f(a := 1)", "f(1)", {}),
+    ("$x[:$k]", "a[:3]", {"x": "a", "k": "3"}),
+    ("$x[[$i, ...]]", "a[[0, b]]", {"x": "a", "i": "0"}),
     ("$x * torch.sigmoid($x)", "(a + b) * torch.sigmoid(a+b)", {"x": "a + b"}),
     ("$x * torch.sigmoid(($made := $y))", "a * torch.sigmoid(b)", {"x": "a", "made": "b", "y": "b"}),
     ("$x[$i]", "a[1, 2:3]", {"x": "a"}),
@@ -74,6 +80,13 @@ HAS_NOT = [
     ("f($a, ...)", "f()"),
     ("f($a, ...)", "f(*a)"),
     ("f(..., key=$k)", "f(key)"),
+    ("f(a := $a, ...)", "f(*a)"),
+    ("f(a := $a, ...)", "f(b=1)"),
+    ("f(a := $a)", "f(1, a=2)"),
+    ("f(a := $a)", "f(a=2, b=1)"),
+    ("f($x, a := $a)", "f(a=1)"),
+    ("$x[:$k]", "a[0:3]"),
+    ("$x[:$k]", "a[:3:2]"),
     ("f(..., key=True)", "f(key=1)"),
     ("f(..., key=0)", "f(key=False)"),
     ("[$a]", "[*a]"),
@@ -266,7 +279,7 @@ def test_ast_and_libcst_agree_on_any_code(code: str) -> None:
             assert texts(plainly(pattern, one), on_ast) == texts(in_tree(pattern, other, dotted), on_libcst), pattern
 
 
-@pytest.mark.parametrize("file", ["torchlint/steps.py", "rules/graph_kept_alive.py", "tests/test_pattern.py"])
+@pytest.mark.parametrize("file", ["torchlint/program/steps.py", "rules/graph_kept_alive.py", "tests/test_pattern.py"])
 def test_ast_and_libcst_agree_on_the_statements_of_this_repository(file: str) -> None:
     text = (ROOT / file).read_text("utf-8")
     small = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt) and not hasattr(n, "body")]

@@ -9,6 +9,7 @@
   `$_` is any and is not caught.
 - `torch.cat` is whatever the imports of the place call `torch.cat`, `float` the builtin; `.clone` is an attribute of that name.
 - `...` among arguments or elements stands for all further ones; without it there are no others. Keywords stand in any order.
+- `f(name := $x)` is an argument at this place, or by this keyword.
 - `($x := f(...))` catches what it holds.
 - `f(...);` is a statement of its own. The body of a compound statement is free, and so are the parameters of a `def`.
 

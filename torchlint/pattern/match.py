@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from . import on_ast, on_libcst
-from .shape import Caught, Hole, Named, Node, Part, Several, Shape
+from .shape import Caught, Hole, Named, Node, Parameter, Part, Several, Shape
 from .shape import shape as parsed
 
 Resolve = Callable[[ast.expr], str | None]
@@ -87,6 +87,8 @@ class _Matching:
         if isinstance(part, Named):
             name = self.language.name(node)
             return name is not None and self.resolve(name) == part.dotted
+        if isinstance(part, Parameter):
+            return self.fits(part.part, node)
         if isinstance(part, Caught):
             return self.fits(part.part, node) and self._caught(part.name, node)
         return self._same(part, self.language.view(node))
@@ -111,7 +113,7 @@ class _Matching:
             self._several(one, other)
             if isinstance(one, Several)
             else self.fits(one, other)
-            if isinstance(one, Hole | Named | Caught | Node)
+            if isinstance(one, Part)
             else type(one) is type(other) and one == other
             for one, other in zip(part.parts, view[1:], strict=True)
         )
@@ -123,10 +125,18 @@ class _Matching:
         return enough and all(map(self.fits, several.parts, nodes))
 
     def _arguments(self, several: Several, positional: list[Any], keywords: list[tuple[str | None, Any]]) -> bool:
-        wanted = several.keywords or {}
-        if not several.more and (len(keywords) != len(wanted) or None in positional):
+        wanted, given = several.keywords or {}, dict(keywords)
+        by_name = {part.name for part in several.parts[len(positional) :] if isinstance(part, Parameter)}
+        if not several.more and (len(keywords) != len(wanted) + len(by_name) or None in positional):
             return False
-        given = dict(keywords)
-        return self._several(several, positional) and all(
-            name in given and self.fits(part, given[name]) for name, part in wanted.items()
+        for part in several.parts[len(positional) :]:
+            if not isinstance(part, Parameter):
+                return False
+            wanted = {**wanted, part.name: part.part}
+        # What stands behind `*x` has no place of its own.
+        parts = several.parts[: len(positional)]
+        return (
+            (several.more or len(positional) == len(parts))
+            and all(map(self.fits, parts, positional))
+            and all(name in given and self.fits(part, given[name]) for name, part in wanted.items())
         )

@@ -40,6 +40,7 @@ _VIEWS: dict[type[ast.AST], Callable[[Any], View]] = {
     ast.Attribute: lambda n: ("attribute", n.value, n.attr),
     ast.Call: _call,
     ast.Subscript: lambda n: ("subscript", n.value, n.slice),
+    ast.Slice: lambda n: ("slice", n.lower, n.upper, n.step),
     ast.BinOp: lambda n: ("binary", type(n.op).__name__, n.left, n.right),
     ast.UnaryOp: lambda n: ("unary", type(n.op).__name__, n.operand),
     ast.Compare: _compare,

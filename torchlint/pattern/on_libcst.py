@@ -129,6 +129,7 @@ _VIEWS: dict[str, Callable[[Any], View]] = {
     "Call": _call,
     "Subscript": _subscript,
     "tuple": _items,
+    "Slice": lambda n: ("slice", n.lower, n.upper, n.step),
     "BinaryOperation": lambda n: ("binary", _BINARY[_kind(n.operator)], n.left, n.right),
     "UnaryOperation": lambda n: ("unary", _UNARY[_kind(n.operator)], n.expression),
     "Comparison": _compare,

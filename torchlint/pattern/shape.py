@@ -39,6 +39,16 @@ class Caught:
         self.part = part
 
 
+class Parameter:
+    """`name := part` among arguments: the argument at this place, or by this keyword."""
+
+    __slots__ = ("name", "part")
+
+    def __init__(self, name: str, part: Part) -> None:
+        self.name = name
+        self.part = part
+
+
 class Node:
     """Anything else: what it is, in a word of `on_ast`, and its parts in the same order."""
 
@@ -66,7 +76,7 @@ class Several:
         self.keywords = keywords
 
 
-Part = Hole | Named | Caught | Node
+Part = Hole | Named | Caught | Parameter | Node
 _ALWAYS = frozenset(("call", "attribute", "subscript", "ternary", "if", "while", "assert", "for", "with"))
 """Kinds of nodes that are all there is to say of a node of their classes, where their parts are free."""
 _SAME = (
@@ -97,7 +107,7 @@ class Shape:
         if here or self._places:
             self.place = here[0].part if here else max(self._places, key=lambda one: one[0])[1]
         height = _height(self.whole, self.place)
-        assert height is not None
+        assert height is not None, f"an argument that may be given by keyword or not is no place: `{pattern}`"
         self.height = height
         """How many nodes of `ast` the whole lies above the place."""
         self.bare = self.place is self.whole and _always(self.whole)
@@ -117,6 +127,8 @@ class Shape:
         dotted = _dotted(node)
         if dotted is not None:
             return Named(dotted)
+        if isinstance(node, ast.NamedExpr) and not node.target.id.startswith(HOLE):
+            return Parameter(node.target.id, self._part(node.value, outside=False))
         if isinstance(node, ast.NamedExpr):
             return Caught(node.target.id.removeprefix(HOLE), self._part(node.value, outside=False))
         kind, *parts = on_ast.view(node)
@@ -166,14 +178,14 @@ def shape(pattern: str) -> Shape:
 
 def walk(part: Any) -> Iterator[Part]:
     """A part and all parts in it."""
-    if isinstance(part, Hole | Named | Caught | Node):
+    if isinstance(part, Part):
         yield part
     for inner in _below(part):
         yield from walk(inner)
 
 
 def _below(part: Any) -> tuple[Any, ...]:
-    if isinstance(part, Caught):
+    if isinstance(part, Caught | Parameter):
         return (part.part,)
     if isinstance(part, Node):
         return part.parts
@@ -224,7 +236,7 @@ def _height(part: Any, place: Part) -> int | None:
     """How many nodes of `ast` lie between a part and the place in it, the place among them."""
     if part is place:
         return 0
-    for inner in _below(part):
+    for inner in _below(part) if not isinstance(part, Parameter) else ():
         found = _height(inner, place)
         if found is not None:
             levels = 0 if isinstance(part, Caught | Several) else 1
