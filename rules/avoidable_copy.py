@@ -10,7 +10,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL713",
-    shape=["$x.to(...)", "$x.contiguous(...)", "$x.type(...)", "$x.clone(...)"],
+    shape=["($first := $x.to(...)).to(...)", "$x.contiguous().contiguous()", "$x.type(...)", "$x.clone(...)"],
     set="preview",
     severity="info",
     fix="safe",
@@ -85,25 +85,18 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
     """
-    func = site.call.func
-    assert isinstance(func, ast.Attribute)
     if site.name == ".clone()":
         yield from _doubled(site)
         return
     if site.name == ".type()":
         yield from _moved_by_cast(site)
         return
-    before = func.value
-    if not isinstance(before, ast.Call) or not isinstance(before.func, ast.Attribute):
-        return
-    if site.name == ".contiguous()":
-        given = (*before.args, *before.keywords, *site.call.args, *site.call.keywords)
-        twice = before.func.attr == "contiguous" and not given
-        message = f"`{site.short()}` asks twice for the same"
-    else:
-        twice = before.func.attr == "to" and _one_each(site, before, site.call)
+    message = f"`{site.short()}` asks twice for the same"
+    if site.name == ".to()":
+        if not _one_each(site):
+            return
         message = f"`{site.short()}` writes the tensor twice; one `.to(device, dtype)` writes it once"
-    if twice and _runs_often(site) and site.receiver.is_tensor:
+    if _runs_often(site) and site.receiver.is_tensor:
         yield site.finding(message)
 
 
@@ -123,11 +116,10 @@ def _moved_by_cast(site: Site) -> Iterator[Finding]:
 
 def _doubled(site: Site) -> Iterator[Finding]:
     """`x.clone().float()`, `x.cpu().clone()`"""
-    assert isinstance(site.call.func, ast.Attribute)
     found = copies.doubled(site.flow, site.call)
     if site.role == "test" or site.region is not None or not site.receiver.is_tensor:
         return
-    made = site.call.func.value
+    made = site.part("x")
     plain = not site.call.args and not site.call.keywords
     new = plain and copies.fresh(made, site.resolve, site.value, grad_off=site.grad_off)
     if found is None and not new:
@@ -144,12 +136,13 @@ def _doubled(site: Site) -> Iterator[Finding]:
         yield site.finding(message, at=found.whole, told=found)
 
 
-def _one_each(site: Site, first: ast.Call, second: ast.Call) -> bool:
+def _one_each(site: Site) -> bool:
     """Whether one call gives nothing but a device and the other nothing but a dtype."""
-    return {_gives(site, first), _gives(site, second)} == {"device", "dtype"}
+    return {_gives(site, site.part("first")), _gives(site, site.call)} == {"device", "dtype"}
 
 
-def _gives(site: Site, call: ast.Call) -> str:
+def _gives(site: Site, call: ast.expr) -> str:
+    assert isinstance(call, ast.Call)
     if len(call.args) == 1 and not call.keywords:
         value = site.value(call.args[0])
     elif len(call.keywords) == 1 and not call.args and call.keywords[0].arg in ("device", "dtype"):

@@ -15,7 +15,7 @@ _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 
 @rule(
     "TL502",
-    shape=["$_ += $_", "$_ -= $_", "$_ = $_", "$_: $_ = $_", "$x.append(...)"],
+    shape=["$holder += $stored", "$holder = $holder + $stored", "$holder.append($stored)"],
     scope="hot",
     fix="unsafe",
     numbers="exact",
@@ -77,10 +77,9 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     hot = site.hot
     if hot is None or hot.loop is None or hot.function is not site.function or site.grad_off or site.role == "test":
         return
-    kept = _kept(site)
-    if kept is None:
+    holder, stored = site.part("holder"), site.part("stored")
+    if isinstance(site.target, ast.Assign) and chain(holder) is None:
         return
-    holder, stored = kept
     loss = _history(site, stored, hot.loop)
     if loss and _outlives(site, holder, hot.loop) and not _differentiated(site, holder):
         yield site.finding(
@@ -89,23 +88,6 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
             related=site.why_hot(),
             told=Kept(loss),
         )
-
-
-def _kept(site: Site) -> tuple[ast.expr, ast.expr] | None:
-    """What outlives the step, and the expression that it takes up."""
-    node = site.target
-    if isinstance(node, ast.AugAssign):
-        return (node.target, node.value) if isinstance(node.op, ast.Add) else None
-    if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Attribute)
-        return (node.func.value, node.args[0]) if len(node.args) == 1 else None
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        value = node.value
-        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-            target = chain(node.targets[0])
-            if target is not None and chain(value.left) == target:
-                return node.targets[0], value.right
-    return None
 
 
 def _history(site: Site, stored: ast.expr, loop: Loop) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from torchlint.facts.flow import Loop, contains
 from torchlint.rule import Finding, Site, chain, rule
 
+_JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
 _FEW = 4
 """How many iterations of a loop are too few to matter."""
 
 
 @rule(
     "TL306",
-    shape=["torch.cat(...)", "torch.concat(...)", "torch.concatenate(...)", "torch.vstack(...)", "torch.hstack(...)"],
+    shape=[f"$grown = torch.{name}(tensors := $parts, ...)" for name in _JOINS],
     set="preview",
     severity="info",
     fix="suggestion",
@@ -57,17 +58,8 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.cat.html
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
     """
-    statement = site.statement
-    loop = site.loop()
-    if (
-        loop is None
-        or not isinstance(statement, ast.Assign)
-        or statement.value is not site.call
-        or len(statement.targets) != 1
-    ):
-        return
-    name = chain(statement.targets[0])
-    if name is None or not any(chain(part) == name for part in _parts(site)):
+    loop, name = site.loop(), chain(site.part("grown"))
+    if loop is None or name is None or not any(chain(part) == name for part in _parts(site)):
         return
     if (
         any(site.value(part).on_cpu for part in _parts(site))
@@ -83,7 +75,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 
 def _parts(site: Site) -> list[ast.expr]:
     """The tensors that are joined."""
-    given = site.argument("tensors", 0)
+    given = site.part("parts")
     return given.elts if isinstance(given, ast.List | ast.Tuple) else []
 
 

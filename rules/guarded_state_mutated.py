@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
-_GROWS = frozenset(("append", "extend", "insert"))
+_COUNTS = ("$count += $_", "$count -= $_", "$count = $count + $_", "$count = $count - $_")
 
 
 @rule(
     "TL301",
-    shape=["$_ += $_", "$_ -= $_", "$_ = $_", "$_: $_ = $_", "$f(...)"],
+    shape=[*_COUNTS, *(f"$list.{name}(...)" for name in ("append", "extend", "insert"))],
     scope="compiled",
     fix="suggestion",
     impact="high",
@@ -78,7 +78,7 @@ def guarded_state_mutated(site: Site) -> Iterator[Finding]:
 
 def _counted(site: Site) -> str | None:
     """An integer of `self` or of the module that the statement counts on."""
-    target = _incremented(site.target)
+    target = site.part("count")
     if isinstance(target, ast.Attribute) and site.function.cls is not None and _is_self(site, target.value):
         value = site.project.attribute(site.function.cls, target.attr)
         counts = value.kind == "number" and value.integer and value.sure >= 2 and value.cls != "bool"
@@ -119,11 +119,8 @@ def _set_here(site: Site, attribute: str) -> bool:
 
 def _grown(site: Site) -> str | None:
     """A list of `self` that the call makes longer and that nobody empties."""
-    func = site.call.func
-    if not (isinstance(func, ast.Attribute) and func.attr in _GROWS and isinstance(func.value, ast.Attribute)):
-        return None
-    holder = func.value
-    if site.function.cls is None or not _is_self(site, holder.value):
+    holder = site.part("list")
+    if not isinstance(holder, ast.Attribute) or site.function.cls is None or not _is_self(site, holder.value):
         return None
     value = site.project.attribute(site.function.cls, holder.attr)
     if value.kind != "list" or value.sure < 2 or _set_here(site, holder.attr):

@@ -4,16 +4,22 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
-from torchlint.rule import Finding, Site, plain, rule
+from torchlint.rule import Finding, Site, rule
 
-_SIGMOID = {"torch.sigmoid()", "torch.nn.functional.sigmoid()", ".sigmoid()"}
-_TANH = {"torch.tanh()", "torch.nn.functional.tanh()"}
-_RSQRT = {"torch.rsqrt()", ".rsqrt()"}
+_SIGMOID = ("torch.sigmoid($x)", "torch.nn.functional.sigmoid($x)", "$x.sigmoid()")
+_TANH = ("torch.tanh($x)", "torch.nn.functional.tanh($x)")
+_RSQRT = ("torch.rsqrt($x)", "$x.rsqrt()")
 
 
 @rule(
     "TL709",
-    shape=[*plain(*_SIGMOID), *plain(*_TANH), *plain(*_RSQRT)],
+    shape=[
+        *(f"$x * {sigmoid}" for sigmoid in _SIGMOID),
+        *(f"{sigmoid} * $x" for sigmoid in _SIGMOID),
+        *_TANH,
+        *(f"$other * {rsqrt}" for rsqrt in _RSQRT),
+        *(f"{rsqrt} * $other" for rsqrt in _RSQRT),
+    ],
     set="preview",
     severity="info",
     fix="unsafe",
@@ -68,37 +74,19 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
     """
     if site.region is not None or site.role == "test" or not (site.in_forward or site.hot):
         return
-    inner = _input(site)
-    if inner is None:
-        return
-    if site.name in _SIGMOID:
-        whole, instead = _times(site, inner), "silu"
-    elif site.name in _TANH:
+    inner = site.part("x")
+    whole: ast.expr | None = site.whole
+    if "sigmoid" in site.name:
+        # What is called twice may give two things.
+        whole, instead = (None if syntax.calls_anything(inner) else whole), "silu"
+    elif "tanh" in site.name:
         whole, instead = _gelu(site, inner), 'gelu(..., approximate="tanh")'
     else:
-        whole, instead = _rms(site, inner), "rms_norm"
+        whole, instead = (whole if _is_rms(inner, site.part("other")) else None), "rms_norm"
     if whole is not None:
         yield site.finding(
             f"`{site.short(whole)}` takes several kernels; `torch.nn.functional.{instead}` is one", at=whole
         )
-
-
-def _input(site: Site) -> ast.expr | None:
-    if site.call.keywords:
-        return None
-    if site.name.startswith("."):
-        assert isinstance(site.call.func, ast.Attribute)
-        return site.call.func.value if not site.call.args else None
-    return site.call.args[0] if len(site.call.args) == 1 else None
-
-
-def _times(site: Site, inner: ast.expr) -> ast.expr | None:
-    """The product `x * sigmoid(x)`, either way round; what is called twice may give two things."""
-    parent = site.flow.parents.get(site.target)
-    if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Mult):
-        return None
-    other = parent.right if parent.left is site.target else parent.left
-    return parent if syntax.same(other, inner) and not syntax.calls_anything(inner) else None
 
 
 def _gelu(site: Site, inner: ast.expr) -> ast.expr | None:
@@ -112,17 +100,10 @@ def _gelu(site: Site, inner: ast.expr) -> ast.expr | None:
     return node if isinstance(node, ast.BinOp) else None
 
 
-def _rms(site: Site, inner: ast.expr) -> ast.expr | None:
-    """`x * rsqrt(mean(x ** 2) + eps)`."""
-    parent = site.flow.parents.get(site.target)
-    if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Mult) or not isinstance(inner, ast.BinOp):
-        return None
-    other = parent.right if parent.left is site.target else parent.left
-    for side in (inner.left, inner.right):
-        for node in ast.walk(side):
-            if _is_square(node, other) and "mean" in ast.dump(side):
-                return parent
-    return None
+def _is_rms(inner: ast.expr, other: ast.expr) -> bool:
+    """`mean(x ** 2) + eps` of the other factor x."""
+    sides = (inner.left, inner.right) if isinstance(inner, ast.BinOp) else ()
+    return any("mean" in ast.dump(side) and any(_is_square(node, other) for node in ast.walk(side)) for side in sides)
 
 
 def _is_square(node: ast.AST, x: ast.expr) -> bool:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
@@ -17,7 +16,10 @@ _SEEDED = re.compile(rb"manual_seed|seed_everything|set_seed|CUBLAS_WORKSPACE_CO
 
 @rule(
     "TL607",
-    shape=[*_SLOW, "torch.use_deterministic_algorithms(...)"],
+    shape=[
+        *(f"{flag} = {value}" for flag, (value, _) in _SLOW.items()),
+        "torch.use_deterministic_algorithms(mode := True, ...)",
+    ],
     set="preview",
     severity="info",
     category="precision",
@@ -70,13 +72,6 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     ):
         return
     if site.name == "torch.use_deterministic_algorithms()":
-        given = site.argument("mode", 0)
-        if isinstance(given, ast.Constant) and given.value is True:
-            yield site.finding(
-                f"`{site.short()}` keeps all operations to their deterministic kernels, which are slower"
-            )
-        return
-    wanted, why = _SLOW[site.name]
-    parent = site.flow.parents.get(site.target)
-    if isinstance(parent, ast.Assign) and isinstance(parent.value, ast.Constant) and parent.value.value is wanted:
-        yield site.finding(f"`{site.short(parent)}` {why}", at=parent)
+        yield site.finding(f"`{site.short()}` keeps all operations to their deterministic kernels, which are slower")
+    else:
+        yield site.finding(f"`{site.short(site.statement)}` {_SLOW[site.name][1]}", at=site.statement)

@@ -5,13 +5,19 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
+_SORTED = (("argsort", ""), *(("sort", part) for part in ("[0]", "[1]", ".values", ".indices")))
+"""What sorts, and how the values or indices are picked from what it gives."""
 _FEW = 1000
 """A larger `k` is a bound that keeps nearly all, not a choice of the best."""
 
 
 @rule(
     "TL710",
-    shape=["$x.argsort(...)", "$x.sort(...)", "torch.argsort(...)", "torch.sort(...)"],
+    shape=[
+        f"($here := {owner}.{sort}(..., descending=True)){part}[$index]"
+        for owner in ("$x", "torch")
+        for sort, part in _SORTED
+    ],
     set="preview",
     severity="info",
     fix="unsafe",
@@ -57,41 +63,21 @@ def sort_for_topk(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.topk.html
     """
-    given = {keyword.arg: keyword.value for keyword in site.call.keywords}
-    descending = given.get("descending")
-    if not (isinstance(descending, ast.Constant) and descending.value is True) or "stable" in given:
-        return
-    taken = _first(site)
-    if taken is not None:
+    stable = any(keyword.arg == "stable" for keyword in site.call.keywords)
+    if not stable and _takes_few(site, site.part("index")):
         yield site.finding(
-            f"`{site.short(taken)}` sorts everything to take the first few; `topk` selects them", at=taken
+            f"`{site.short(site.whole)}` sorts everything to take the first few; `topk` selects them", at=site.whole
         )
 
 
-def _first(site: Site) -> ast.Subscript | None:
-    """The slice `[:k]` or `[..., :k]` of the sorted values or indices."""
-    node: ast.AST = site.target
-    parent = site.flow.parents.get(node)
-    if site.name.endswith("sort()") and not site.name.endswith("argsort()"):
-        # .sort() gives a pair: [0], [1], .values, .indices
-        picked = (
-            isinstance(parent, ast.Subscript)
-            and isinstance(parent.slice, ast.Constant)
-            and parent.slice.value in (0, 1)
-        )
-        if not picked and not (isinstance(parent, ast.Attribute) and parent.attr in ("values", "indices")):
-            return None
-        assert parent is not None
-        node, parent = parent, site.flow.parents.get(parent)
-    if not isinstance(parent, ast.Subscript) or parent.value is not node:
-        return None
-    index = parent.slice.elts[-1] if isinstance(parent.slice, ast.Tuple) and parent.slice.elts else parent.slice
-    others = parent.slice.elts[:-1] if isinstance(parent.slice, ast.Tuple) else []
+def _takes_few(site: Site, index: ast.expr) -> bool:
+    """`[:k]` or `[..., :k]` of the sorted values or indices."""
+    *others, index = index.elts if isinstance(index, ast.Tuple) and index.elts else [index]
     if not isinstance(index, ast.Slice) or index.lower is not None or index.step is not None or index.upper is None:
-        return None
+        return False
     count = site.value(index.upper).const
     many = isinstance(index.upper, ast.UnaryOp) or (isinstance(count, int) and count > _FEW)
-    return parent if not many and all(_is_whole(other) for other in others) else None
+    return not many and all(_is_whole(other) for other in others)
 
 
 def _is_whole(node: ast.expr) -> bool:
