@@ -24,6 +24,7 @@ COMMANDS = (
     "compare",
     "completion",
     "config",
+    "dev",
     "doctor",
     "review",
     "rule",

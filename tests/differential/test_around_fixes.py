@@ -19,11 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from torchlint.fix.examples import Example
 from torchlint.fix.run import fix_files
 from torchlint.text.finding import Finding
 from torchlint.text.source import Source
 
-from ..pages import Case, cases
+from ..pages import cases, linted
 from .judge import dropped
 from .rewritings import WAYS, commented
 
@@ -46,22 +47,22 @@ def is_fixed(finding: Finding) -> bool:
     return finding.fix is not None and finding.fix.applicability != "suggestion"
 
 
-def data_of(case: Case) -> bytes:
+def data_of(case: Example) -> bytes:
     return (case.prelude + case.code).encode()
 
 
-CASES: dict[str, list[Case]] = {}
+CASES: dict[str, list[Example]] = {}
 for case in cases():
-    if case.rule.fix in ("safe", "unsafe") and any(map(is_fixed, case.lint(data_of(case)))):
+    if case.rule.fix in ("safe", "unsafe") and any(map(is_fixed, linted(case, data_of(case)))):
         CASES.setdefault(case.rule.code, []).append(case)
 
 
-def written(case: Case) -> Iterator[tuple[str, bytes]]:
+def written(case: Example) -> Iterator[tuple[str, bytes]]:
     """The example in every way that it can be written."""
     data = data_of(case)
     for name, rewrite in WAYS.items():
         yield name, rewrite(data.decode()) or data
-    for finding in filter(is_fixed, case.lint(data)):
+    for finding in filter(is_fixed, linted(case, data)):
         places = [*extent(data, finding)]
         gaps = list(commented(data.decode(), min(places), max(places)))
         for gap in gaps[:: max(1, len(gaps) // GAPS)]:
@@ -79,7 +80,7 @@ def extent(data: bytes, finding: Finding) -> Iterator[int]:
             yield from (len(data[:at].decode()) for at in (edit.start, edit.end))
 
 
-def fixed(case: Case) -> list[Fixed]:
+def fixed(case: Example) -> list[Fixed]:
     """The example in all ways, fixed; they are one project, for they hold the same."""
     programs = {f"example_{number}.py": one for number, one in enumerate(written(case)) if is_python(one[1])}
     settings = replace(case.settings, codes=case.settings.codes | {"TL004"})

@@ -341,6 +341,10 @@ def _key(settings: Settings, directory: str, paths: Iterable[str] = ()) -> bytes
         for field in fields(one):
             if field.name not in _NOT_FOUND_BY:
                 parts.append(f"{field.name}={_plain(getattr(one, field.name), home)!r}")
+    if settings.plugins:
+        from ..rule.plugins import files
+
+        parts += [f"{_relative(path, home)} {stamp.content(path)}" for path in files(settings.plugins)]
     return digest(identity(), *map(encoded, parts))
 
 

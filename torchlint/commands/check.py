@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchlint.lint.baseline import Baseline
     from torchlint.lint.run import Result
     from torchlint.report import Look
+    from torchlint.rule import Rule
     from torchlint.system.fault import FileError
     from torchlint.system.witness import Witness
     from torchlint.text.finding import Finding
@@ -161,6 +162,9 @@ def selection(parser: argparse.ArgumentParser) -> None:
         help="a configuration file to read instead, or one of its lines, such as 'preview = true'",
     )
     settings.add_argument("--isolated", action="store_true", default=False, help="read no configuration file")
+    settings.add_argument(
+        "--allow-plugins", action="store_true", help="load the rules that the settings name as `plugins`: they are code"
+    )
 
 
 def _output(parser: argparse.ArgumentParser) -> None:
@@ -281,8 +285,19 @@ def settings_of(args: argparse.Namespace) -> Settings:
     from torchlint.rule import load
 
     near = around(places(args))
-    settings = config.load(load().values(), _options(args), near=near, config=args.config, isolated=args.isolated)
+    settings = config.load(
+        load().values(), _options(args), near=near, config=args.config, isolated=args.isolated, plug=plug_of(args)
+    )
     return replace(settings, ignore_noqa="ignore_noqa" in args, sieve=not getattr(args, "no_sieve", False))
+
+
+def plug_of(args: argparse.Namespace) -> Callable[[Sequence[str]], Iterable[Rule]] | None:
+    """What loads the plugins that settings name; None where the user does not allow it."""
+    if not getattr(args, "allow_plugins", False):
+        return None
+    from torchlint.rule.plugins import plug
+
+    return plug
 
 
 def places(args: argparse.Namespace) -> list[str]:
@@ -304,7 +319,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _is_repeatable(args: argparse.Namespace) -> bool:
     """Whether a run like this only prints, and what it prints depends on nothing but the files it looks at."""
-    more = ("diff_base", "baseline", "add_noqa", "add_ignore", "evidence", "show_files", "show_settings", "diff", "fix")
+    more = ("diff_base", "baseline", "add_noqa", "add_ignore", "evidence", "show_files", "show_settings", "diff", "fix",
+            "allow_plugins")  # fmt: skip
     return "arguments" in args and not (
         args.no_cache
         or args.verbose

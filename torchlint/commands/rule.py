@@ -27,6 +27,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("rule", metavar="CODE|NAME", nargs="?", help="a rule, such as TL101 or item-in-loop")
     parser.add_argument("--all", action="store_true", help="explain all rules")
     parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="(default: text)")
+    parser.add_argument(
+        "--allow-plugins", action="store_true", help="the rules of the plugins that the settings name here, too"
+    )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
     parser.set_defaults(run=run)
 
@@ -35,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     from torchlint import docs
     from torchlint.rule import load
 
+    if args.allow_plugins:
+        plug_here()
     rules = load()
     if args.all is (args.rule is not None):
         raise Failure("give either one rule or `--all`")
@@ -47,6 +52,15 @@ def run(args: argparse.Namespace) -> int:
         rich = args.output_format == "text" and terminal.colored(args.color, sys.stdout)
         terminal.out(terminal.rendered(pages) if rich else pages)
     return 0
+
+
+def plug_here() -> None:
+    """Load the plugins that the settings of the working directory name."""
+    from torchlint.rule import load
+    from torchlint.rule.plugins import plug
+    from torchlint.settings import config
+
+    config.load(load().values(), plug=plug)
 
 
 def _find(rules: Iterable[Rule], word: str) -> Rule:

@@ -6,6 +6,8 @@ import argparse
 
 from torchlint.system.failure import Failure
 
+from .check import plug_of
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
@@ -15,6 +17,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--stdio", action="store_true", help="what it does anyway; some editors say so")
+    parser.add_argument(
+        "--allow-plugins", action="store_true", help="load the rules that the settings name as `plugins`: they are code"
+    )
     parser.set_defaults(run=run)
 
 
@@ -28,5 +33,5 @@ def run(args: argparse.Namespace) -> int:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise Failure("the language server needs pygls: pip install 'torchlint[lsp]'") from None
-    Server(metadata.version("torchlint")).run()
+    Server(metadata.version("torchlint"), plug_of(args)).run()
     return 0

@@ -299,6 +299,10 @@ def _shared(
     settings: Settings,
     torch: Mapping[str, Range | None],
 ) -> Shared:
+    if settings.plugins:
+        from ..rule.plugins import plug
+
+        plug(settings.plugins)
     shared = Shared(kind({path: partial(_read, data) for path, data in files.items()}, home), settings)
     shared.analysis.know_torch(torch)
     return shared

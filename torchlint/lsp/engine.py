@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from torchlint.fix.apply import applicable, fix_all
 from torchlint.fix.neat import neat
 from torchlint.lint.run import Result
 from torchlint.lsp.session import Interrupted, Session
-from torchlint.rule import load
+from torchlint.rule import Rule, load
 from torchlint.settings import config
 from torchlint.settings.config import Settings
 from torchlint.settings.home import project_root
@@ -39,6 +39,7 @@ STACK = 64 << 20
 """Bytes of stack for deeply nested programs; threads get little of it on some systems."""
 
 T = TypeVar("T")
+Plug = Callable[[Sequence[str]], Iterable[Rule]]
 
 
 class Listener(Protocol):
@@ -81,7 +82,9 @@ class Engine:
     `submit` runs a job there; a look at a whole project gives way to it and starts again later.
     """
 
-    def __init__(self, client: Client, listener: Listener) -> None:
+    def __init__(self, client: Client, listener: Listener, plug: Plug | None = None) -> None:
+        """`plug` loads the plugins that settings name, where the user allows it."""
+        self._plug = plug
         self.client = client
         self.folders: tuple[Path, ...] = ()
         self._listener = listener
@@ -355,7 +358,8 @@ class Engine:
         named = options.pop("configuration", None)
         root, near = home.root, home.configured
         try:
-            settings = config.load(rules, options, cwd=root, near=near, config=[str(named)] if named else [])
+            files = [str(named)] if named else []
+            settings = config.load(rules, options, cwd=root, near=near, config=files, plug=self._plug)
         except Failure as failure:
             self._listener.show(f"{failure}".replace("from the CLI", "from the editor's settings"))
             return before or config.load(rules, cwd=root, near=near, isolated=True)

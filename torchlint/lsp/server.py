@@ -17,7 +17,7 @@ from pygls.uris import to_fs_path
 
 from torchlint.text.source import NOTEBOOK
 
-from .engine import Engine
+from .engine import Engine, Plug
 from .looked import FIX_ALL, SOURCE, Client, Looked, wants_fix_all
 from .notebook import OpenNotebook
 from .text import Document
@@ -30,7 +30,7 @@ _WATCHED = ("**/*.py", "**/*.pyi", f"**/*{NOTEBOOK}", "**/*.toml", "**/.gitignor
 class Server:
     """One editor's connection."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, plug: Plug | None = None) -> None:
         cells = [types.NotebookCellLanguage("python")]
         notebooks = types.NotebookDocumentFilterWithNotebook(
             types.NotebookDocumentFilterNotebookType("jupyter-notebook"), cells
@@ -38,7 +38,7 @@ class Server:
         self.lsp = LanguageServer(
             SOURCE, version, notebook_document_sync=types.NotebookDocumentSyncOptions([notebooks])
         )
-        self.engine = Engine(Client("utf-16"), self)
+        self.engine = Engine(Client("utf-16"), self, plug)
         self._documents: dict[str, Document] = {}
         self._notebooks: dict[str, OpenNotebook] = {}
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -108,7 +108,7 @@ def page_url(name: str, code: str, rule_url: str = "") -> str | None:
     """Where a rule's page can be read: where the settings say so, else in the project's repository."""
     if rule_url:
         return rule_url.replace("{name}", name).replace("{code}", code)
-    base = home()
+    base = home() if code.startswith("TL") else None  # the pages of a plugin's rules are where it says
     return f"{base}/blob/main/docs/rules/{name}.md" if base else None
 
 

@@ -136,6 +136,12 @@ def rule(
     return make
 
 
+PLUGGED: dict[str, Rule] = {}
+"""The rules of plugins that were loaded (`plugins.plug`), by their codes."""
+HOMES: dict[str, str] = {}
+"""The packages that they come from."""
+
+
 def _modules(package: str) -> Iterator[ModuleType]:
     for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
         if not info.name.startswith("_"):
@@ -144,23 +150,24 @@ def _modules(package: str) -> Iterator[ModuleType]:
 
 @functools.cache
 def load() -> dict[str, Rule]:
-    """Every rule by its code. A module in rules/ is one rule, named like the module."""
+    """Every rule by its code, those of plugins behind torchlint's own. A module in rules/ is one rule, named like the module."""
     rules: dict[str, Rule] = {}
     for module in _modules("torchlint.rules"):
         found: Rule = getattr(module, module.__name__.rpartition(".")[2])
         assert found.code not in rules, f"{found.code} is taken twice"
         rules[found.code] = found
     assert rules, "no rule was found: is torchlint installed (pip install -e .)?"
-    return dict(sorted(rules.items()))
+    return {**dict(sorted(rules.items())), **dict(sorted(PLUGGED.items()))}
 
 
 @functools.cache
 def fixer(name: str) -> Fixer | None:
     """The fixer of the rule of that name; imported only when its rule has found something."""
-    module = f"torchlint.fixers.{name.replace('-', '_')}"
+    package = next((home for code, home in HOMES.items() if PLUGGED[code].name == name), "torchlint")
+    module = f"{package}.fixers.{name.replace('-', '_')}"
     try:
         return importlib.import_module(module).fix  # type: ignore[no-any-return]
     except ModuleNotFoundError as error:
-        if error.name != module:
+        if error.name not in (module, f"{package}.fixers"):
             raise
         return None

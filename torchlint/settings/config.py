@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -69,6 +69,7 @@ class Settings:
     `source` is the configuration file, `warnings` what is odd about the configuration without stopping a run;
     `exclude_below` and `ignores_below` are patterns that are meant below other directories than `root`: those of files that
     the configuration file extends, and of the command line for another file;
+    `plugins` are the packages whose rules were loaded;
     `closest` gives the settings of files that have a closer configuration file; None where all files have these.
     """
 
@@ -101,6 +102,7 @@ class Settings:
     warnings: tuple[str, ...] = ()
     exclude_below: tuple[tuple[Path, tuple[str, ...]], ...] = ()
     ignores_below: tuple[tuple[Path, tuple[tuple[str, frozenset[str]], ...]], ...] = ()
+    plugins: tuple[str, ...] = ()
     closest: Closest | None = field(default=None, compare=False, repr=False)
 
     def at(self, path: Path | str) -> Settings:
@@ -239,9 +241,10 @@ def extends(path: str | Path) -> bool:
 class Closest:
     """The settings of each file: those of the closest configuration file at or above it, under those of the command line."""
 
-    def __init__(self, rules: Sequence[Configurable], run: Settings, over: Layers) -> None:
-        """`run` are the settings of the run as a whole, `over` what goes before every file."""
+    def __init__(self, rules: Sequence[Configurable], run: Settings, over: Layers, *, lacking: bool) -> None:
+        """`run` are the settings of the run as a whole, `over` what goes before every file; `lacking`: see `_read`."""
         self._rules = rules
+        self._lacking = lacking
         self.run = run
         self._over = over
         self._by_source: dict[Path | None, Settings] = {run.source: run}
@@ -288,10 +291,10 @@ class Closest:
 
     def _of_source(self, source: Path | None) -> Settings:
         if source not in self._by_source:
-            layers = [*(_read(source, self._rules) if source else []), *self._over]
+            layers = [*_read(_files(source) if source else (), self._rules, lacking=self._lacking), *self._over]
             root = source.parent if source else self.run.project
             settings = _resolve(self._rules, layers, root, source)
-            self._by_source[source] = replace(settings, project=self.run.project)
+            self._by_source[source] = replace(settings, project=self.run.project, plugins=self.run.plugins)
         return self._by_source[source]
 
     def check(self, paths: Iterable[str]) -> None:
@@ -356,11 +359,14 @@ def load(
     near: Path | None = None,
     config: Sequence[str] = (),
     isolated: bool = False,
+    plug: Callable[[Sequence[str]], Iterable[Configurable]] | None = None,
 ) -> Settings:
     """Settings for a run in the directory `cwd` on what lies in `near` (default: the same).
 
     `options` come from the command line, `config` from its `--config` arguments, the rest from the closest file at or
     above `near`. What they say of paths is meant below that file's directory, without one below the project's.
+    `plug` loads the plugins that they name, and gives all rules; without it none is loaded, and what only their rules could
+    be called is left out.
     Raises ConfigError for everything that is wrong in them; nothing is skipped or guessed.
     """
     directory = (cwd or Path.cwd()).absolute()
@@ -374,18 +380,41 @@ def load(
     source = None if isolated else (directory / paths[0] if paths else find(near))
     project = project_root(near) or near
     root = source.parent if source and not paths else project
-    layers = _read(source, table) if source else []
+    files = list(_files(source)) if source else []
+    plugins = _plugins(files, [item for item in config if item not in paths], options or {})
+    if plugins and plug is not None:
+        table = tuple(plug(plugins))
+    lacking = bool(plugins) and plug is None
+    layers = _read(files, table, lacking=lacking)
     if paths:
         layers = [(given, root) for given, _ in layers]
     over = [(_pair(item, table), root) for item in config if item not in paths]
     over += [(_checked(options, _Place("the CLI"), table), root)] if options else []
     settings = replace(_resolve(table, [*layers, *over], root, source), project=project)
-    return settings if isolated or paths else replace(settings, closest=Closest(table, settings, over))
+    if lacking:
+        told = f"`plugins` ({', '.join(plugins)}) are not loaded: code that settings name is run with `--allow-plugins` only."
+        settings = replace(settings, warnings=(*settings.warnings, told))
+    elif plugins:
+        settings = replace(settings, plugins=plugins)
+    if isolated or paths:
+        return settings
+    return replace(settings, closest=Closest(table, settings, over, lacking=lacking))
 
 
-def _read(path: Path, rules: Sequence[Configurable]) -> Layers:
-    """The options of a file, after those of the files it extends."""
+def _read(files: Iterable[_File], rules: Sequence[Configurable], *, lacking: bool) -> Layers:
+    """The options of a file, after those of the files it extends; `lacking`: without what only plugins could know."""
     layers: Layers = []
+    for table, place, folder in files:
+        layers.insert(0, (_checked(_without_plugins(table, rules) if lacking else table, place, rules), folder))
+    return layers
+
+
+_File = tuple[Any, _Place, Path]
+"""What a configuration file says, where that stands, and its directory."""
+
+
+def _files(path: Path) -> Iterator[_File]:
+    """A file, and then those that it builds on."""
     seen: set[tuple[int, int]] = set()
     while True:
         text = _text(path)
@@ -394,17 +423,58 @@ def _read(path: Path, rules: Sequence[Configurable]) -> Layers:
         in_pyproject = path.name == "pyproject.toml"
         data = _parse(text, str(path))
         place = _Place(str(path), text, "tool.torchlint" if in_pyproject else "")
-        options = _checked(_tool(data, path).get("torchlint", {}) if in_pyproject else data, place, rules)
-        layers.insert(0, (options, path.parent))
-        if "extend" not in options:
-            return layers
-        named = path.parent / os.path.expanduser(options["extend"])
+        table = _tool(data, path).get("torchlint", {}) if in_pyproject else data
+        yield table, place, path.parent
+        if not isinstance(table, Mapping) or not isinstance(table.get("extend"), str):
+            return
+        named = path.parent / os.path.expanduser(table["extend"])
         path = Path(os.path.realpath(named.parent), named.name)
         if not os.path.isfile(path):
             raise place.error(f"`extend` names {path}, which isn't there", "extend")
         found = os.stat(path)
         if (found.st_dev, found.st_ino) in seen:
             raise place.error(f"`extend` leads back to {path}", "extend")
+
+
+def _plugins(files: Sequence[_File], pairs: Sequence[str], options: Options) -> tuple[str, ...]:
+    """The plugins that a run names: their rules must be known before anything else is checked."""
+    found: Any = ()
+    for table in [
+        *reversed([table for table, _, _ in files]),
+        *(_parse(text, f"`--config {text}`") for text in pairs),
+        options,
+    ]:
+        if isinstance(table, Mapping) and "plugins" in table and not wrong("plugins", table["plugins"]):
+            found = table["plugins"]
+    return tuple(found)
+
+
+def _without_plugins(table: Any, rules: Sequence[Configurable]) -> Any:
+    """A table without the selectors and options that no rule has, which those of plugins may have."""
+    if not isinstance(table, Mapping):
+        return table
+    selector = Selector(rules, preview=True)
+
+    def is_known(word: object) -> bool:
+        return not isinstance(word, str) or word.startswith("TL") or selector.knows(word)
+
+    def kept(name: str, value: Any) -> Any:
+        key = KEYS.get(name)
+        if key is None or not key.selects or wrong(name, value):
+            return value
+        if key.kind == "table":
+            return {pattern: list(filter(is_known, words)) for pattern, words in value.items()}
+        return (
+            {word: value[word] for word in value if is_known(word)}
+            if key.kind == "levels"
+            else list(filter(is_known, value))
+        )
+
+    return {
+        name: kept(name, value)
+        for name, value in table.items()
+        if name in KEYS or is_known(name) or not isinstance(value, Mapping)
+    }
 
 
 def _pair(text: str, rules: Sequence[Configurable]) -> Options:

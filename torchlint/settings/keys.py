@@ -134,6 +134,11 @@ def _bad_compiled(value: Iterable[str]) -> list[str]:
     return [f"`compiled` can't be `{item}`; it looks like `package.module:Class.method`" for item in odd]
 
 
+def _bad_plugins(value: Iterable[str]) -> list[str]:
+    odd = (item for item in value if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", item))
+    return [f"`plugins` can't be `{item}`; it names packages, such as `my_rules`" for item in odd]
+
+
 def _bad_path(name: str, value: str) -> list[str]:
     return [f"`{name}` can't hold a null character"] if "\0" in value else []
 
@@ -217,6 +222,12 @@ KEYS: dict[str, Key] = {
     "cache-dir": Key(
         "text", '".torchlint_cache" in the project\'s directory', "Where the cache is.", 'cache-dir = "~/.cache/torchlint"',
         mistakes=partial(_bad_path, "cache-dir"),
+    ),
+    "plugins": Key(
+        "list", "[]",
+        "Packages of rules of your own. They are code, and loaded only with `--allow-plugins`; what names their rules is "
+        "left out without it.",
+        'plugins = ["my_rules"]', mistakes=_bad_plugins,
     ),
     "extend": Key(
         "text", "none", "Another configuration file that this one builds on; what this one says goes before.",

@@ -69,6 +69,13 @@ class Selector:
             raise Failure(f"Unknown rule selector `{selector}`{suggestion(selector, known)}")
         return found
 
+    def knows(self, selector: str) -> bool:
+        """Whether any rule goes by it."""
+        try:
+            return bool(self.codes(selector))
+        except Failure:
+            return False
+
     def selected(self, selector: str) -> frozenset[str]:
         """The codes that selecting this turns on."""
         codes = self.codes(selector)

@@ -1,0 +1,1 @@
+"""Fixers of the team's rules, each named like its rule."""
