@@ -104,7 +104,7 @@ class TestLoading:
     ) -> None:
         if text is not None:
             code, _, function = text.partition(" ")
-            rule = f'from torchlint.rule import rule\n@rule("{code}", on=["a.b()"], category="sync")\ndef {function}(site): ...\n'
+            rule = f'from torchlint.rule import rule\n@rule("{code}", shape="a.b(...)", category="sync")\ndef {function}(site): ...\n'
             (project.parent / "installed/bad_rules.py").write_text(rule if text[:2] in ("TL", "MY") else text)
         (project / "torchlint.toml").write_text(f'plugins = ["{name}"]\n')
         assert (2, "", f"torchlint failed\n  Cause: {told}\n") == ran(capsys, "check", "--allow-plugins", "-n")
@@ -190,7 +190,7 @@ class TestPages:
         ]
 
     def test_a_page_without_examples_is_no_page(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        rule = 'from torchlint.rule import rule\n@rule("MY7", on=["a.b()"], category="sync")\ndef a_b(site): ...\n'
+        rule = 'from torchlint.rule import rule\n@rule("MY7", shape="a.b(...)", category="sync")\ndef a_b(site): ...\n'
         (project.parent / "installed/bad_rules.py").write_text(rule)
         code, out, _ = ran(capsys, "dev", "test", "bad_rules")
         assert (1, 3) == (code, out.count("\n") - 1)

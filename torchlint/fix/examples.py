@@ -81,7 +81,7 @@ def mistakes(example: Example) -> Iterator[str]:
     if lines != expected:
         yield f"it fires on {_lines(lines)}, the page says on {_lines(expected)}"
     if findings != list(example.result(source, sieve=False).findings):
-        yield "it finds something else when every function is shown to it (`on` lacks a word that the code may go by)"
+        yield "it finds something else when every function is shown to it (its `shape` lacks a form that the code may have)"
     told = "".join(f"{f.line - offset}:{f.column} {f.severity} {f.message}\n" for f in findings)
     yield from _differs("is told", example.output, told)
     repaired = repair(source, findings)

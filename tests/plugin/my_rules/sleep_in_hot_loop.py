@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torchlint.rule import Finding, Site, rule
 
 
-@rule("MY101", on={"time.sleep()"}, scope="hot", fix="unsafe", numbers="exact", category="sync", torch=">=1.0")
+@rule("MY101", shape="time.sleep(...)", scope="hot", fix="unsafe", numbers="exact", category="sync", torch=">=1.0")
 def sleep_in_hot_loop(site: Site) -> Iterator[Finding]:
     """A training step sleeps.
 
