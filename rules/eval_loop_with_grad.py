@@ -5,6 +5,7 @@ import functools
 import re
 from collections.abc import Iterator
 
+from torchlint.facts import runs
 from torchlint.facts.module import Function
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
@@ -142,7 +143,7 @@ def _evaluated(site: Site) -> Iterator[Finding]:
     for other in site.flow.calls:
         if other.lineno <= call.lineno or not _runs(site, other, model):
             continue
-        if not site.flow.loops(other) or site.analysis.steps.hot(site.function, other):
+        if not _repeated(site, other) or site.analysis.steps.hot(site.function, other):
             continue
         if _off(site, other) or _trained_between(site, model, call, other):
             continue
@@ -153,6 +154,11 @@ def _evaluated(site: Site) -> Iterator[Finding]:
             related=(why,),
         )
         return
+
+
+def _repeated(site: Site, call: ast.Call) -> bool:
+    """Whether a loop runs a call more often than until it succeeds."""
+    return not all(map(runs.tries_again, site.flow.loops(call)))
 
 
 def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
@@ -226,7 +232,7 @@ def _unused(site: Site) -> Iterator[Finding]:
     if site.grad_off or not (site.hot or site.warm) or _evaluates(site):
         return
     for call in _sources(site):
-        if site.flow.loops(call) and not _off(site, call) and not _frozen(site, call) and _goes_nowhere(site, call, 0):
+        if _repeated(site, call) and not _off(site, call) and not _frozen(site, call) and _goes_nowhere(site, call, 0):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
 
 

@@ -172,6 +172,18 @@ def test_what_is_no_loop_over_settings(code: str) -> None:
     check_one(code)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for x in y:\n    loss.backward()\n    optimizer.step()\n    break",
+        "while True:\n    try:\n        loss.backward()\n        optimizer.step()\n        break\n    except MemoryError:\n        n = n // 2",
+        "for attempt in range(3):\n    try:\n        loss.backward()\n    except MemoryError:\n        pass",
+    ],
+)
+def test_attempts_are_no_steps(code: str) -> None:
+    check_one(code)
+
+
 def test_steps_of_a_test_say_nothing_of_the_program() -> None:
     helpers = "def describe(x):\n    return x.max()\ndef used(x):\n    return x.min()  # hot\n"
     loop = "for x in y:\n        describe(x)  # hot\n        used(x)  # hot\n        loss.backward()  # hot\n"

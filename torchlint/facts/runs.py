@@ -1,4 +1,4 @@
-"""Loops over whole runs of a program (settings, seeds, folds), not over its steps."""
+"""Loops over whole runs of a program (settings, seeds, folds, attempts), not over its steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,32 @@ from .values import Value
 _RUN = re.compile(
     r"(?:^|_)(?:fold|seed|trial|run|config|cfg|conf|experiment|hparams?|setting|repeat)s?(?:_?(?:id|idx|no|num|name))?$"
 )
+_TRIES = re.compile(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
 _OPTIMIZER = re.compile(r"optim|sgd|adam|lbfgs|rmsprop|adagrad", re.IGNORECASE)
 
 
 def over_runs(function: Function, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:
-    """Whether a loop goes through settings, by what it is over or because each iteration makes its optimizer."""
-    return over_settings(function, loop) or _makes_optimizer(function.flow, loop, value_of)
+    """Whether a loop goes through settings, by what it is over or because each iteration makes its optimizer, or tries again."""
+    return tries_again(loop) or over_settings(function, loop) or _makes_optimizer(function.flow, loop, value_of)
+
+
+def tries_again(loop: Loop) -> bool:
+    """Whether a loop ends with the first iteration that succeeds, or counts its attempts: few iterations, of no data.
+
+    `while retries: retries -= 1; try: ... except RuntimeError: pass`, `while True: try: return f() except Full: wait()`
+    """
+    if _leaves(loop.body):
+        return True
+    tried = [one for one in loop.body if isinstance(one, ast.Try) and not all(_leaves(h.body) for h in one.handlers)]
+    if any(isinstance((one.orelse or one.body)[-1], ast.Break | ast.Return) for one in tried):
+        return True
+    counted = loop.test if isinstance(loop, ast.While) else loop.target
+    return bool(tried) and any(isinstance(part, ast.Name) and _TRIES.search(part.id) for part in ast.walk(counted))
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Whether a block leaves the loop that it stands in."""
+    return bool(body) and isinstance(body[-1], ast.Break | ast.Return | ast.Raise)
 
 
 def over_settings(function: Function, loop: Loop) -> bool:

@@ -541,6 +541,7 @@ class Steps:
         if loop not in self._warm:
             self._warm[loop] = (
                 not self.is_step_loop(function, loop)
+                and not runs.tries_again(loop)
                 and not self._trains(function, loop)
                 and self._calls_model(function, loop)
             )
