@@ -45,11 +45,33 @@ def test_what_may_be_needed_stays(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["from model import Variable\n", "import model\nmodel.Variable\n", "from model import *\n"]
+    "other",
+    [
+        "from model import Variable\n",
+        "import model\nmodel.Variable\n",
+        "from model import *\nprint(Variable)\n",
+        "from model import *\nimport pkg\nprint(pkg.Variable)\n",
+        "from model import *\nfrom pkg import Variable as V\n",
+        "from model import *\nfrom pkg import nets\nprint(nets.Variable)\n",
+        "from model import *\ndef f(:\n    Variable\n",
+    ],
 )
 def test_what_another_file_takes_from_here_stays(other: str) -> None:
     assert IMPORTS in fixed(IMPORTS + USE, train=other)
     assert IMPORTS in fixed(IMPORTS + USE, path="pkg/__init__.py")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "from model import *\n",
+        "from model import *  # with Variable\n",
+        "from model import *\nfrom torch.autograd import Variable\nprint(Variable)\n",
+        "from model import *\nimport torch\nprint(torch.autograd.Variable, self.Variable)\n",
+    ],
+)
+def test_what_a_star_hands_on_to_nobody_goes(other: str) -> None:
+    assert "Variable" not in fixed(IMPORTS + USE, train=other)
 
 
 def test_what_was_unused_before_stays() -> None:

@@ -37,7 +37,8 @@ def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iter
     taken = {_local(one, alias) for one, alias in gone}
     if gone:
         stem = Path(after.path).stem
-        taken -= {name for source in others(stem.encode()) for name in _imported_by(source, stem, frozenset(taken))}
+        given = [name for source in others(stem.encode()) for name in _imported_by(source, stem, frozenset(taken))]
+        taken -= {name for name in taken if name in given or ("*" in given and _handed_on(name, others))}
     tree = Tree(after, new.tree)
     edits: list[Edit] = []
     for statement in dict.fromkeys(one for one, _ in gone):
@@ -112,8 +113,37 @@ def _local(node: Import, alias: ast.alias) -> str:
     return alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
 
 
+def _handed_on(name: str, others: Callable[[bytes], Iterable[Source]]) -> bool:
+    """Whether a file may have a name by `import *`: one that reads it and does not bind it, or asks another module for it."""
+    for source in others(name.encode()):
+        try:
+            tree = source.parse()
+        except SourceError:
+            return True
+        loaded, bound, modules, asked = set(), set(), set(), set()
+        for node in ast.walk(tree):
+            match node:
+                case ast.Import():
+                    modules |= {_local(node, alias) for alias in node.names if not _is_of_packages(node, alias)}
+                    bound |= {_local(node, alias) for alias in node.names}
+                case ast.ImportFrom():
+                    bound |= {_local(node, alias) for alias in node.names}
+                    own = [alias.name for alias in node.names if not _is_of_packages(node, alias)]
+                    modules |= set(own)
+                    asked |= {"" for one in own if one == name}
+                case ast.Name(id=one, ctx=ast.Load()):
+                    loaded.add(one)
+                case ast.Name(id=one) | ast.arg(arg=one):
+                    bound.add(one)
+                case ast.Attribute(attr=one) if one == name:
+                    asked.add((chain(node) or ("",))[0])
+        if "" in asked or asked & modules or (name in loaded and name not in bound):
+            return True
+    return False
+
+
 def _imported_by(source: Source, stem: str, names: frozenset[str]) -> Iterator[str]:
-    """The names that another file takes from a module of that name."""
+    """The names that another file takes from a module of that name; "*" where it may be any."""
     wanted = {name for name in names if source.holds(name.encode())}
     if not wanted and not source.holds(_STAR):
         return
@@ -128,7 +158,7 @@ def _imported_by(source: Source, stem: str, names: frozenset[str]) -> Iterator[s
             modules.update(_local(node, alias) for alias in node.names if alias.name.rpartition(".")[2] == stem)
         if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] == stem:
             given = {alias.name for alias in node.names}
-            yield from names if "*" in given else given
+            yield from given
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in wanted and (chain(node.value) or ("",))[-1] in modules:
             yield node.attr
