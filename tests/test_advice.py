@@ -112,3 +112,31 @@ def test_waiting_for_data_is_a_bottleneck_from_a_tenth_on() -> None:
 
     assert ("data loading", "") == (slow.bottleneck, fast.bottleneck)
     assert ("The program waits for its DataLoader 60% of the time between steps on this machine.",) == slow.evidence
+
+
+def test_a_loader_that_takes_most_of_the_time_comes_before_many_waits() -> None:
+    waits = every_step(9, "sync", "item", count=12)
+
+    def loader(seconds: float) -> list[Event]:
+        return every_step(3, "data", data={"seconds": seconds})
+
+    assert "data loading" == advise(run(*waits, *loader(0.7))).bottleneck
+    assert "host-device synchronization" == advise(run(*waits, *loader(0.3))).bottleneck
+
+
+def test_moving_a_module_is_set_up_where_no_steps_are_known() -> None:
+    moved = at(3, "h2d", "to", 0, size=2**20, data={**PAGEABLE, "module": True})
+    batch = at(4, "h2d", "to", 0, size=2**20, data=PAGEABLE)
+
+    assert Advice("", (), ()) == advise([moved])
+    assert [("train.py", 4)] == [todo.place for todo in advise([moved, batch]).recommendations]
+    every = every_step(3, "h2d", "to", size=2**20, data={**PAGEABLE, "module": True})
+    assert "blocking copies" == advise(run(*every)).bottleneck
+
+
+def test_a_wait_inside_a_library_is_not_the_users_to_take_out() -> None:
+    (todo,) = advise(run(*every_step(4, "sync", "item", data={"via": "lib/loop.py:8 log"}))).recommendations
+
+    assert todo.text == (
+        "`item` is called inside lib/loop.py:8 log: look for an option that switches it off, or call it less often."
+    )

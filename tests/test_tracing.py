@@ -14,7 +14,7 @@ from torchlint.cli import main
 from torchlint.commands.trace import failure_of
 from torchlint.evidence.tracing import Child, Trace, trace
 from torchlint.messages.event import Event, read_events
-from torchlint.messages.job import Job
+from torchlint.messages.job import Job, Passes
 from torchlint.system.failure import Failure
 
 Torchlint = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -69,6 +69,8 @@ def test_without_torch_it_says_what_to_install(torchlint: Torchlint, tmp_path: P
         (["--target", "H100", "a:b"], "'H100' is no GPU architecture; write sm_90, sm_80, ..."),
         (["a:b", "--steps", "0"], "argument --steps: '0' is not a whole number above 0"),
         (["a:b", "--seconds", "inf"], "argument --seconds: 'inf' is not a time above 0"),
+        (["a:b", "--step-at", "train.py"], "argument --step-at: 'train.py' is no line; write FILE:LINE, such as"),
+        (["a:b", "--step-at", "none.py:3"], "argument --step-at: none.py: no such file"),
     ],
 )
 def test_bad_arguments_are_named(torchlint: Torchlint, args: list[str], reason: str) -> None:
@@ -90,7 +92,7 @@ def test_options_stand_before_or_after_the_entry(
 ) -> None:
     jobs: list[Job] = []
 
-    def record(job: Job) -> None:
+    def record(job: Job, *_: object) -> None:
         jobs.append(job)
         raise Failure("enough")
 
@@ -104,7 +106,7 @@ def test_options_stand_before_or_after_the_entry(
 def test_all_that_follows_the_dashes_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs: list[Job] = []
 
-    def record(job: Job) -> None:
+    def record(job: Job, *_: object) -> None:
         jobs.append(job)
         raise Failure("enough")
 
@@ -141,7 +143,7 @@ def test_what_a_child_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.M
     fake.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {tmp_path}/pid\nexit 0\n")
     fake.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(fake))
-    trace(Job("train.py", (), "eager", ""), ("eager",))
+    trace(Job("train.py", (), "eager", ""), "eager")
     pid = (tmp_path / "pid").read_text().strip()
     state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False, cwd=tmp_path)
 
@@ -191,6 +193,51 @@ def test_another_file_is_no_file_of_events(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="is not a file of torchlint events"):
         read_events(path)
+
+
+# --- which passes are run ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("passes", "seen", "run"),
+    [
+        ("auto", (Event("end", name="stopped"),), ["eager"]),
+        ("auto", (Event("compiles"), Event("end", name="stopped")), ["eager", "compile"]),
+        ("auto", (), ["eager", "compile"]),  # killed, and could not say
+        ("both", (Event("end", name="stopped"),), ["eager", "compile"]),
+        ("eager", (Event("compiles"), Event("end", name="stopped")), ["eager"]),
+        ("compile", (Event("end", name="stopped"),), ["compile"]),
+        ("both", (Event("end", name="no entry"),), ["eager"]),
+    ],
+)
+def test_passes(passes: Passes, seen: tuple[Event, ...], run: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def spawn(job: Job, _tell: object) -> Child:
+        return Child(job.run, (Event("start"), *seen), 0, "", "", 1.0)
+
+    monkeypatch.setattr("torchlint.evidence.tracing._spawn", spawn)
+
+    assert run == [child.run for child in trace(Job("train.py", (), "eager", ""), passes).children]
+
+
+def test_ctrl_c_keeps_what_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process writes one step and sleeps; the key is pressed when it is told."""
+    fake = tmp_path / "python"
+    step = '{"kind": "start"}\\n{"kind": "step", "step": 1}\\n'
+    fake.write_text(
+        f"#!/bin/sh\nfor last; do :; done\nprintf '{step}' > $(dirname $last)/events.jsonl\nexec sleep 60\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    told: list[tuple[str, int]] = []
+
+    def tell(run: str, steps: int, _seconds: float) -> None:
+        told.append((run, steps))
+        raise KeyboardInterrupt
+
+    (child,) = trace(Job("train.py", (), "eager", ""), "both", tell).children
+
+    assert [("eager", 1)] == told
+    assert (1, "interrupted", "by Ctrl-C") == (child.steps, child.end.name, child.end.detail)
 
 
 # --- what is said of a program that failed -----------------------------------------------------------------------

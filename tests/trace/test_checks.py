@@ -48,7 +48,7 @@ for x in DataLoader(Rows(), 8):  # TLT05
 def test_each_check_is_at_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text(PROGRAM)
-    traced = trace(Job("train.py", (), "eager", "", device="virtual"), ("eager",))
+    traced = trace(Job("train.py", (), "eager", "", device="virtual"), "eager")
     marked = {(line.partition("# ")[2], n) for n, line in enumerate(PROGRAM.splitlines(), 1) if "# TLT" in line}
 
     assert "stopped" == traced.children[0].end.name, traced.children[0].errors

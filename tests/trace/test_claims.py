@@ -94,7 +94,7 @@ def observed(which: Pass, folder: Path) -> dict[str, Example]:
     report = folder / f"{which}.json"
     arguments = (which, str(report), *map(str, files))
     job = Job(str(RUNNER), arguments, which, "", steps=10**6, seconds=300.0, device="virtual")
-    (child,) = trace(job, (which,)).children
+    (child,) = trace(job, which).children
     assert child.end.name == "finished", child.errors
     failures: dict[str, str] = json.loads(report.read_text("utf-8"))
     # Without steps: one example after the other, each from its first call on.

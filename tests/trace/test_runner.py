@@ -44,7 +44,7 @@ def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         script.write_text(dedent(source), "utf-8")
         fields: dict[str, object] = {"device": "cpu", "steps": 4, "seconds": 30.0, **options}
         job = Job(entry or name, args, "eager", "", **fields)  # type: ignore[arg-type]
-        return trace(job, ("eager",)).children[0]
+        return trace(job, "eager").children[0]
 
     return run
 
@@ -185,7 +185,7 @@ def test_a_compiled_step_is_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     )
     (tmp_path / "train.py").write_text(source)
     monkeypatch.chdir(tmp_path)
-    (child,) = trace(Job("train.py", (), "eager", "", steps=4, device="cpu"), ("compile",)).children
+    (child,) = trace(Job("train.py", (), "eager", "", steps=4, device="cpu"), "compile").children
 
     assert ended(child) == ("stopped", "after 4 steps", 0)
 
@@ -260,7 +260,7 @@ def test_a_forked_process_records_nothing(eager: Run) -> None:
     source = "import os\npid = os.fork()\nstep()\nif pid: os.waitpid(pid, 0)\n"
     child = eager(MODEL + source)
 
-    assert ["step", "end"] == [kind for kind in kinds(child) if kind not in ("start", "operator")]
+    assert ["step", "end"] == [kind for kind in kinds(child) if kind not in ("start", "operator", "imported")]
     assert child.end.name == "finished"
 
 

@@ -25,7 +25,7 @@ from torchlint.trace.recorder import Recorder
 from torchlint.trace.virtual import plain, real_gpu, tags, virtual_gpu
 
 pytestmark = pytest.mark.torch
-_EXPECTED = re.compile(r"#\s+((?:sync|h2d|d2h|synchronize|empty_cache|unsupported) .*)$")
+_EXPECTED = re.compile(r"#\s+((?:sync|h2d|d2h|synchronize|empty_cache|unsupported|operator) .*)$")
 
 
 class Traced:
@@ -512,12 +512,90 @@ _DISTRIBUTED = """
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
+def test_barriers_and_objects_wait_where_the_group_is_nccl(traced: Callable[..., Traced], tmp_path: Path) -> None:
+    program = traced(
+        f"""
+        import torch.distributed as dist
+        dist.init_process_group("nccl", init_method="file://{tmp_path}/store", rank=0, world_size=2)
+        host = dist.new_group(backend="gloo")  # unsupported never
+        dist.barrier()  # sync barrier
+        dist.barrier(async_op=True).wait()
+        dist.barrier(host)
+        objects = [None]
+        dist.all_gather_object(objects, "one")  # sync all_gather_object
+        dist.broadcast_object_list(objects, src=0)  # sync broadcast_object_list
+        dist.all_gather_object(objects, "one", group=host)
+        dist.destroy_process_group()
+        """
+    )
+    waits = {line: found for line, found in program.expected().items() if "never" not in line}
+    assert {line: found for line, found in program.lines().items() if "init_process" not in line} == waits
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
+def test_ddp_under_a_mode_that_counts(traced: Callable[..., Traced], tmp_path: Path) -> None:
+    """A dispatch mode calls again what C++ called: memory that C++ makes is then still nobody's."""
+    program = traced(
+        f"""
+        import torch
+        import torch.distributed as dist
+        from torch.utils.flop_counter import FlopCounterMode
+        dist.init_process_group("nccl", init_method="file://{tmp_path}/store", rank=0, world_size=1)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).cuda(), find_unused_parameters=True)
+        with FlopCounterMode(display=False):
+            model(torch.randn(2, 4, device="cuda")).sum().backward()
+        done = model.module.weight.grad.is_cuda
+        dist.destroy_process_group()
+        """
+    )
+    assert program.names["done"]
+
+
+def test_zeros_of_a_derivative_are_no_copies(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        class Positive(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x): return x * 2
+            @staticmethod
+            def backward(ctx, g):
+                return torch.where(g > 0, g, torch.tensor(0.0))  # h2d where
+        x = torch.randn(4, device="cuda", requires_grad=True)
+        torch.where(x > 0, x, 0.0).sum().backward()
+        Positive.apply(x).sum().backward()
+        """
+    )
+    assert program.lines() == program.expected()
+
+
+def test_nms_of_torchvision_waits(traced: Callable[..., Traced]) -> None:
+    if importlib.util.find_spec("torchvision") is not None:
+        pytest.skip("torchvision has the operator")
+    program = traced(
+        """
+        import torch
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        library.impl("nms", lambda dets, scores, threshold: torch.arange(2), "CPU")
+        boxes = torch.rand(3, 4)
+        torch.ops.torchvision.nms(boxes, boxes[:, 0], 0.5)
+        boxes = torch.rand(3, 4, device="cuda")
+        kept = torch.ops.torchvision.nms(boxes, boxes[:, 0], 0.5).is_cuda  # sync nms
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["kept"]
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
 def test_distributed_with_one_process(traced: Callable[..., Traced], tmp_path: Path) -> None:
     source = _DISTRIBUTED.replace("STORE", str(tmp_path / "store"))
     program = traced(source.replace("DEVICE", "'cuda'"))
     assert program.names["losses"] == _on_the_cpu(source.replace("/store", "/other"), tmp_path)["losses"]
     assert [(e.kind, e.name, e.count) for e in program.events if e.kind != "h2d"] == [
         ("sync", "item", 1),
+        ("sync", "barrier", 1),
         ("sync", "item", 3),
     ]
 
@@ -797,13 +875,16 @@ def test_custom_kernels_are_named(traced: Callable[..., Traced]) -> None:
         @JITFunction
         def add_kernel(x, y): pass
         x = torch.ones(2, device="cuda")
-        add_kernel[(1,)](x, x)  # unsupported Triton kernel add_kernel
+        add_kernel[(1,)](x, x)  # operator Triton kernel add_kernel, unsupported Triton kernel add_kernel
+        new, set_ = torch.empty_like(x), torch.empty(2, device="cuda").fill_(3.0)
+        kept = add_kernel[(1,)](new, set_), new.tolist(), set_.tolist()  # sync tolist x2, operator Triton kernel add_kernel, unsupported Triton kernel add_kernel
         try: load("fast", sources=["fast.cu"], build_directory="/nowhere")  # unsupported CUDA extension fast
         except Exception as error: failed = True
         """
     )
     assert program.lines() == program.expected()
     assert program.names["failed"]
+    assert program.names["kept"] == (None, [0.0, 0.0], [3.0, 3.0])
 
 
 def test_data_parallel_on_the_one_gpu(traced: Callable[..., Traced]) -> None:

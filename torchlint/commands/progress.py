@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+    from typing_extensions import Self
 
 DELAY = 1.0
 """Seconds before the bar shows."""
@@ -45,3 +46,26 @@ class Bar:
         """Clear the line."""
         if self._shown is not None:
             self._shown[0].stop()
+
+
+class Line:
+    """One line on the terminal that says how far a long run is; nothing in a pipe."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, text: str) -> None:
+        if self._stream.isatty():
+            self._stream.write(f"\r{text.ljust(self._shown)}")
+            self._stream.flush()
+            self._shown = len(text)
+
+    def __exit__(self, *_: object) -> None:
+        """Clear it."""
+        if self._shown:
+            self._stream.write("\r" + " " * self._shown + "\r")
+            self._stream.flush()

@@ -16,15 +16,16 @@ from torchlint.messages.job import Job, Pass
 from torchlint.system import atomic
 from torchlint.system.failure import Failure
 
-from . import terminal
+from . import progress, terminal
 
 if TYPE_CHECKING:
-    from torchlint.evidence.tracing import Child, Trace
+    from torchlint.evidence.tracing import Child, Tell, Trace
     from torchlint.messages.event import Event
     from torchlint.report.trace import Report
     from torchlint.text.finding import Finding
 
 _TARGETS = "sm_90, sm_80, ..."
+_INTERRUPTED = 130
 _USAGE = 2
 """The exit code of argparse and others for arguments that a program can't use."""
 _NO_TRITON = re.compile(r"No module named '?triton\b")
@@ -55,6 +56,11 @@ def _options() -> argparse.ArgumentParser:
     option("--target", type=_target, default="sm_90", help=f"the GPU to generate code for: {_TARGETS} (default: sm_90)")
     option("--device", choices=("auto", "virtual", "cuda", "cpu"), default="auto", help="where the program runs "
            "(default: auto, a virtual GPU where there is none)")  # fmt: skip
+    option("--pass", choices=("auto", "eager", "compile", "both"), default="auto", dest="passes", help="what is run: "
+           "eagerly, compiled, or both (default: auto, the second only where the program compiles something)")  # fmt: skip
+    option("--step-at", metavar="FILE:LINE", type=_line, help="a step ends whenever this line is reached; else it is an "
+           "optimizer's step, a backward pass, a call of torchlint.step() or an iteration of the loop around the "
+           "outermost modules")  # fmt: skip
     option("--compile", action="store_true", dest="whatif", help="compile the root module after the first step")
     option("--no-compute", action="store_false", dest="compute", help="don't compute values on the virtual GPU")
     option("--shapes", action="store_true", help="record the input shapes of each outermost module")
@@ -83,6 +89,15 @@ def positive_float(text: str) -> float:
         if 0 < float(text) < float("inf"):
             return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0")
+
+
+def _line(text: str) -> tuple[str, int]:
+    file, _, line = text.rpartition(":")
+    if not file or not line.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no line; write FILE:LINE, such as train.py:12")
+    if not Path(file).is_file():
+        raise argparse.ArgumentTypeError(f"{file}: no such file")
+    return str(Path(file).resolve()), int(line)
 
 
 def _budget(text: str) -> dict[str, float]:
@@ -116,6 +131,7 @@ def run(args: argparse.Namespace) -> int:
         compute=options.compute,
         shapes=options.shapes,
         keep=_folder(options.keep),
+        step_at=options.step_at,
     )
     from torchlint.evidence import budget, confirm, tracing
 
@@ -124,7 +140,8 @@ def run(args: argparse.Namespace) -> int:
     findings = _lint([_project_of(job.entry)], job.entry) if options.findings else []
     for file in (options.events, options.save, options.html):  # what can't be written is better known before the run
         _write(file, None)
-    traced = tracing.trace(replace(job, watch=_watch(findings)))
+    with progress.Line(sys.stderr) as line:
+        traced = tracing.trace(replace(job, watch=_watch(findings)), options.passes, _teller(line, job))
     _complain(traced)
     _write(options.events, "".join(event.to_json() + "\n" for event in traced.events))
     here, elsewhere = _imported(findings, traced, job.entry) if options.findings else ([], 0)
@@ -144,6 +161,8 @@ def run(args: argparse.Namespace) -> int:
         elsewhere,
     )
     _show(report, options)
+    if traced.children[-1].interrupted:
+        return _INTERRUPTED
     if failed := failure_of(traced):
         terminal.error(failed)
         return 2
@@ -195,6 +214,13 @@ def _reads_arguments(error: Event) -> bool:
     return 0 < error.line <= len(lines) and "argv" in lines[error.line - 1]
 
 
+def _teller(line: progress.Line, job: Job) -> Tell:
+    def tell(run: Pass, steps: int, seconds: float) -> None:
+        line(f"{run} pass: step {steps} of {job.steps}, {seconds:.0f} s")
+
+    return tell
+
+
 def _show(report: Report, options: argparse.Namespace) -> None:
     from torchlint.report import Look, trace, trace_html
 
@@ -224,6 +250,8 @@ def _unmeasured(traced: Trace, name: str) -> str:
 
     run: Pass = "compile" if budget.of_the_compile_pass(name) else "eager"
     child = traced.child(run)
+    if run == "compile" and traced.compiles_nothing:
+        return ""
     if child is None or child.start is None:
         return f"there was no {run} pass"
     return "" if child.end.name in {"finished", "stopped"} or child.steps > 1 else f"the {run} pass failed"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from ..messages.event import Event
 from .checks import DATA_SHARE, data_share
-from .confirm import Row, bytes_text, device_rows, is_async, launches, memory_slope, number, once
+from .confirm import Row, bytes_text, device_rows, is_async, is_set_up, launches, memory_slope, number, once
 from .steady import Steady
 
 Priority = Literal["High", "Medium", "Low"]
@@ -109,7 +109,8 @@ def _wait(row: Row) -> Recommendation:
 
 
 def _copying(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
-    copies = [row for row in device_rows(events, steady) if row.event.kind in {"h2d", "d2h"}]
+    found = device_rows(events, steady)
+    copies = [row for row in found if row.event.kind in {"h2d", "d2h"} and not is_set_up(row.event, steady)]
     blocking = [row for row in copies if not is_async(row.event)]
     if blocking:
         count, size = sum(row.count for row in blocking), sum(row.size for row in blocking)
@@ -143,7 +144,9 @@ def _loading(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
     row = next(event for event in events if event.kind == "data" and event.file)
     evidence = f"The program waits for its DataLoader {share:.0%} of the time between steps on this machine."
     todo = Recommendation("High" if share > 0.5 else "Medium", "Load with workers (num_workers, persistent_workers) or do less for each sample.", _place(row))  # fmt: skip
-    yield _Suspect(10 * share, "data loading", evidence, (todo,))
+    # More than half of the time here is more still beside a GPU, and whatever else there is has to share the rest.
+    weight = 1000.0 if share > 0.5 else 10 * share
+    yield _Suspect(weight, "data loading", evidence, (todo,))
 
 
 def _skipped(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:

@@ -117,6 +117,11 @@ def _row(group: Sequence[Event], steps: int) -> Row:
     return Row(group[0], count, sum(event.size for event in group) / steps, len({event.step for event in group}))
 
 
+def is_set_up(event: Event, steady: Steady) -> bool:
+    """Whether it moves a module where no steps tell what happens once: before the first one, for all that is known."""
+    return steady.whole and bool((event.data or {}).get("module"))
+
+
 def is_async(event: Event) -> bool:
     """Whether it is a copy that the host does not wait for: only one with pinned memory is."""
     return event.kind in _COPIES and "pinned-non-blocking" in labels(event)
@@ -333,7 +338,7 @@ def _device(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
         "TLT08": "The allocator's cache is emptied",
     }
     for row in device_rows(events, steady):
-        if row.event.file and not is_async(row.event):
+        if row.event.file and not is_async(row.event) and not is_set_up(row.event, steady):
             code = _DEVICE_KINDS[row.event.kind]
             what = _what(row, steady, [row.event.name])
             often: Severity = "warning" if steady.whole or row.count >= 0.5 else "info"

@@ -10,18 +10,22 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from ..messages.event import Event, read_events
-from ..messages.job import Job, Pass
+from ..messages.job import Job, Pass, Passes
+
+Tell = Callable[[Pass, int, float], None]
 
 _TAIL = 64 * 1024  # bytes kept of each of stdout and stderr
 _GRACE = 30.0  # seconds for importing torch and for cleaning up, on top of the job's own
 _COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit", "graph", "kernel", "cudagraph_skip"})
 _NOT_RUN = frozenset({"no torch", "no entry", "unable"})
+_ENDS_IT = frozenset({"no torch", "no entry", "interrupted"})
+_EVERY = 0.5  # seconds between two looks at how far a process is
 _BOTH_KINDS = frozenset({"unsupported", "error"})
 
 
@@ -36,6 +40,7 @@ class Child:
     errors: str
     seconds: float
     killed: bool = False
+    interrupted: bool = False
 
     @property
     def start(self) -> Event | None:
@@ -47,6 +52,8 @@ class Child:
         for event in self.events:
             if event.kind == "end":
                 return event
+        if self.interrupted:
+            return Event("end", name="interrupted", detail="by Ctrl-C")
         if self.killed:
             return Event(
                 "end", name="killed", detail=f"it did not stop, and was killed after {self.seconds:.0f} seconds"
@@ -83,11 +90,23 @@ class Trace:
 
     job: Job
     children: tuple[Child, ...]
+    passes: Passes = "both"
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Device events, lines and steps of the eager child, graph breaks and kernels of the compile child."""
-        return tuple(event for child in self.children for event in child.events if _belongs(event, child.run))
+        alone = len(self.children) == 1
+        return tuple(
+            event
+            for child in self.children
+            for event in child.events
+            if _belongs(event, child.run) or (alone and event.kind == "step")
+        )
+
+    @property
+    def compiles_nothing(self) -> bool:
+        """Whether a compile pass was left out because the program compiles nothing."""
+        return self.passes == "auto" and self.child("compile") is None
 
     def child(self, run: Pass) -> Child | None:
         return next((child for child in self.children if child.run == run), None)
@@ -98,15 +117,28 @@ class Trace:
         return any(child.start is not None and child.end.name not in _NOT_RUN for child in self.children)
 
 
-def trace(job: Job, runs: tuple[Pass, ...] = ("eager", "compile")) -> Trace:
-    """Run the job's program once for each of `runs`, one after the other, in the present directory."""
+def trace(job: Job, passes: Passes = "both", tell: Tell = lambda run, steps, seconds: None) -> Trace:
+    """Run the job's program once for each pass, one after the other, in the present directory.
+
+    With `auto` the compile pass is left out where the eager one saw nothing compiled. `tell` hears now and then which
+    pass is at which step after how many seconds.
+    """
+    runs: tuple[Pass, ...] = ("eager", "compile") if passes == "auto" or passes == "both" else (passes,)
     children: list[Child] = []
     for run in runs:
-        child = _spawn(replace(job, run=run))
-        children.append(child)
-        if child.end.name in _NOT_RUN - {"unable"} or child.start is None:
+        if passes == "auto" and run == "compile" and not _may_compile(job, children[0]):
             break
-    return Trace(job, tuple(children))
+        child = _spawn(replace(job, run=run), tell)
+        children.append(child)
+        if child.end.name in _ENDS_IT or child.start is None:
+            break
+    return Trace(job, tuple(children), passes)
+
+
+def _may_compile(job: Job, eager: Child) -> bool:
+    """Whether anything is left for a pass that compiles; a process that could not say so may have."""
+    silent = not any(event.kind == "end" for event in eager.events)
+    return job.whatif or silent or any(event.kind == "compiles" for event in eager.events)
 
 
 def _belongs(event: Event, run: Pass) -> bool:
@@ -120,7 +152,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _spawn(job: Job) -> Child:
+def _spawn(job: Job, tell: Tell) -> Child:
     with tempfile.TemporaryDirectory(prefix="torchlint-") as folder:
         job = replace(job, events=str(Path(folder, "events.jsonl")))
         Path(job.events).touch()
@@ -140,12 +172,38 @@ def _spawn(job: Job) -> Child:
         assert process.stdout is not None
         assert process.stderr is not None
         output, errors = _Tail(process.stdout), _Tail(process.stderr)
+        killed = interrupted = False
         with _killed_in_the_end(process), output, errors:
-            killed = not _wait(process, job.seconds + _GRACE)
+            look = _Progress(job.events, lambda steps: tell(job.run, steps, time.monotonic() - started))
+            try:
+                killed = not _wait(process, job.seconds + _GRACE, look)
+            except KeyboardInterrupt:  # it reaches only this process: what was seen until now is the answer
+                interrupted = True
             _kill_group(process)  # before the process is reaped: its number can't be another's yet
             returncode = process.wait()
         events = tuple(read_events(job.events))
-        return Child(job.run, events, returncode, output.text(), errors.text(), time.monotonic() - started, killed)
+        seconds = time.monotonic() - started
+        return Child(job.run, events, returncode, output.text(), errors.text(), seconds, killed, interrupted)
+
+
+class _Progress:
+    """Counts the steps in a file of events that is still being written."""
+
+    def __init__(self, path: str, tell: Callable[[int], None]) -> None:
+        self._path, self._tell = path, tell
+        self._read = self._steps = 0
+        self._looked = time.monotonic()
+
+    def __call__(self) -> None:
+        if time.monotonic() - self._looked < _EVERY:
+            return
+        self._looked = time.monotonic()
+        with open(self._path, "rb") as events:
+            events.seek(self._read)
+            new = events.read()
+        self._read += len(new)
+        self._steps += new.count(b'{"kind": "step"')
+        self._tell(self._steps)
 
 
 def _environment(job: Job) -> dict[str, str]:
@@ -161,8 +219,8 @@ def _environment(job: Job) -> dict[str, str]:
     return environment
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether the process ended within `seconds`. It is left unreaped where the system can do that."""
+def _wait(process: subprocess.Popen[bytes], seconds: float, look: Callable[[], None]) -> bool:
+    """Whether the process ended within `seconds`; it is looked at meanwhile, and left unreaped where that can be done."""
     if not hasattr(os, "waitid"):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
@@ -173,6 +231,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
     while time.monotonic() < deadline:
         if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
             return True
+        look()
         time.sleep(pause)
         pause = min(pause * 1.5, 0.1)
     return False

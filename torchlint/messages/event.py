@@ -14,12 +14,13 @@ Kind = Literal[
     "synchronize",  # torch.cuda.synchronize, stream.synchronize, event.synchronize
     "empty_cache",
     "graph_break",
+    "compiles",  # the program called code that it has compiled, told by the pass that compiles nothing
     "recompile",
     "recompile_limit",
     "graph",  # one compiled graph: its Triton and extern launches
     "kernel",  # one kernel of a graph and the user lines it serves
     "operator",  # operators of eager code that a line had computed, and the bytes that they touched
-    "step",  # an optimizer step ended; `data.seconds` since the program was started
+    "step",  # a step ended; `data.seconds` since the program was started, `name` what else than an optimizer's step it is
     "line",  # a watched line was reached
     "memory",  # virtual memory after a step
     "data",  # the program waited for a batch of a DataLoader: `data.seconds`

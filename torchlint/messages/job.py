@@ -8,6 +8,7 @@ from typing import Literal
 
 Device = Literal["auto", "virtual", "cuda", "cpu"]
 Pass = Literal["eager", "compile"]
+Passes = Literal["eager", "compile", "both", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Job:
     `entry` is a script's path or `pkg.module:function`. `run` says what is observed: `eager` sees synchronizations,
     copies and reached lines with torch.compile switched off; `compile` sees graph breaks, recompiles and kernels.
     The program is stopped after `steps` steps or `seconds` seconds, whichever comes first. `whatif` compiles the root
-    module of a program that doesn't. `watch` holds the lines to look out for by real path.
+    module of a program that doesn't. `watch` holds the lines to look out for by real path; reaching `step_at` is a step.
     """
 
     entry: str
@@ -33,6 +34,7 @@ class Job:
     shapes: bool = False
     keep: str | None = None
     watch: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    step_at: tuple[str, int] | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -41,4 +43,5 @@ class Job:
     def from_json(cls, text: str) -> Job:
         fields = json.loads(text)
         fields["args"] = tuple(fields["args"])
+        fields["step_at"] = fields["step_at"] and tuple(fields["step_at"])
         return cls(**fields)

@@ -37,6 +37,7 @@ _WIDTH = 110
 _TAIL_LINES = 12
 _WORST = 12
 _ADVICE = 6
+_FEW_LINES = 2  # the sum says it all of fewer
 _CONFIRMED: dict[str, Style] = {"confirmed": "red", "refuted": "green", "not reached": "dim"}
 
 
@@ -84,8 +85,9 @@ def text(report: Report, look: Look) -> str:
         _header(report, paint),
         *(_trouble(child, paint) for child in report.trace.children),
         _advice(report, look, paint),
-        _per_step(report, paint),
+        _per_step(report, look, paint),
         _device_table(report, look, paint),
+        _eager_kernels(report, look, paint),
         _breaks(report, look, paint),
         _recompiles(report, look, paint),
         _graphs(report, look, paint),
@@ -186,6 +188,7 @@ def _trouble(child: Child, paint: Paint) -> str:
     if end.name in {"finished", "stopped"} or (end.name == "exit" and child.returncode == 0):
         return ""
     words = {
+        "interrupted": "was interrupted",
         "error": f"raised {end.detail}",
         "exit": f"called {end.detail}",
         "died": f"died: {end.detail}",
@@ -203,7 +206,25 @@ def _trouble(child: Child, paint: Paint) -> str:
     return _section(title, [*where, *(paint(f"| {line}", "dim") for line in tail)], paint)
 
 
-def _per_step(report: Report, paint: Paint) -> str:
+_KINDS_OF_STEPS = {
+    "torchlint.step": "torchlint.step()",
+    "line": "reaching the line of --step-at",
+    "backward": "a backward pass",
+}
+
+
+def _loop(events: Sequence[Event], look: Look) -> str:
+    """What a step is where it is no step of an optimizer."""
+    last = next((event for event in reversed(events) if event.kind == "step"), None)
+    if last is None or not last.name:
+        return ""
+    file, _, line = last.detail.rpartition(":")
+    if last.name == "call":
+        return f" (a step is an iteration of the loop at {look.path(file)}:{line})" if file else " (a step is a call)"
+    return f" (a step is {_KINDS_OF_STEPS[last.name]})"
+
+
+def _per_step(report: Report, look: Look, paint: Paint) -> str:
     steady, events = report.steady, report.trace.events
     if not report.trace.observed:
         return ""
@@ -220,10 +241,12 @@ def _per_step(report: Report, paint: Paint) -> str:
         table.append((_total(operators), "operators of eager code, which touch", _size(operators)))
     if report.trace.child("compile"):
         table.extend(_compiled(report))
+    elif report.trace.compiles_nothing:
+        table.append(("0", "graph breaks", "nothing is compiled"))
     span = (
         "in all (fewer than two steps)" if steady.whole else f"per step, over steps {steady.first + 1} to {steady.last}"
     )
-    return _section(f"Steady state, {span}", _aligned(table, right=1), paint)
+    return _section(f"Steady state, {span}{_loop(events, look)}", _aligned(table, right=1), paint)
 
 
 def _total(found: Iterable[Row]) -> str:
@@ -276,6 +299,30 @@ def _device_table(report: Report, look: Look, paint: Paint) -> str:
     heads = ("count", "steps", "bytes", "what", "where", "line")
     lines = _aligned([heads, *table], right=3)
     return _section("Synchronizations and copies", [paint(lines[0], "dim"), *lines[1:]], paint)
+
+
+def _eager_kernels(report: Report, look: Look, paint: Paint) -> str:
+    """The lines of eager code that launch most."""
+    found = rows(report.trace.events, report.steady, {"operator"})
+    table = [
+        (
+            number(row.count),
+            bytes_text(row.size),
+            _place(row.event, look),
+            _clip(f"in {row.via}" if row.via else _code(row.event), 60),
+        )
+        for row in found[:_WORST]
+    ]
+    if len(found) < _FEW_LINES:
+        return ""
+    lines = _aligned([("count", "bytes", "where", "line"), *table], right=2)
+    more = (
+        [f"and {plural(len(found) - _WORST, 'line')} more, which --output-format json has"]
+        if len(found) > _WORST
+        else []
+    )
+    title = "Kernels of eager code by line (an operator that computes is one)"
+    return _section(title, [paint(lines[0], "dim"), *lines[1:], *(paint(line, "dim") for line in more)], paint)
 
 
 def _breaks(report: Report, look: Look, paint: Paint) -> str:

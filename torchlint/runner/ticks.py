@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from torchlint.runner.child import Run
-from torchlint.trace.stop import count_steps
+from torchlint.trace.stop import Steps, count_steps
 
 
 @contextlib.contextmanager
@@ -16,7 +16,7 @@ def ticks(run: Run) -> Iterator[None]:
     """Let the run tick after each step, or after each outermost call of a module where the order says so; count both."""
     by_step = run.order.tick == "step"
 
-    def stepped() -> None:
+    def stepped(_what: str, _where: str) -> None:
         run.steps += 1
         if by_step:
             run.tick()
@@ -26,7 +26,7 @@ def ticks(run: Run) -> Iterator[None]:
         if not by_step:
             run.tick()
 
-    with count_steps(stepped), outermost_calls(called):
+    with count_steps(Steps(stepped, calls=False)), outermost_calls(called):
         yield
 
 

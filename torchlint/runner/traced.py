@@ -12,7 +12,7 @@ from torchlint.messages.job import Job
 from torchlint.runner.child import Run
 from torchlint.trace import child, observe
 from torchlint.trace.recorder import Recorder
-from torchlint.trace.stop import count_steps
+from torchlint.trace.stop import Steps, count_steps
 
 EVENTS = "events.jsonl"
 
@@ -24,12 +24,13 @@ def traced(run: Run) -> Iterator[None]:
     job = Job(run.order.entry, run.order.args, "eager", str(recorder.path), steps=run.order.steps)
     run.at_end.append(recorder.close)
 
-    def after_step() -> None:
-        recorder.end_step()
+    def after_step(what: str, where: str) -> None:
+        recorder.end_step(what, where)
         observe.record_memory(recorder)
         run.tick()
 
     with contextlib.ExitStack() as observation:
-        in_compiled_code = observation.enter_context(count_steps(after_step))
-        child.enter(observation, job, recorder, torch.__version__, in_compiled_code)
+        steps = Steps(after_step, calls=False)
+        observation.enter_context(count_steps(steps))
+        child.enter(observation, job, recorder, torch.__version__, steps)
         yield

@@ -12,11 +12,14 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from torchlint.messages.event import Event
 from torchlint.messages.job import Job
 from torchlint.trace.recorder import Recorder, is_user, real_path
+
+if TYPE_CHECKING:
+    from torchlint.trace.stop import Steps
 
 _FAILED = 1
 _NOT_RUN = 2
@@ -57,19 +60,24 @@ def _observe(
 ) -> tuple[int, str, str]:
     """The exit code, the way the program ended and what to say of it."""
     from torchlint.trace import entry, observe
-    from torchlint.trace.stop import Budget, Stop, count_steps
+    from torchlint.trace.stop import Budget, Steps, Stop, count_steps
 
     budget = Budget(recorder, job.steps, job.seconds, leave)
+    facts = observe.DistributedFacts(recorder)
 
-    def after_step() -> None:
-        recorder.end_step()
+    def after_step(what: str, where: str) -> None:
+        recorder.end_step(what, where)
         observe.record_memory(recorder)
+        facts.ask()
         budget.check()
 
+    steps = Steps(after_step, explicit=job.step_at is not None)
     # First, for the step to be counted before another hook of the observation does something after it.
-    in_compiled_code = observation.enter_context(count_steps(after_step))
+    observation.enter_context(count_steps(steps))
     try:
-        enter(observation, job, recorder, version, in_compiled_code)
+        enter(observation, job, recorder, version, steps)
+        if job.run == "eager":
+            observation.enter_context(facts.observed())
     except ValueError as error:
         return _NOT_RUN, "no entry", str(error)
     except Exception as error:  # noqa: BLE001 - an unknown torch: the other pass may still work
@@ -78,7 +86,7 @@ def _observe(
     try:
         with budget:
             _know_end_of_input(recorder)
-            entry.run(job.entry, job.args, job.steps, after_step, lambda: recorder.step)
+            entry.run(job.entry, job.args, job.steps, lambda: steps.told("call"), lambda: recorder.step)
     except Stop as stop:
         return 0, "stopped", str(stop)
     except SystemExit as stop:
@@ -97,7 +105,7 @@ def enter(
     job: Job,
     recorder: Recorder,
     version: str,
-    in_compiled_code: Callable[[], contextlib.AbstractContextManager[None]],
+    steps: Steps,
 ) -> None:
     """Put the device, the compiler and the rest under observation. ValueError for a job that can't be done."""
     import torch
@@ -120,11 +128,12 @@ def enter(
         gpu = virtual_gpu(recorder, compute=job.compute, target=job.target) if virtual else real_gpu(recorder)
         observation.enter_context(gpu)
     if job.run == "eager":
+        from torchlint.trace.compiled import compiled_code
         from torchlint.trace.counts import OperatorCounts
 
         observation.enter_context(torch.compiler.set_stance("force_eager"))
         observation.enter_context(OperatorCounts(recorder, at_work if virtual else lambda: False))
-        observation.enter_context(reached(recorder, job.watch))
+        observation.enter_context(compiled_code(recorder))
     else:
         from torchlint.trace.compiled import compile_recording
 
@@ -136,16 +145,17 @@ def enter(
                 keep=keep,
                 whatif=job.whatif,
                 virtual=virtual,
-                in_compiled_code=in_compiled_code,
+                in_compiled_code=steps.in_compiled_code,
             )
         )
         observation.enter_context(observe.cudagraph_skips(recorder))
     if job.run == "eager":
         observation.enter_context(observe.data_waits(recorder))
-        observation.enter_context(observe.distributed_facts(recorder))
         if job.shapes:
             observation.enter_context(observe.input_shapes(recorder))
     observation.enter_context(observe.python_warnings(recorder))
+    watch = job.watch if job.run == "eager" else {}
+    observation.enter_context(reached(recorder, watch, job.step_at, lambda: steps.told("line")))
 
 
 def _imported() -> list[str]:

@@ -121,7 +121,7 @@ class TritonGenerator:
         found: list[Generated] = []
         attention = mock.patch.object(functional, "scaled_dot_product_attention", _attention_as_on_cuda)
         try:
-            with private.no_modes(), attention:
+            with private.no_modes(), attention, private.triton_driver(self._properties):
                 private.aot_graphs(_with_cuda_attention(graph), inputs, self._inner(found), settings)
         except Exception as error:
             if private.is_restart(error):

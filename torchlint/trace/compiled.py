@@ -82,6 +82,25 @@ def compile_recording(
         yield
 
 
+@contextmanager
+def compiled_code(recorder: EventSink) -> Iterator[None]:
+    """Tell, once, that the program calls code that it has compiled, in a pass that compiles nothing."""
+    told = False
+
+    def around(made: Call) -> Call:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal told
+            if not told:
+                told = True
+                recorder.emit(Event("compiles", step=recorder.step))
+            return made(*args, **kwargs)
+
+        return call
+
+    with private.compiled_calls(around):
+        yield
+
+
 # --- where the tensors are ---------------------------------------------------------------------------------------
 
 

@@ -88,6 +88,8 @@ class VirtualGpu:
             return
         detail = f"{'pinned' if pinned else 'pageable'}, {'blocking' if blocking else 'non_blocking'}"
         data: dict[str, object] = {"pinned": pinned, "blocking": blocking}
+        if self.thread.moves_module:
+            data["module"] = True
         self.recorder.record("h2d" if to_device else "d2h", name=name, detail=detail, size=size, data=data)
         if not to_device and (blocking or not pinned):  # a copy into pageable memory returns when it is done
             self.sync("copy")
@@ -118,6 +120,7 @@ class Thread:
     def __init__(self) -> None:
         self.paused = 0
         self.api = ""
+        self.moves_module = False
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
@@ -127,6 +130,15 @@ class Thread:
             yield
         finally:
             self.paused -= 1
+
+    @contextlib.contextmanager
+    def moving_module(self) -> Iterator[None]:
+        """Copies inside are of a module's parameters."""
+        before, self.moves_module = self.moves_module, True
+        try:
+            yield
+        finally:
+            self.moves_module = before
 
     @contextlib.contextmanager
     def named(self, api: str) -> Iterator[None]:

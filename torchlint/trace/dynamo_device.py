@@ -7,6 +7,7 @@ about devices is translated: in traced code by Dynamo itself, in the eager parts
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -86,6 +87,11 @@ def cuda_in_dynamo(in_use: Callable[[], bool]) -> Iterator[None]:
         yield
 
 
+_ALLOCATING = frozenset(
+    (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty)
+    if importlib.util.find_spec("triton")
+    else ()
+)
 _DEVICE = torch.Tensor.device.__get__
 _IS_CUDA = torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined]
 
@@ -108,4 +114,6 @@ class EagerParts(TorchFunctionMode):
             kwargs = {**kwargs, "pin_memory": False}
         if func is torch.device:
             return func(*args, **(kwargs or {}))
+        if func in _ALLOCATING:  # what a kernel of the user's, which can't run, was to write
+            return func(*map(on_cpu, args), **{name: on_cpu(value) for name, value in (kwargs or {}).items()}).zero_()
         return func(*tuple(map(on_cpu, args)), **{name: on_cpu(value) for name, value in (kwargs or {}).items()})

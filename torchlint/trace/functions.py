@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
@@ -88,6 +89,8 @@ class DeviceFunctions(TorchFunctionMode):
         for tensor in _leaves(result):
             if target == "cuda":
                 gpu.tags.mark_cuda(tensor)
+            elif isinstance(func, OpOverload):
+                pass  # a dispatch mode hands on what C++ made, which knows of no device but the CPU
             elif target == "cpu" or (made and target is None):
                 gpu.tags.mark_host(tensor)
             if pinned:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchlint.trace.device import CUDA, VirtualGpu
+from torchlint.trace.device import CUDA, VirtualGpu, size_in_bytes
 from torchlint.trace.device_api import Patch
 
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
@@ -32,6 +32,7 @@ class Scopes(NamedTuple):
 def patches(gpu: VirtualGpu, scopes: Scopes) -> Iterator[Patch]:
     yield from _autocast()
     yield from _tensor_methods(gpu)
+    yield from _modules(gpu)
     yield from _storages(gpu)
     yield from _threads(scopes.modes)
     yield from _saved_tensors(scopes.functions)
@@ -105,6 +106,17 @@ def _tensor_methods(gpu: VirtualGpu) -> Iterator[Patch]:
     for owner in (kind, parameter):
         yield Patch(owner, "__deepcopy__", copied(owner.__deepcopy__))
     yield Patch(kind, "__cuda_array_interface__", property(no_interface))
+
+
+def _modules(gpu: VirtualGpu) -> Iterator[Patch]:
+    """`module.to()` and its like say that it is a module that they move."""
+    apply: Any = torch.nn.Module._apply
+
+    def applied(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        with gpu.thread.moving_module():
+            return apply(self, *args, **kwargs)
+
+    yield Patch(torch.nn.Module, "_apply", applied)
 
 
 def _bytes(storage: Any) -> Tensor:
@@ -239,6 +251,7 @@ def _compilers(gpu: VirtualGpu, plain: Scope) -> Iterator[Patch]:
     yield Patch(torch.jit, "script", seeing_plain(torch.jit.script))
     yield Patch(torch.export, "export", seeing_plain(torch.export.export))
     yield Patch(flex, "flex_attention", flex_attention)
+    yield Patch(flex, "_validate_device", lambda *tensors: None)  # the CPU's kernel has no backward; none is run
 
 
 def _profiler(gpu: VirtualGpu) -> Iterator[Patch]:
@@ -279,14 +292,22 @@ def _spawned(gpu: VirtualGpu) -> Iterator[Patch]:
 
 
 def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
-    """One process, on gloo, whatever backend is asked for."""
+    """One process, on gloo, whatever backend is asked for; what waits in NCCL is a wait where the group was to be NCCL's."""
     import torch.distributed as dist
 
     if not dist.is_available():
         return
     init, new_group, barrier, all_reduce = dist.init_process_group, dist.new_group, dist.barrier, dist.all_reduce
 
+    on_nccl: dict[object, bool] = {}  # by the name of the group; that of the default group is None
+
+    def waits(name: str, group: Any) -> None:
+        key = None if group is None or group is dist.group.WORLD else getattr(group, "group_name", None)
+        if on_nccl.get(key):
+            gpu.sync(name)
+
     def init_gloo(backend: Any = None, init_method: Any = None, *args: Any, **kwargs: Any) -> None:
+        on_nccl[None] = _is_nccl(backend)
         kwargs.pop("device_id", None)
         kwargs.pop("pg_options", None)
         size = _world_size(args, kwargs)
@@ -299,10 +320,27 @@ def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
 
     def new_gloo_group(ranks: Any = None, timeout: Any = None, backend: Any = None, *args: Any, **kwargs: Any) -> Any:
         kwargs.pop("device_id", None)
-        return new_group(ranks, timeout, "gloo", *args, **kwargs)
+        group = new_group(ranks, timeout, "gloo", *args, **kwargs)
+        on_nccl[getattr(group, "group_name", group)] = (
+            on_nccl.get(None, False) if backend is None else _is_nccl(backend)
+        )
+        return group
 
     def barrier_anywhere(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
+        if not async_op:
+            waits("barrier", group)
         return barrier(group, async_op)
+
+    def of_objects(name: str) -> Callable[..., Any]:
+        function = getattr(dist, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = kwargs.get("group", next((one for one in args if isinstance(one, dist.ProcessGroup)), None))
+            waits(name, given)
+            with gpu.thread.pause():
+                return function(*args, **kwargs)
+
+        return call
 
     def all_reduce_any(tensor: Any, op: Any = dist.ReduceOp.SUM, *args: Any, **kwargs: Any) -> Any:
         mean = op == dist.ReduceOp.AVG  # unknown to gloo, and of one process the same as the sum
@@ -314,10 +352,23 @@ def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
         "barrier": barrier_anywhere,
         "all_reduce": all_reduce_any,
         "is_nccl_available": lambda: True,
+        **{name: of_objects(name) for name in _OBJECT_COLLECTIVES if hasattr(dist, name)},
     }
     for owner in (dist, dist.distributed_c10d):
         for name, function in functions.items():
             yield Patch(owner, name, function)
+
+
+_OBJECT_COLLECTIVES = (
+    "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
+    "recv_object_list",
+)  # fmt: skip
+"""They pickle objects into tensors of the device and read their sizes back."""
+
+
+def _is_nccl(backend: object) -> bool:
+    """Whether NCCL is the only backend asked for; beside gloo, objects and barriers go by the host."""
+    return isinstance(backend, str) and backend.lower().removeprefix("cuda:") == "nccl"
 
 
 def _world_size(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
@@ -327,7 +378,7 @@ def _world_size(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 
 
 def _custom_kernels(gpu: VirtualGpu) -> Iterator[Patch]:
-    """Kernels written in CUDA or Triton can't run: they are named, and a Triton launch leaves its outputs as they were."""
+    """Kernels written in CUDA or Triton can't run: they are named; what a Triton kernel was to write is zero if it is new."""
     import torch.utils.cpp_extension as extension
 
     def named(load: Callable[..., Any]) -> Callable[..., Any]:
@@ -361,8 +412,16 @@ def _launch_reporter(gpu: VirtualGpu) -> Callable[..., None]:
         function = self
         while hasattr(function, "fn"):
             function = function.fn
+        name = f"Triton kernel {getattr(function, '__name__', '?')}"
         gpu.unsupported(
-            f"Triton kernel {getattr(function, '__name__', '?')}", "not launched; its outputs stay as they are"
+            name,
+            "counted, not launched: what it writes stays as it is, new memory is zero",
         )
+        given = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor) and gpu.tags.is_cuda(value)]
+        gpu.recorder.record("operator", name=name, size=sum(map(size_in_bytes, given)))
+        with gpu.thread.pause(), torch.no_grad():
+            for value in given:
+                if gpu.tags.is_fresh(value):
+                    value.zero_()
 
     return run

@@ -108,32 +108,45 @@ _DDP_FACTS = (
 )  # fmt: skip
 
 
-@contextlib.contextmanager
-def distributed_facts(recorder: Recorder) -> Iterator[None]:
-    """Record, at the line that made it, what each DistributedDataParallel says of itself after the run."""
-    if not torch.distributed.is_available():
-        yield
-        return
-    kind: Any = torch.nn.parallel.DistributedDataParallel
-    real_init = kind.__init__
-    made: list[tuple[Any, Place]] = []
+class DistributedFacts:
+    """What each DistributedDataParallel says of itself, asked after each step, since it may be gone at the end."""
 
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        real_init(self, *args, **kwargs)
-        made.append((weakref.ref(self), user_frame() or Place("", 0, "")))
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._made: list[tuple[weakref.ref[Any], Place]] = []
+        self._said: dict[int, Event] = {}
 
-    with mock.patch.object(kind, "__init__", init):
-        try:
+    def ask(self) -> None:
+        for number, (reference, place) in enumerate(self._made):
+            if (model := reference()) is not None:
+                facts = model._get_ddp_logging_data()
+                data = {
+                    "static_graph": bool(model.static_graph),
+                    **{key: facts[key] for key in _DDP_FACTS if key in facts},
+                }
+                name = type(model.module).__name__
+                self._said[number] = Event("ddp", *place, name, step=self._recorder.step, data=data)
+
+    @contextlib.contextmanager
+    def observed(self) -> Iterator[None]:
+        """Record, at the end of the block and at the line that made each, what they said last."""
+        if not torch.distributed.is_available():
             yield
-        finally:
-            for reference, place in made:
-                if (model := reference()) is not None:
-                    facts = model._get_ddp_logging_data()
-                    data = {
-                        "static_graph": bool(model.static_graph),
-                        **{key: facts[key] for key in _DDP_FACTS if key in facts},
-                    }
-                    recorder.emit(Event("ddp", *place, type(model.module).__name__, step=recorder.step, data=data))
+            return
+        kind: Any = torch.nn.parallel.DistributedDataParallel
+        real_init = kind.__init__
+
+        def init(model: Any, *args: Any, **kwargs: Any) -> None:
+            real_init(model, *args, **kwargs)
+            self._made.append((weakref.ref(model), user_frame() or Place("", 0, "")))
+
+        with mock.patch.object(kind, "__init__", init):
+            try:
+                yield
+            finally:
+                self.ask()
+                for event in self._said.values():
+                    self._recorder.emit(event)
 
 
 def _signature(values: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,8 +11,8 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchlint.torch_api import operators as table
+from torchlint.trace import private
 from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
-from torchlint.trace.private import no_function_modes
 from torchlint.trace.tags import Survey
 
 Tensors = list[torch.Tensor]
@@ -126,6 +127,8 @@ def _isin(call: Call) -> None:
 
 
 def _where(call: Call) -> None:
+    if private.in_builtin_backward():  # a derivative's own zeros, which a GPU makes on the device
+        return
     for value in call.args[1:]:
         if isinstance(value, torch.Tensor) and not value.dim() and not call.gpu.tags.is_cuda(value):
             call.gpu.copied("where", size_in_bytes(value), to_device=True, pinned=False, blocking=True)
@@ -194,6 +197,8 @@ for _rule, _names in (
     (_multiply(1), ("addmm", "baddbmm")),
 ):
     _RULES.update(dict.fromkeys(_operators(*_names), _rule))
+_WAITING_EXTENSIONS = {"torchvision::nms": "nms"}
+"""Operators of other packages that wait: what is kept decides the shape of the result."""
 
 # --- operators that take tensors of both sides --------------------------------------------------------------------
 
@@ -206,6 +211,9 @@ _MIXED_NAMES = (
 )  # fmt: skip
 _MIXED = frozenset(_operators(*_MIXED_NAMES))
 _JOINING = frozenset(_operators("cat", "stack"))
+_ALLOCATING = frozenset(
+    _operators("empty.memory_format", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+)
 _HOST_RESULTS = dict.fromkeys(_operators("_pack_padded_sequence", "_pad_packed_sequence"), 1)
 
 
@@ -283,6 +291,7 @@ class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, gpu: VirtualGpu) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._gpu, self._thread = gpu, gpu.thread
+        self._keep_fresh = importlib.util.find_spec("triton") is not None
 
     @classmethod
     def is_infra_mode(cls) -> bool:  # else Dynamo skips every frame (torch up to 2.9)
@@ -302,7 +311,7 @@ class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         if self._thread.paused or self._gpu.forked:
             return func(*args, **kwargs)
-        with no_function_modes():
+        with private.no_function_modes():
             return self._run(func, args, kwargs)
 
     def _run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -317,6 +326,8 @@ class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 for tensor in _results(result):
                     if not survey.holds(tensor):
                         tags.mark_undecided(tensor)
+            if self._keep_fresh and func in _ALLOCATING:
+                tags.mark_fresh(result)
             return result
         for tensor in survey.undecided:
             tags.mark_cuda(tensor)
@@ -326,8 +337,12 @@ class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
             rule = _RULES.get(func)
             if rule is not None:
                 rule(Call(self._gpu, self._thread, args, kwargs))
+            elif func.namespace == "torchvision" and (name := _WAITING_EXTENSIONS.get(func._schema.name)):
+                self._gpu.sync(name)
         result = self._compute(func, args, kwargs)
         self._place(func, result, inputs, survey)
+        if self._keep_fresh and func in _ALLOCATING:
+            tags.mark_fresh(result)
         return result
 
     def _compute(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

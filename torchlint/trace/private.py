@@ -20,6 +20,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 no_function_modes = torch._C.DisableTorchFunction
 
 
+def in_builtin_backward() -> bool:
+    """Whether a derivative of torch's own is being computed, and not one written in Python."""
+    node = torch._C._current_autograd_node()
+    return node is not None and not isinstance(node, torch.autograd.function.BackwardCFunction)
+
+
 def device_context_class() -> type[TorchFunctionMode]:
     """The mode that `with torch.device(...)` and `torch.set_default_device` push."""
     from torch.utils._device import DeviceContext

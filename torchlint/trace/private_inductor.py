@@ -434,6 +434,16 @@ class _Driver:
         return torch.cuda
 
 
+@contextlib.contextmanager
+def triton_driver(properties: Any) -> Iterator[None]:
+    """Triton, or what stands for it, has a driver for that GPU: kernels of the user's are read with it, too."""
+    with triton_stub.visible():
+        driver = importlib.import_module("triton.runtime.driver").driver
+        mine = mock.patch.multiple(driver, _active=_Driver(properties), _default=_Driver(properties), create=True)
+    with mine:
+        yield
+
+
 def _cuda_answers(properties: Any) -> dict[str, Callable[..., Any]]:
     return {
         "is_available": lambda: True,
@@ -530,9 +540,7 @@ def inductor_for(properties: Any) -> Iterator[None]:
         for module in _torch_modules_with("has_triton"):
             if module.__name__.startswith(("torch._inductor", "torch.utils._triton")) and callable(module.has_triton):
                 patch(module, "has_triton", lambda: True)
-        driver = importlib.import_module("triton.runtime.driver").driver
-        patch(driver, "_active", _Driver(properties))
-        patch(driver, "_default", _Driver(properties))
+        stack.enter_context(triton_driver(properties))
         stack.enter_context(config.patch(_no_caches()))
         _forget_device_properties()
         stack.callback(_forget_device_properties)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
@@ -27,9 +27,19 @@ class Sink(Protocol):
 class _Watch:
     """The watched lines of each code object, and the event of each of them at most once a step."""
 
-    def __init__(self, recorder: Sink, watch: Mapping[str, Sequence[int]]) -> None:
+    def __init__(
+        self,
+        recorder: Sink,
+        watch: Mapping[str, Sequence[int]],
+        step_at: tuple[str, int] | None,
+        on_step: Callable[[], None],
+    ) -> None:
         self._recorder = recorder
-        self._watch = {file: frozenset(lines) for file, lines in watch.items()}
+        self._told = {file: frozenset(lines) for file, lines in watch.items()}
+        self._step_at, self._on_step = step_at, on_step
+        self._watch = dict(self._told)
+        if step_at is not None:
+            self._watch[step_at[0]] = self._told.get(step_at[0], _NONE) | {step_at[1]}
         self._files: dict[str, frozenset[int]] = {}
         # By identity: hashing a code object reads all of it. The reference keeps the id from being used again.
         self._codes: dict[int, tuple[CodeType, frozenset[int]]] = {}
@@ -49,14 +59,17 @@ class _Watch:
         return self._codes[id(code)][1]
 
     def hit(self, code: CodeType, line: int) -> None:
+        file = real_path(code.co_filename)
+        if (file, line) == self._step_at:
+            self._on_step()
+        if line not in self._told.get(file, _NONE):
+            return
         if self._step != self._recorder.step:
             self._step = self._recorder.step
             self._seen.clear()
         if (code.co_filename, line) not in self._seen:
             self._seen.add((code.co_filename, line))
-            self._recorder.emit(
-                Event("line", real_path(code.co_filename), line, code.co_name, step=self._recorder.step)
-            )
+            self._recorder.emit(Event("line", file, line, code.co_name, step=self._recorder.step))
 
 
 @contextlib.contextmanager
@@ -109,12 +122,17 @@ def _by_monitoring(watch: _Watch) -> Iterator[None]:
         monitoring.free_tool_id(tool)
 
 
-def reached(recorder: Sink, watch: Mapping[str, Sequence[int]]) -> contextlib.AbstractContextManager[None]:
-    """Record a `line` event when a watched line (by real path) runs, once a step.
+def reached(
+    recorder: Sink,
+    watch: Mapping[str, Sequence[int]],
+    step_at: tuple[str, int] | None = None,
+    on_step: Callable[[], None] = lambda: None,
+) -> contextlib.AbstractContextManager[None]:
+    """Record a `line` event when a watched line (by real path) runs, once a step; `on_step` whenever `step_at` does.
 
     Only functions that hold a watched line are traced: by sys.settrace before Python 3.12, by sys.monitoring since.
     """
-    if not watch:
+    if not watch and step_at is None:
         return contextlib.nullcontext()
-    lines = _Watch(recorder, watch)
+    lines = _Watch(recorder, watch, step_at, on_step)
     return _by_monitoring(lines) if sys.version_info >= (3, 12) else _by_tracing(lines)

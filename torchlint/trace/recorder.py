@@ -74,6 +74,15 @@ def user_frame() -> Place | None:
     return None
 
 
+def caller() -> tuple[str, int]:
+    """The innermost line outside torch and torchlint that now runs, the user's or another library's."""
+    for frame in _frames():
+        path = real_path(frame.f_code.co_filename)
+        if not frame.f_code.co_filename.startswith("<") and not path.startswith((_PACKAGE, _torch_folder(), *_STDLIB)):
+            return path, frame.f_lineno
+    return "", 0
+
+
 def user_stack(limit: int = 8) -> tuple[str, ...]:
     """At most `limit` user frames, innermost first, as `file:line function`."""
     stack: list[str] = []

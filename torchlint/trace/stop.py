@@ -13,7 +13,8 @@ from unittest import mock
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
-from torchlint.trace.recorder import Recorder
+import torchlint
+from torchlint.trace.recorder import Recorder, caller
 
 _GRACE = 2.0  # seconds a program may clean up before it is stopped again
 _ATTEMPTS = 3
@@ -72,33 +73,76 @@ class Budget:
         self._set_timer(0.0)
 
 
-class _Steps:
-    """The steps that each optimizer has taken."""
+class Steps:
+    """Says when a step of the program has ended: calls `after_step(what, where)`.
 
-    def __init__(self, after_step: Callable[[], None]) -> None:
+    A step is a step of the optimizer that has taken most of them: with two optimizers (a GAN) a step is one round of
+    both. In a program that makes no optimizer, each backward pass is a step; where none is run either, each iteration
+    of the loop around the outermost modules, which is seen when the line that called one calls one again. `explicit`
+    switches all of that off: from the first `torchlint.step()` on, and for --step-at. Without `calls` no call counts.
+    """
+
+    def __init__(self, after_step: Callable[[str, str], None], *, explicit: bool = False, calls: bool = True) -> None:
         self._after_step = after_step
+        self._explicit = explicit
         self._counts: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
         self._most = 0
+        self._trains = not calls
+        self._depth = 0
+        self._callers: set[tuple[str, int]] = set()
+        self._loop: tuple[str, int] | None = None
 
     def made(self, optimizer: Optimizer) -> None:
         self._counts.setdefault(optimizer, 0)
-
-    @property
-    def any(self) -> bool:
-        """Whether the program has made an optimizer at all, also one that is gone."""
-        return self._most > 0 or bool(self._counts)
+        self._trains = True
 
     def taken(self, optimizer: Optimizer) -> None:
         self._counts[optimizer] = count = self._counts.get(optimizer, 0) + 1
         if count > self._most:
             self._most = count
-            self._after_step()
+            if not self._explicit:
+                self._after_step("", "")
+
+    def went_back(self) -> None:
+        """A backward pass has ended."""
+        self._trains = True
+        if not self._explicit and not self._most and not self._counts:
+            self._after_step("backward", "")
+
+    def told(self, what: str) -> None:
+        """The program or the user says so."""
+        self._explicit = True
+        self._after_step(what, "")
+
+    @property
+    def by_calls(self) -> bool:
+        """Whether calls of modules may be what counts."""
+        return not self._explicit and not self._trains
+
+    @contextlib.contextmanager
+    def in_module(self) -> Iterator[None]:
+        """A module is called inside."""
+        if not self._depth:
+            self._called(caller())
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def _called(self, place: tuple[str, int]) -> None:
+        if self._loop is None and place in self._callers:
+            self._loop = place
+        self._callers.add(place)
+        if place == self._loop:
+            self._after_step("call", f"{place[0]}:{place[1]}")
 
     @contextlib.contextmanager
     def in_compiled_code(self) -> Iterator[None]:
         """Compiled code runs inside. No hook tells of a compiled step: it shows in the versions of the parameters."""
         before = {optimizer: (count, _version(optimizer)) for optimizer, count in self._counts.items()}
-        yield
+        with self.in_module() if self.by_calls else contextlib.nullcontext(), _unobserved_modules():
+            yield
         for optimizer, (count, version) in before.items():
             if self._counts[optimizer] == count and _version(optimizer) != version:
                 self.taken(optimizer)
@@ -109,15 +153,17 @@ def _version(optimizer: Optimizer) -> int:
     return sum(parameter._version for group in optimizer.param_groups for parameter in group["params"])
 
 
-@contextlib.contextmanager
-def count_steps(after_step: Callable[[], None]) -> Iterator[Callable[[], contextlib.AbstractContextManager[None]]]:
-    """Call `after_step` whenever the program has finished a step.
+_call_module: Any = torch.nn.Module.__call__
 
-    A step is a step of the optimizer that has taken most of them: with two optimizers (a GAN) a step is one round of
-    both. In a program that makes no optimizer, each backward pass is a step. What is given back is a context for
-    running compiled code, which may take steps that no hook tells of.
-    """
-    steps = _Steps(after_step)
+
+def _unobserved_modules() -> contextlib.AbstractContextManager[object]:
+    """Dynamo knows how a module is called by torch's own function."""
+    return mock.patch.object(torch.nn.Module, "__call__", _call_module)
+
+
+@contextlib.contextmanager
+def count_steps(steps: Steps) -> Iterator[None]:
+    """Tell `steps` what the program does."""
     real_init = Optimizer.__init__
     real_backward = torch.autograd.backward
 
@@ -127,16 +173,26 @@ def count_steps(after_step: Callable[[], None]) -> Iterator[Callable[[], context
 
     def backward(*args: Any, **kwargs: Any) -> None:
         real_backward(*args, **kwargs)
-        if not steps.any:
-            after_step()
+        steps.went_back()
 
     def step_taken(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
         if not torch.compiler.is_compiling():  # tracing the count would be a graph break of our own
             steps.taken(optimizer)
 
+    def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if not steps.by_calls:
+            return _call_module(module, *args, **kwargs)
+        with steps.in_module():
+            return _call_module(module, *args, **kwargs)
+
     hook = register_optimizer_step_post_hook(step_taken)
-    with mock.patch.object(Optimizer, "__init__", init), mock.patch.object(torch.autograd, "backward", backward):
+    with (
+        mock.patch.object(Optimizer, "__init__", init),
+        mock.patch.object(torch.autograd, "backward", backward),
+        mock.patch.object(torch.nn.Module, "__call__", call),
+        mock.patch.object(torchlint, "_ended_step", lambda: steps.told("torchlint.step")),
+    ):
         try:
-            yield steps.in_compiled_code
+            yield
         finally:
             hook.remove()

@@ -61,6 +61,7 @@ class DeviceTags:
         self.total = 0  # bytes ever allocated
         self._tags: dict[int, _StorageTag] = {}
         self._pinned: dict[int, _StorageTag] = {}
+        self._fresh: dict[int, _StorageTag] = {}
         self._lock = threading.RLock()  # a weak reference may die inside any call below
 
     def is_cuda(self, tensor: torch.Tensor) -> bool:
@@ -116,6 +117,17 @@ class DeviceTags:
             if tag is not None and tag.on_device:
                 self.allocated -= tag.size
 
+    def mark_fresh(self, tensor: torch.Tensor) -> None:
+        """The tensor's memory was only just allocated; that ends with the first operator that changes it in place."""
+        key = _key(tensor)
+        if key:
+            with self._lock:
+                self._fresh[key] = self._tag(tensor, key, self._written)
+
+    def is_fresh(self, tensor: torch.Tensor) -> bool:
+        """Whether nothing was ever written to the tensor's memory."""
+        return _key(tensor) in self._fresh and tensor._version == 0
+
     def mark_pinned(self, tensor: torch.Tensor) -> None:
         key = _key(tensor)
         if key:
@@ -145,6 +157,7 @@ class DeviceTags:
         with self._lock:
             self._tags.clear()
             self._pinned.clear()
+            self._fresh.clear()
             self.allocated = self.peak = self.total = 0
 
     @staticmethod
@@ -164,6 +177,11 @@ class DeviceTags:
         with self._lock:
             if self._pinned.get(tag.key) is tag:
                 del self._pinned[tag.key]
+
+    def _written(self, tag: _StorageTag) -> None:
+        with self._lock:
+            if self._fresh.get(tag.key) is tag:
+                del self._fresh[tag.key]
 
 
 tags = DeviceTags()

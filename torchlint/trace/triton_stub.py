@@ -12,9 +12,10 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 VERSION = "3.7.1"  # what torch 2.13 pins; Inductor asks it to choose between interfaces
@@ -91,6 +92,44 @@ class GPUTarget:
     warp_size: int
 
 
+class Config:
+    """Stands for `triton.Config`: what Inductor's own templates (FlexAttention) are configured by."""
+
+    def __init__(
+        self,
+        kwargs: dict[str, Any],
+        num_warps: int = 4,
+        num_stages: int = 3,
+        num_ctas: int = 1,
+        maxnreg: int | None = None,
+        pre_hook: object = None,
+        **more: Any,
+    ) -> None:
+        self.kwargs = kwargs
+        self.num_warps, self.num_stages, self.num_ctas = num_warps, num_stages, num_ctas
+        self.maxnreg, self.pre_hook = maxnreg, pre_hook
+        self.__dict__.update(more)
+
+    def all_kwargs(self) -> dict[str, Any]:
+        launch = ("num_warps", "num_ctas", "num_stages", "maxnreg")
+        own = {name: getattr(self, name) for name in launch if getattr(self, name) is not None}
+        return {**self.kwargs, **own}
+
+
+class JITFunction:
+    """Stands for `triton.runtime.jit.JITFunction`: a kernel of Inductor's templates, whose parameters it looks at."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.arg_names = list(inspect.signature(fn).parameters)
+        self.__name__ = fn.__name__
+
+
+def jit(fn: Callable[..., Any] | None = None, **_options: object) -> Any:
+    """Stands for `triton.jit`, with options or without."""
+    return JITFunction if fn is None else JITFunction(fn)
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds every module of triton."""
 
@@ -105,6 +144,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _InertModule(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
+        if module.__name__ in ("triton", "triton.runtime", "triton.runtime.autotuner"):
+            module.__dict__["Config"] = Config
+        if module.__name__ in ("triton", "triton.runtime", "triton.runtime.jit"):
+            module.__dict__.update(jit=jit, JITFunction=JITFunction)
         if module.__name__ == "triton.backends":
             module.__dict__["backends"] = {"nvidia": _Inert("nvidia")}
         elif module.__name__ == "triton.runtime.driver":
