@@ -147,11 +147,11 @@ def test_a_program_that_can_not_be_interrupted_is_killed(eager: Run, monkeypatch
 
     wait, up = tracing._wait, Path("up")
 
-    def wait_while_up(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    def wait_while_up(process: subprocess.Popen[bytes], seconds: float, look: Callable[[], None]) -> bool:
         while not up.exists():  # on a busy machine torch takes its time
-            if wait(process, 0.1):
+            if wait(process, 0.1, look):
                 return True
-        return wait(process, 1.0)
+        return wait(process, 1.0, look)
 
     monkeypatch.setattr(tracing, "_wait", wait_while_up)
     source = (
