@@ -10,7 +10,7 @@ _CACHES = frozenset(("lru_cache", "cache", "cached_property", "once"))
 
 @rule(
     "TL211",
-    shape="torch.compile",
+    shape=["torch.compile(...)", "@torch.compile\ndef $inner(*$_): ..."],
     fix="none",
     impact="medium",
     category="compile",
@@ -55,32 +55,21 @@ def compile_per_call(site: Site) -> Iterator[Finding]:
     ## References
     - https://docs.pytorch.org/docs/stable/generated/torch.compile.html
     """
-    use = _use(site)
-    if use is None or site.region is not None or site.rare or _kept(site, use):
+    if site.region is not None or site.rare or _kept(site):
+        return
+    if "inner" in site.match and site.function is site.module.body:
         return
     if site.function.decorator_names & _CACHES:
         return
     if site.hot is not None and not site.hot.weak:
-        yield site.finding(
-            "`torch.compile` makes a new wrapper on every training step.", at=use, related=site.why_hot()
-        )
+        yield site.finding("`torch.compile` makes a new wrapper on every training step.", related=site.why_hot())
     elif site.in_forward:
-        yield site.finding(f"`torch.compile` makes a new wrapper in each call of `{site.function.qualname}`.", at=use)
+        yield site.finding(f"`torch.compile` makes a new wrapper in each call of `{site.function.qualname}`.")
 
 
-def _use(site: Site) -> ast.expr | None:
-    """The call, or the decorator of a nested function, that compiles."""
-    assert isinstance(site.target, ast.expr)
-    parent = site.flow.parents.get(site.target)
-    if isinstance(parent, ast.Call) and parent.func is site.target:
-        return parent
-    decorates = isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef)
-    return site.target if decorates and site.function is not site.module.body else None
-
-
-def _kept(site: Site, use: ast.expr) -> bool:
+def _kept(site: Site) -> bool:
     """Whether a condition sees to it that there is one wrapper only: `is None`, `not in`, `hasattr`, a flag for the first time."""
-    for guard in site.flow.guards(use):
+    for guard in site.flow.guards(site.target):
         for part in ast.walk(guard.test):
             if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
                 return True

@@ -5,27 +5,22 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Severity, Site, rule
 
-_CONFIG = "torch._dynamo.config."
-_LIMITS = frozenset(
-    ("cache_size_limit", "recompile_limit", "accumulated_cache_size_limit", "accumulated_recompile_limit")
-)
 _FAR_ABOVE = {
     "cache_size_limit": 64,
     "recompile_limit": 64,
     "accumulated_cache_size_limit": 2048,
     "accumulated_recompile_limit": 2048,
 }
+_OPTIONS = ("suppress_errors", "disable", *_FAR_ABOVE)
 _VARIABLES = frozenset(("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "TORCHDYNAMO_SUPPRESS_ERRORS"))
 
 
 @rule(
     "TL212",
     shape=[
-        "$x.suppress_errors",
-        "$x.disable",
-        *(f"$x.{limit}" for limit in _LIMITS),
+        *(f"torch._dynamo.config.{option} = $value" for option in _OPTIONS),
         "torch._dynamo.config.patch(...)",
-        "$x.environ",
+        "os.environ[$variable] = $value",
     ],
     fix="suggestion",
     impact="medium",
@@ -68,13 +63,13 @@ def compiler_guardrail_off(site: Site) -> Iterator[Finding]:
     """
     if site.role == "test" or site.rare:
         return
-    if isinstance(site.target, ast.Call):
-        settings = [(k.arg, k.value) for k in site.call.keywords if k.arg]
-    elif site.name == ".environ":
+    if "variable" in site.match:
         yield from _variable(site)
         return
+    if isinstance(site.target, ast.Call):
+        settings = [(k.arg, k.value) for k in site.call.keywords if k.arg]
     else:
-        settings = _assigned(site)
+        settings = [(site.name.rpartition(".")[2], site.part("value"))]
     for option, value in settings:
         found = _meaning(site, option, site.value(value).const)
         if found is not None:
@@ -83,22 +78,12 @@ def compiler_guardrail_off(site: Site) -> Iterator[Finding]:
             )
 
 
-def _assigned(site: Site) -> list[tuple[str, ast.expr]]:
-    """The option of torch._dynamo.config that the attribute is, and what it is set to."""
-    assert isinstance(site.target, ast.Attribute)
-    statement = site.flow.parents.get(site.target)
-    if not isinstance(statement, ast.Assign) or site.target not in statement.targets:
-        return []
-    name = site.resolve(site.target) or ""
-    return [(name.removeprefix(_CONFIG), statement.value)] if name.startswith(_CONFIG) else []
-
-
 def _meaning(site: Site, option: str, value: object) -> tuple[str, Severity | None] | None:
     if option == "suppress_errors" and value is True:
         return "`suppress_errors = True` runs eagerly what the compiler fails on, and says nothing.", None
     if option == "disable" and value is True:
         return "`disable = True` turns every torch.compile of the program off.", None
-    if option in _LIMITS and isinstance(value, int) and value >= _FAR_ABOVE[option]:
+    if option in _FAR_ABOVE and isinstance(value, int) and value >= _FAR_ABOVE[option]:
         on_purpose = "dynamic=False" in site.source.text
         message = f"`{option} = {value}` lets a function that is compiled anew for each value go on compiling, without a word."
         return message, "info" if on_purpose else None
@@ -107,20 +92,11 @@ def _meaning(site: Site, option: str, value: object) -> tuple[str, Severity | No
 
 def _variable(site: Site) -> Iterator[Finding]:
     """`os.environ["TORCHDYNAMO_DISABLE"] = "1"`."""
-    assert isinstance(site.target, ast.Attribute)
-    subscript = site.flow.parents.get(site.target)
-    statement = site.flow.parents.get(subscript) if subscript is not None else None
-    if (
-        not isinstance(subscript, ast.Subscript)
-        or not isinstance(statement, ast.Assign)
-        or subscript not in statement.targets
-    ):
-        return
-    name, value = site.value(subscript.slice).const, site.value(statement.value).const
-    if site.resolve(site.target) == "os.environ" and name in _VARIABLES and str(value).lower() in ("1", "true"):
+    name, value = (site.value(site.part(part)).const for part in ("variable", "value"))
+    if name in _VARIABLES and str(value).lower() in ("1", "true"):
         effect = (
             "runs eagerly what the compiler fails on"
             if name == "TORCHDYNAMO_SUPPRESS_ERRORS"
             else "turns every torch.compile of the program off"
         )
-        yield site.finding(f"`{name}` {effect}.", at=statement)
+        yield site.finding(f"`{name}` {effect}.", at=site.statement)

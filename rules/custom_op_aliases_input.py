@@ -12,7 +12,7 @@ _ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 
 @rule(
     "TL908",
-    shape=["torch.library.custom_op(...)", "torch.library.triton_op(...)"],
+    shape=[f"@torch.library.{name}(...)\ndef $operator(*$_): ..." for name in ("custom_op", "triton_op")],
     severity="error",
     fix="suggestion",
     torch=">=2.4",
@@ -60,13 +60,8 @@ def custom_op_aliases_input(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/advanced/python_custom_ops.html
     - https://github.com/pytorch/pytorch/issues/182006
     """
-    parent = site.flow.parents.get(site.target)
-    function = next((f for f in site.module.functions if f.node is parent), None)
-    if (
-        function is None
-        or not isinstance(function.node, ast.FunctionDef)
-        or site.target not in function.node.decorator_list
-    ):
+    function = next((f for f in site.module.functions if f.node is site.match.whole), None)
+    if function is None or not isinstance(function.node, ast.FunctionDef):
         return
     if _gives_back_its_argument(site.target):
         return

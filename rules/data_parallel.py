@@ -12,7 +12,11 @@ _BY_NAME = re.compile(r"data_?parallel", re.IGNORECASE)
 
 @rule(
     "TL801",
-    shape=["torch.nn.DataParallel", "torch.nn.parallel.data_parallel"],
+    shape=[
+        "torch.nn.DataParallel(...)",
+        "torch.nn.parallel.data_parallel(...)",
+        "class $class($here := torch.nn.DataParallel, ...): ...",
+    ],
     impact="high",
     category="distributed",
     principle=("parallelism",),
@@ -61,18 +65,16 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     """
     if site.role == "test":
         return
-    name = str(site.target.attr if isinstance(site.target, ast.Attribute) else getattr(site.target, "id", ""))
-    parent = site.flow.parents.get(site.target)
-    if isinstance(parent, ast.Call) and parent.func is site.target:
-        if not _one_device(parent) and not _told_of(site, parent):
+    if isinstance(site.target, ast.Call):
+        if not _one_device(site.call) and not _told_of(site, site.call):
             yield site.finding(
-                f"`{site.short(parent)}` copies the model to every GPU on each forward and runs them from one process; "
-                "`DistributedDataParallel` does neither",
-                at=parent,
+                f"`{site.short()}` copies the model to every GPU on each forward and runs them from one process; "
+                "`DistributedDataParallel` does neither"
             )
-    elif isinstance(parent, ast.ClassDef) and site.target in parent.bases and not _BY_NAME.search(parent.name):
+    elif not _BY_NAME.search(name := site.match["class"]):
+        base = site.text().rpartition(".")[2]
         yield site.finding(
-            f"`{parent.name}` inherits from `{name}`, which copies the model to every GPU on each forward; "
+            f"`{name}` inherits from `{base}`, which copies the model to every GPU on each forward; "
             "`DistributedDataParallel` does not"
         )
 

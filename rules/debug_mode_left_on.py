@@ -22,6 +22,7 @@ _CALLS = {
     "torch.autograd.profiler.emit_nvtx": "every operation is annotated",
     "torch.autograd.profiler.emit_itt": "every operation is annotated",
 }
+_SETS = ("os.environ[$name] = $value", "os.environ.setdefault($name, $value)", "os.putenv($name, $value)")
 _ON_PURPOSE = re.compile(r"determin|debug|seed|reproduc|profil|trace|detect|anomal|check", re.IGNORECASE)
 _REPEATABLE = re.compile(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.MULTILINE)
 """A program that asks for the same bits on every run as a whole: slow on purpose."""
@@ -29,7 +30,7 @@ _REPEATABLE = re.compile(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True",
 
 @rule(
     "TL504",
-    shape=[*(f"{name}(...)" for name in _CALLS), "os.environ", "os.environ.setdefault(...)", "os.putenv(...)"],
+    shape=[*(f"{name}(...)" for name in _CALLS), *_SETS],
     fix="suggestion",
     impact="high",
     category="memory",
@@ -100,18 +101,7 @@ def _turned_off(site: Site, last: str) -> bool:
 
 def _environment(site: Site) -> tuple[str, str] | None:
     """The variable that is set and what it costs, where it is one of the table's."""
-    if site.name == "os.environ":
-        subscript = site.flow.parents.get(site.target)
-        statement = site.flow.parents.get(subscript) if subscript is not None else None
-        if not (isinstance(subscript, ast.Subscript) and isinstance(statement, ast.Assign)):
-            return None
-        if subscript not in statement.targets:
-            return None
-        key, value = subscript.slice, statement.value
-    else:
-        if len(site.call.args) != 2:
-            return None
-        key, value = site.call.args
+    key, value = site.part("name"), site.part("value")
     if not (isinstance(key, ast.Constant) and isinstance(value, ast.Constant)):
         return None
     name, given = str(key.value), str(value.value)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
 from torchlint.rule import Finding, Site, rule
 
 _CLASS = "torch.distributed.fsdp.FullyShardedDataParallel"
@@ -11,7 +10,7 @@ _CLASS = "torch.distributed.fsdp.FullyShardedDataParallel"
 
 @rule(
     "TL804",
-    shape=[_CLASS, "torch.distributed.fsdp.ShardingStrategy.NO_SHARD"],
+    shape=[f"{_CLASS}(...)", "torch.distributed.fsdp.ShardingStrategy.NO_SHARD"],
     set="preview",
     severity="info",
     torch=">=2.6",
@@ -58,17 +57,11 @@ def fsdp1_api(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
     - https://docs.pytorch.org/docs/stable/fsdp.html
     """
-    target = site.target
-    assert isinstance(target, ast.expr)
     if site.role == "test" or site.shim:
         return
-    if site.name != _CLASS:
-        if isinstance(site.flow.parents.get(target), ast.Compare | ast.Dict):
+    if not isinstance(site.target, ast.Call):
+        if isinstance(site.flow.parents.get(site.target), ast.Compare | ast.Dict):
             return  # asks for the strategy, or lists all of them
         yield site.finding(f"`{site.text()}` is deprecated; use `DistributedDataParallel`, which is the same")
         return
-    call = syntax.called(site.flow, target)
-    if call is not None:
-        yield site.finding(
-            f"`{site.short(call)}` is the first FSDP; `fully_shard` shards each parameter by itself", at=call
-        )
+    yield site.finding(f"`{site.short()}` is the first FSDP; `fully_shard` shards each parameter by itself")

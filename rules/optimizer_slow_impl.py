@@ -27,7 +27,8 @@ _FUSED = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3)}
 
 @rule(
     "TL706",
-    shape=[*(f"torch.optim.{name}(...)" for name in _OPTIMIZERS), "$x.grad"],
+    shape=[f"torch.optim.{name}({given})" for name in _OPTIMIZERS for given in ("..., foreach=False", "...")]
+    + ["$x.grad"],
     severity="info",
     fix="unsafe",
     numbers="rounding",
@@ -94,7 +95,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
         if _is_update(site):
             message = "each parameter gets its update by itself on every step; an optimizer of torch does all in a few kernels"
             yield site.finding(message, at=site.statement, related=site.why_hot())
-    elif _is_false(site.argument("foreach")):
+    elif "foreach" in site.pattern:
         if site.argument("fused") is None or _is_false(site.argument("fused")):
             yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
     elif site.option("suggest-fused") and _may_fuse(site):
@@ -119,8 +120,7 @@ def _may_fuse(site: Site) -> bool:
 
 def _is_update(site: Site) -> bool:
     """`p.data.add_(p.grad, alpha=-lr)` in a loop over parameters on every step."""
-    assert isinstance(site.target, ast.Attribute)
-    owner, loop = site.target.value, site.loop((ast.For,))
+    owner, loop = site.part("x"), site.loop((ast.For,))
     if not isinstance(owner, ast.Name) or updates.from_gradient(site.statement) != owner.id:
         return False
     made = loop.iter if isinstance(loop, ast.For) else None

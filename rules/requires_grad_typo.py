@@ -5,10 +5,14 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
+_TYPOS = ("require_grad", "required_grad", "requires_grads", "requires_grad_")
+_STORES = (("", "$_"), ("$_ = ", "$_"), ("", "$_ = $_"))
+"""Where a name may stand among the targets of an assignment."""
+
 
 @rule(
     "TL506",
-    shape=["$x.require_grad", "$x.required_grad", "$x.requires_grads", "$x.requires_grad_"],
+    shape=[f"{before}$tensor.{name} = {behind}" for name in _TYPOS for before, behind in _STORES],
     severity="error",
     fix="unsafe",
     numbers="changed",
@@ -58,8 +62,6 @@ def requires_grad_typo(site: Site) -> Iterator[Finding]:
     """
     target = site.target
     assert isinstance(target, ast.Attribute)
-    if not isinstance(target.ctx, ast.Store):
-        return
     owner = site.value(target.value)
     if owner.kind not in ("unknown", "tensor", "module") or (
         isinstance(target.value, ast.Name) and target.value.id == "self"

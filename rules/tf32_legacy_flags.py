@@ -13,7 +13,11 @@ _NEW = {
 
 @rule(
     "TL905",
-    shape=_NEW,
+    shape=[
+        *(f"{old} = $_" for old in _NEW),
+        *(f"$_ = {old} = $_" for old in _NEW),
+        *(f"{old} = $_ = $_" for old in _NEW),
+    ],
     set="preview",
     severity="info",
     fix="unsafe",

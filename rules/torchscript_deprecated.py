@@ -17,12 +17,13 @@ _NAMES = [
     "wait",
     "interface",
 ]
+_USES = (("", "(...)"), ("@", "\ndef $made(*$_): ..."), ("@", "\nclass $made: ..."))
 _BY_NAME = re.compile(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
 
 
 @rule(
     "TL904",
-    shape=[f"torch.jit.{name}" for name in _NAMES],
+    shape=[f"{before}torch.jit.{name}{behind}" for name in _NAMES for before, behind in _USES],
     severity="info",
     torch=">=2.10",
     category="migration",
@@ -70,30 +71,24 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     - https://github.com/pytorch/pytorch/issues/167910
     - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb4695.html
     """
-    target = site.target
-    assert isinstance(target, ast.expr)
-    parent = site.flow.parents.get(target)
-    call = syntax.called(site.flow, target)
-    decorates = isinstance(parent, ast.FunctionDef | ast.ClassDef) and target in parent.decorator_list
-    if site.role == "test" or site.shim or (call is None and not decorates) or _asked_for(site, target):
+    call = site.target if isinstance(site.target, ast.Call) else None
+    if site.role == "test" or site.shim or _asked_for(site):
         return
     if call is not None and _for_its_graph(site, call):
         return
-    yield site.finding(
-        f"`{site.text()}` is deprecated and gets no new optimisations; use `torch.compile` or `torch.export`",
-        at=call or target,
-    )
+    name = site.text(call.func if call is not None else None)
+    yield site.finding(f"`{name}` is deprecated and gets no new optimisations; use `torch.compile` or `torch.export`")
 
 
-def _asked_for(site: Site, target: ast.expr) -> bool:
+def _asked_for(site: Site) -> bool:
     """Whether the file, the function or a condition around the place says TorchScript: then a user asked for it."""
     folders, _, name = site.place.lower().rpartition("/")
     if "torchscript" in name or "jit" in folders.split("/") or _BY_NAME.search(site.function.name):
         return True
-    loops = [loop.iter for loop in site.flow.loops(target) if isinstance(loop, ast.For)]
+    loops = [loop.iter for loop in site.flow.loops(site.target) if isinstance(loop, ast.For)]
     if any(_BY_NAME.search(site.text(looped)) for looped in loops):
         return True
-    return any(guard.true and _BY_NAME.search(site.text(guard.test)) for guard in site.flow.guards(target))
+    return any(guard.true and _BY_NAME.search(site.text(guard.test)) for guard in site.flow.guards(site.target))
 
 
 def _for_its_graph(site: Site, call: ast.Call) -> bool:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torchlint.pattern import on_ast, on_libcst
 from torchlint.pattern.match import Match, around, in_tree
 from torchlint.pattern.shape import Named, Node, shape
-from torchlint.pattern.words import is_plain, plain, trigger
+from torchlint.pattern.words import KINDS, is_plain, plain, trigger
 from torchlint.rule import load
 
 ROOT = Path(__file__).parents[1]
@@ -224,7 +224,7 @@ def test_the_word_of_a_rules_pattern_stands_at_its_place(pattern: str) -> None:
     elif word.startswith("."):
         assert isinstance(place, Node) and (place.kind, place.parts[1]) == ("attribute", word[1:])
     else:
-        assert place is shape(pattern).whole, "nothing of it has a name"
+        assert place is shape(pattern).whole and word in KINDS.values(), "nothing of it has a name"
 
 
 # Code of all kinds, and patterns made of it: some of its expressions are holes.

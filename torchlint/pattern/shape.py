@@ -107,7 +107,7 @@ class Shape:
         if here or self._places:
             self.place = here[0].part if here else max(self._places, key=lambda one: one[0])[1]
         height = _height(self.whole, self.place)
-        assert height is not None, f"an argument that may be given by keyword or not is no place: `{pattern}`"
+        assert height is not None, f"the place of this lies nowhere (no `name := part` can be one): `{pattern}`"
         self.height = height
         """How many nodes of `ast` the whole lies above the place."""
         self.bare = self.place is self.whole and _always(self.whole)
@@ -140,7 +140,7 @@ class Shape:
             return Node(kind, (self._made(func, outside=outside), self._several(positional, named)))
         if kind == "assign":
             targets = self._several(parts[0], outside=outside)
-            if _is_free(targets.parts[0]):
+            if len(targets.parts) == 1 and _is_free(targets.parts[0]):
                 targets = Several([], more=True)
             return Node(kind, (targets, self._part(parts[1], outside=outside)))
         return Node(kind, tuple(self._inner(kind, at, part, outside=outside) for at, part in enumerate(parts)))
@@ -151,7 +151,9 @@ class Shape:
             return self._part(part, outside=outside and not inside)
         if isinstance(part, list):
             scattered = kind in ("def", "class", "with")
-            return self._several(part, outside=outside and kind in ("def", "with"), scattered=scattered)
+            # The bases of a class stand in brackets, its decorators do not.
+            bare = kind in ("def", "with") or (kind == "class" and at == 1)
+            return self._several(part, outside=outside and bare, scattered=scattered)
         if isinstance(part, str) and part.startswith(HOLE) and kind in ("attribute", "def", "class"):
             return Hole(part.removeprefix(HOLE))
         return part
