@@ -72,12 +72,12 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html>
     """
-    tensor = reads.scalar_read(site, site.call)
+    repeated = reads.per_element(site, site.call)
+    tensor = reads.scalar_read(site, site.call) if repeated is not None else None
     if tensor is None or reads.is_logged(site, site.call) or site.role == "test":
         return
     level = reads.severity(site) or _anywhere(site, tensor)
-    repeated = reads.per_element(site, site.call)
-    if level is None or repeated is None or reads.for_environment(site, site.call):
+    if level is None or reads.for_environment(site, site.call):
         return
     if reads.scalar_reads(site, site.statement)[0] is not site.call:
         return

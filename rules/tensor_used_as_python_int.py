@@ -73,11 +73,11 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.maximum.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.index_select.html>
     """
-    level = reads.severity(site)
-    if level is None or not site.accelerator:
+    if not site.accelerator:
         return
     found = next((node for node in _needed(site) if reads.device_tensor(site, node) is not None), None)
-    if found is None or reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
+    level = reads.severity(site) if found is not None else None
+    if found is None or level is None or reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
         return
     message = f"`{site.short(found)}` is read from the device {reads.how_often(site)}: {_why(site)}"
     yield site.finding(message, severity=level, at=found, related=site.why_hot())

@@ -146,16 +146,14 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
 
 def _only_tested(place: Place, node: ast.expr) -> bool:
     """`if isinstance(v, torch.Tensor): v.item()`, where nothing but the test says that it may be one."""
-    same = ast.dump(node)
-    tests = [guard.test for guard in place.flow.guards(node) if guard.true]
-    return any(
-        isinstance(test, ast.Call)
+    tested = [
+        test.args[0]
+        for test in (guard.test for guard in place.flow.guards(node) if guard.true)
+        if isinstance(test, ast.Call)
+        and test.args
         and (names.chain(test.func) or [""])[-1] in ("isinstance", "is_tensor")
-        and bool(test.args)
-        and ast.dump(test.args[0]) == same
-        and not place.value(test.args[0]).may_be_tensor
-        for test in tests
-    )
+    ]
+    return any(ast.dump(one) == ast.dump(node) and not place.value(one).may_be_tensor for one in tested)
 
 
 # Copies
