@@ -19,8 +19,9 @@ from ..lint.run import Checked, Result, may_be_torch
 from ..program.project import normal
 from ..program.stated import demanded_by, manifests, packages
 from ..settings.config import Settings, compiled_in
-from ..settings.home import Home
+from ..settings.home import Home, project_root
 from ..system import stamp
+from ..system.failure import Failure
 from ..system.stamp import digest, encoded
 from ..text.finding import Applicability, Edit, Finding, Fix, Related, Severity
 from ..text.source import Source, SourceError
@@ -278,13 +279,61 @@ class _Run:
             kept = {"state": self.state, "frame": self.frame.hex(), "digests": self.digests, "links": links}
             self.cache.save(self.links_key, kept)
         if rows != self.rows or said != self.said:
-            self.cache.save(
-                self.key,
-                {
-                    "rows": {path: [row.stamp, row.digest] for path, row in rows.items()},
-                    "said": {path: [one.digest, one.state, one.text] for path, one in said.items()},
-                },
-            )
+            self.cache.save(self.key, _entry(rows, said))
+
+
+class Recall:
+    """What the cache knows of files of a project as it is now, for an editor's server, which lints by other means.
+
+    What it learns stands in an entry of its own, so that what `torchlint check` keeps is not lost.
+    """
+
+    def __init__(self, files: Sequence[Path], settings: Settings, cache: Cache, context: Sequence[Path]) -> None:
+        self._run = _Run(files, settings, cache, context)
+        self._key = digest(self._run.key, b"editor")
+        self._rows, self._said = _loaded(cache.load(self._key))
+        self._run.files = _Files({**self._rows, **self._run.rows})
+        self._state = self._run.state
+
+    def known(self) -> dict[str, Checked]:
+        """What would be said again."""
+        found: dict[str, Checked] = {}
+        for path in self._run.targets:
+            for said in (self._run.said.get(path), self._said.get(path)):
+                if said is None or said.digest != self._run.digests[path] or said.state not in (None, self._state):
+                    continue
+                if (checked := _checked(path, said.text, alone=said.state is None)) is not None:
+                    found[path] = checked
+        return found
+
+    def learn(self, checked: Mapping[str, Checked]) -> None:
+        """Keep what was found since, where no file has changed meanwhile. Raises OSError where that is not to be had."""
+        rows = {path: row for path, row in self._run.files.rows.items() if row is not None}
+        said = {path: one for path, one in self._said.items() if one.state in (None, self._state) and path in rows}
+        said.update(
+            (path, _Said(rows[path].digest, None if one.alone else self._state, _text(one)))
+            for path, one in checked.items()
+            if path in rows and not one.errors
+        )
+        if said != self._said and self._run.files.unchanged():
+            self._run.cache.save(self._key, _entry(rows, said))
+
+
+def cache_of(settings: Settings) -> Cache:
+    """The cache of the project. Raises Failure where one is asked for that would lie among other files."""
+    root = project_root(settings.project) or (settings.root if settings.source else Path.cwd())
+    if settings.cache_dir is None:
+        return Cache(str(root / stamp.CACHE))
+    cache = Cache(os.path.abspath(settings.cache_dir))
+    inside = (place for place in (root, settings.root, Path.cwd()) if _is_in(place, settings.cache_dir))
+    reason = next((f"the project {place} lies in it" for place in inside), None) or cache.refused()
+    if reason is not None:
+        raise Failure(f"`cache-dir` can't be {cache.directory}: {reason}")
+    return cache
+
+
+def _is_in(path: Path, directory: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory))
 
 
 class _Chain(Sequence[Path]):
@@ -398,6 +447,14 @@ def _torch_directories(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 # What is kept is taken for what it looks like only: whatever does not look right is worked out again.
+
+
+def _entry(rows: Mapping[str, _Row], said: Mapping[str, _Said]) -> dict[str, Any]:
+    """What is known of files, for JSON."""
+    return {
+        "rows": {path: [row.stamp, row.digest] for path, row in rows.items()},
+        "said": {path: [one.digest, one.state, one.text] for path, one in said.items()},
+    }
 
 
 def _loaded(entry: Any) -> tuple[dict[str, _Row], dict[str, _Said]]:

@@ -18,13 +18,11 @@ from torchlint.settings.config import Settings
 from torchlint.settings.home import around, project_root
 from torchlint.system.failure import Failure
 from torchlint.system.printable import printable, shown_path
-from torchlint.system.stamp import CACHE
 
 from . import terminal
 from .progress import Bar
 
 if TYPE_CHECKING:
-    from torchlint.cache.store import Cache
     from torchlint.fix.run import FixResult, Narrow
     from torchlint.fix.silence import Kind
     from torchlint.lint.baseline import Baseline
@@ -502,7 +500,7 @@ def _linted(args: argparse.Namespace, settings: Settings, work: Work, **options:
         return lint(work.files, settings, context=work.context, **options)
     from torchlint.cache import run as cached
 
-    cache = cache_of(settings)
+    cache = cached.cache_of(settings)
     if (reason := cache.refused()) is not None:
         terminal.warn(f"{cache.directory}: {reason}; nothing is kept for the next run")
         return lint(work.files, settings, context=work.context, **options)
@@ -536,25 +534,6 @@ def linter(args: argparse.Namespace) -> Callable[..., Result]:
     if (args.executor == "dask") is not (args.scheduler is not None):
         raise Failure("`--executor dask` and `--scheduler ADDRESS` go together")
     return Linter(args.jobs, args.scheduler).lint
-
-
-def cache_of(settings: Settings) -> Cache:
-    """The cache of the project. Raises Failure where one is asked for that would lie among other files."""
-    from torchlint.cache.store import Cache
-
-    root = project_root(settings.project) or (settings.root if settings.source else Path.cwd())
-    if settings.cache_dir is None:
-        return Cache(str(root / CACHE))
-    cache = Cache(os.path.abspath(settings.cache_dir))
-    inside = (place for place in (root, settings.root, Path.cwd()) if _is_in(place, settings.cache_dir))
-    reason = next((f"the project {place} lies in it" for place in inside), None) or cache.refused()
-    if reason is not None:
-        raise Failure(f"`cache-dir` can't be {cache.directory}: {reason}")
-    return cache
-
-
-def _is_in(path: Path, directory: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory))
 
 
 def _judged(result: Result, path: str) -> list[Finding]:

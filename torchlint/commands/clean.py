@@ -28,7 +28,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Delete the cache, if there is one."""
-    from .check import cache_of, settings_of
+    from torchlint.cache.run import cache_of
+
+    from .check import settings_of
 
     cache = cache_of(settings_of(args))
     try:

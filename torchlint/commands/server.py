@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import os
 
+from torchlint.system import streams
 from torchlint.system.failure import Failure
 
 from .check import plug_of
@@ -34,4 +37,6 @@ def run(args: argparse.Namespace) -> int:
             raise
         raise Failure("the language server needs pygls: pip install 'torchlint[lsp]'") from None
     Server(metadata.version("torchlint"), plug_of(args)).run()
-    return 0
+    # Taking the trees of a project apart would take seconds, also in the middle of a look at it.
+    atexit._run_exitfuncs()
+    os._exit(streams.finish(0))

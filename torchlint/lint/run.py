@@ -72,6 +72,10 @@ class Result:
             checked,
         )
 
+    def of_file(self, path: str) -> Checked | None:
+        """What is said of one file."""
+        return (self.checked or {}).get(path)
+
     def source(self, path: str) -> Source | None:
         """The file that a finding is about."""
         return (self.sources or {}).get(path)

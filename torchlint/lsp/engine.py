@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import threading
@@ -10,19 +11,22 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
+from torchlint.cache.run import Recall, cache_of
 from torchlint.fix.apply import applicable, fix_all
 from torchlint.fix.neat import neat
-from torchlint.lint.run import Result
+from torchlint.lint import baseline
+from torchlint.lint.run import Checked, Result
 from torchlint.lsp.session import Interrupted, Session
 from torchlint.rule import Rule, load
 from torchlint.settings import config
 from torchlint.settings.config import Settings
 from torchlint.settings.home import project_root
+from torchlint.system import stamp
 from torchlint.system.failure import Failure
 from torchlint.text.finding import Finding
 from torchlint.text.source import Source
@@ -31,6 +35,8 @@ from .looked import Cells, Client, Looked, looked
 
 IDLE = 0.4
 """Seconds without an edit after which facts of other files are worked out anew."""
+KEEP = 3.0
+"""Seconds after a look until what it found is written to the cache on disk."""
 REPORT = 0.2
 """Seconds between two reports of the first look's progress."""
 COLLECT = 20
@@ -97,11 +103,16 @@ class Engine:
         self._jobs: deque[Callable[[], None]] = deque()
         self._wake = threading.Condition()
         self._due: float | None = None
+        self._keep_due: float | None = None
+        self._checked: dict[Session, dict[str, Checked]] = {}
+        """What the last whole look said of the open documents."""
         self._ended = False
         self._edits = 0
         self._new: set[Path] = set()
         """Sessions that have not been looked at whole."""
         self._logged: set[str] = set()
+        self._baselines: dict[tuple[Path, str], tuple[str, baseline.Baseline]] = {}
+        """What is hidden in a document, by the file that says so, with its stamp when it was read."""
         self._thread = threading.Thread(target=self._run, name="torchlint", daemon=True)
 
     def start(self) -> None:
@@ -165,9 +176,10 @@ class Engine:
             with self._wake:
                 while not self._jobs and not self._ended and not self._edited:
                     now = time.monotonic()
-                    if self._due is not None and self._due <= now:
+                    due = min((at for at in (self._due, self._keep_due) if at is not None), default=None)
+                    if due is not None and due <= now:
                         break
-                    self._wake.wait(None if self._due is None else self._due - now)
+                    self._wake.wait(None if due is None else due - now)
                 if self._ended:
                     return
                 job = self._jobs.popleft() if self._jobs else None
@@ -176,14 +188,17 @@ class Engine:
                     job()
                 elif self._edited:
                     self._glance()
-                else:
+                elif self._due is not None:
                     self._look()
+                else:
+                    self._keep()
             except Exception:  # noqa: BLE001 - a fault costs an answer, never the server
-                self._due = None
+                self._due = self._keep_due = None
                 self._log(f"this is a bug in torchlint, please report it:\n{traceback.format_exc()}")
 
     def _look_soon(self) -> None:
         self._due = time.monotonic() + IDLE
+        self._keep_due = None
 
     def _edit(self, uri: str, text: _Text) -> None:
         self._open[uri] = text
@@ -254,14 +269,44 @@ class Engine:
         if not paths:
             return
         stop = self._stop(session)
+        if not session.warm:
+            self._remember(session, paths)
         results = session.look(list(paths.values()), stop)
         for uri, path in paths.items():
             self._found(uri, self._open[uri], session, path, results[path], settled=True)
+        self._checked[session] = {path: one for path in paths.values() if (one := results[path].of_file(path))}
+        self._keep_due = time.monotonic() + KEEP
         if session.root in self._new:
             self._new.discard(session.root)
             self._listener.progress(session.root, None)
             gc.collect()
             gc.freeze()
+
+    # The cache on disk
+
+    def _remember(self, session: Session, paths: Mapping[str, str]) -> None:
+        """Show what was found before, as long as a first look takes."""
+        recall = recalled(session, {path: self._open[uri].data for uri, path in paths.items()})
+        known = recall.known() if recall is not None else {}
+        for uri, path in paths.items():
+            if path in known:
+                found = Result.of({path: known[path]}, {})
+                self._found(uri, self._open[uri], session, path, found, settled=False)
+
+    def _keep(self) -> None:
+        """Keep what was found for the next start, where the last look was at what is on disk."""
+        self._keep_due = None
+        open_in: dict[Session, dict[str, bytes]] = {}
+        for uri, text in self._open.items():
+            session, path = self._session(uri)
+            open_in.setdefault(session, {})[path] = text.data
+        for session, texts in open_in.items():
+            os.chdir(session.root)
+            checked = self._checked.get(session, {})
+            recall = recalled(session, texts) if texts.keys() <= checked.keys() else None
+            if recall is not None and session.is_current():
+                with contextlib.suppress(OSError):  # the next start takes longer, and that is all
+                    recall.learn({path: checked[path] for path in texts})
 
     def _stop(self, session: Session) -> Callable[[], bool]:
         """Whether to give way. The first look of a project tells how far it is."""
@@ -279,7 +324,7 @@ class Engine:
     def _found(
         self, uri: str, text: _Text, session: Session, path: str, result: Result | None, *, settled: bool
     ) -> None:
-        findings = result.findings if result is not None else ()
+        findings = self._not_hidden(session, path, result) if result is not None else ()
         self._results[uri] = looked(
             uri,
             text.version,
@@ -293,6 +338,27 @@ class Engine:
         for error in result.errors if result is not None else ():
             self._log(f"this is a bug in torchlint, please report it: {error}" if error.is_bug else str(error))
         self._listener.found(self._results[uri], settled=settled)
+
+    def _not_hidden(self, session: Session, path: str, result: Result) -> Sequence[Finding]:
+        """The findings of a document that the baseline does not know, where the editor asks for one."""
+        named = self._options.get("baseline")
+        if not named or not result.findings:
+            return result.findings
+        file = baseline.locate(named if isinstance(named, str) else None, session.root)
+        try:
+            mark = stamp.stamp(str(file))
+            if (file, path) not in self._baselines or self._baselines[file, path][0] != mark:
+                settings = session.settings
+                known = baseline.Baseline(file, [path], lambda other: settings.at(other).codes)
+                self._baselines[file, path] = (mark, known)
+            sources = {path: source} if (source := session.source(path)) is not None else {}
+            return self._baselines[file, path][1](replace(result, sources=sources)).findings
+        except (Failure, OSError) as failure:
+            message = f"{file}: {failure.strerror}" if isinstance(failure, OSError) else str(failure)
+            if message not in self._logged:
+                self._logged.add(message)
+                self._listener.show(message)
+            return result.findings
 
     # Jobs for `submit`
 
@@ -354,7 +420,7 @@ class Engine:
     def _settings(self, home: _Home, before: Settings | None) -> Settings:
         """The editor's settings over the configuration file's; those of before where they are wrong."""
         rules = load().values()
-        options = dict(self._options)
+        options = {name: value for name, value in self._options.items() if name != "baseline"}
         named = options.pop("configuration", None)
         root, near = home.root, home.configured
         try:
@@ -366,6 +432,22 @@ class Engine:
         for warning in settings.warnings:
             self._log(warning)
         return settings
+
+
+def recalled(session: Session, texts: Mapping[str, bytes]) -> Recall | None:
+    """What the cache on disk knows of documents; None where they are not as on disk, or where there is no cache."""
+    if session.loose:
+        return None
+    try:
+        cache = cache_of(session.settings)
+        if any(stamp.contents(path) != text for path, text in texts.items()):
+            return None
+        if cache.refused() is not None or cache.unsigned() is not None:
+            return None
+        context = [Path(path) for path in session.paths(texts)]
+        return Recall([Path(path) for path in texts], session.settings, cache, context)
+    except (Failure, OSError):
+        return None
 
 
 def _configured(folder: Path) -> Path | None:

@@ -15,6 +15,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
+from torchlint.lint.baseline import FILE as BASELINE
 from torchlint.text.source import NOTEBOOK
 
 from .engine import Engine, Plug
@@ -24,7 +25,7 @@ from .text import Document
 
 T = TypeVar("T")
 _EDITS = (types.DidChangeTextDocumentNotification, types.DidChangeNotebookDocumentNotification)
-_WATCHED = ("**/*.py", "**/*.pyi", f"**/*{NOTEBOOK}", "**/*.toml", "**/.gitignore")
+_WATCHED = ("**/*.py", "**/*.pyi", f"**/*{NOTEBOOK}", "**/*.toml", "**/.gitignore", f"**/{BASELINE}")
 
 
 class Server:

@@ -17,7 +17,7 @@ from ..facts.module import Class, Function, Module
 from ..lint.run import Result, lint, lint_project
 from ..program.project import Project, Sought, normal
 from ..settings.config import Settings
-from ..settings.discover import ProjectFiles, discover, excluded
+from ..settings.discover import ProjectFiles, excluded
 from ..settings.home import project_root
 from ..system.stamp import as_bytes, contents
 from ..text.source import Source
@@ -105,6 +105,10 @@ class Session:
         """Whether the settings leave the file out."""
         return excluded(path, self.settings)
 
+    def is_current(self) -> bool:
+        """Whether the files on disk are those that were read, less what editors hold."""
+        return all(file.stamp == _stamp(path) for path, file in self._files.items() if path not in self._buffers)
+
     def source(self, path: str) -> Source | None:
         """The file that a finding or a related place is in."""
         if path in self._broken:
@@ -125,7 +129,7 @@ class Session:
 
     def others(self, path: str, word: bytes) -> Iterator[Source]:
         """The other files of the project that hold a word."""
-        for other in self._paths([path]):
+        for other in self.paths([path]):
             source = self.source(other) if other != path else None
             if source is not None and word in source.data:
                 yield source
@@ -149,7 +153,7 @@ class Session:
         good = [path for path in paths if path not in self._broken]
         found = {path: lint({path: data}, self.settings) for path, data in self._broken.items() if path in paths}
         if good:
-            project = _Warm(self, self._paths(good), stop)
+            project = _Warm(self, self.paths(good), stop)
             for path in good:
                 project.module(path)
             result = lint_project(project, good, self.settings)
@@ -157,11 +161,11 @@ class Session:
             found.update(_by_path(result, good))
         return found
 
-    def _paths(self, linted: Iterable[str]) -> list[str]:
+    def paths(self, linted: Iterable[str]) -> list[str]:
         """Every file of the project, from the disk and from editors; what is gone is forgotten."""
         if self.loose:
             return sorted({*linted, *self._buffers.keys() & self._files.keys()})
-        files = discover(["."], self.settings).files
+        files = ProjectFiles(Path.cwd(), (), self.settings)
         context = ProjectFiles(project_root(Path()), files, self.settings)
         known = {normal(str(path)) for path in (*files, *context)}
         known.update(linted, (path for path in self._buffers if path in self._files))
