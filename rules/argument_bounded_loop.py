@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL305",
-    shape="for $_ in $_: ...",
+    shape="for $_ in $iterable: ...",
     scope="compiled",
     set="preview",
     severity="info",
@@ -53,7 +53,7 @@ def argument_bounded_loop(site: Site) -> Iterator[Finding]:
     loop = site.target
     if site.region is None or site.rare or not isinstance(loop, ast.For):
         return
-    bound = _bound(site, loop.iter)
+    bound = _bound(site, site.part("iterable"))
     if bound is not None and _works_on_tensors(site, loop):
         yield site.finding(
             f"The loop is unrolled, and {bound} decides how often: another number of iterations is another compilation.",

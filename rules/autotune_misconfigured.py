@@ -12,7 +12,7 @@ _RESETS = ("reset_to_zero", "restore_value", "pre_hook")
 
 @rule(
     "TLK05",
-    shape="triton.autotune(...)",
+    shape="@triton.autotune(...)\ndef $kernel(*$_): ...",
     fix="suggestion",
     impact="high",
     category="triton",

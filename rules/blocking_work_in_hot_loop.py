@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL409",
-    shape=["torch.save(...)", "copy.deepcopy(...)", "$x.cpu(...)", "$x.to(...)"],
+    shape=["torch.save(...)", "copy.deepcopy(x := $copied, ...)", "$x.cpu(...)", "$x.to(...)"],
     scope="hot",
     set="preview",
     severity="info",
@@ -81,12 +81,11 @@ def _work(site: Site) -> str:
     if site.name == "torch.save()":
         return "writes a file"
     if site.name == "copy.deepcopy()":
-        given = site.argument("x", 0)
-        value = site.value(given) if given is not None else None
+        given = site.part("copied")
         state = (
             isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "state_dict"
         )
-        return "copies all parameters" if value is not None and (value.kind == "module" or state) else ""
+        return "copies all parameters" if state or site.value(given).kind == "module" else ""
     if site.receiver.kind != "module" or not site.accelerator:
         return ""
     target = site.argument("device", 0)

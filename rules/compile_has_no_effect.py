@@ -16,7 +16,7 @@ _NEUTRAL = frozenset(
 
 @rule(
     "TL210",
-    shape=["torch.compile(...)", "$x.compile(...)"],
+    shape=["torch.compile($thrown, ...);", "$bound = torch.compile($module, ...)", "$x.compile(...)"],
     fix="unsafe",
     numbers="rounding",
     impact="high",
@@ -79,10 +79,10 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
     """
     if site.name == ".compile()":
         yield from _in_place(site)
-    elif site.call.args and isinstance(site.statement, ast.Expr) and site.statement.value is site.call:
-        if site.value(site.call.args[0]).kind in ("module", "function"):
+    elif "thrown" in site.match:
+        if site.value(site.part("thrown")).kind in ("module", "function"):
             yield site.finding(
-                f"The result of `{site.short()}` is thrown away: `{site.short(site.call.args[0])}` itself is not compiled."
+                f"The result of `{site.short()}` is thrown away: `{site.short(site.part('thrown'))}` itself is not compiled."
             )
     else:
         yield from _through_methods(site)
@@ -90,12 +90,10 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
 
 def _through_methods(site: Site) -> Iterator[Finding]:
     """`c = torch.compile(module)` of which only methods are called."""
-    name = _bound(site)
-    if name is None or not site.call.args:
+    bound, value = site.part("bound"), site.value(site.part("module"))
+    if not isinstance(bound, ast.Name) or value.kind != "module" or value.klass is None:
         return
-    value = site.value(site.call.args[0])
-    if value.kind != "module" or value.klass is None:
-        return
+    name = bound.id
     uses = _uses(site, name)
     if uses is None:
         return
@@ -109,24 +107,15 @@ def _through_methods(site: Site) -> Iterator[Finding]:
 
 def _in_place(site: Site) -> Iterator[Finding]:
     """`module.compile()` after which only `module.forward()` is called."""
-    func = site.call.func
-    assert isinstance(func, ast.Attribute)
-    if site.receiver.kind != "module" or not isinstance(func.value, ast.Name):
+    module = site.part("x")
+    if site.receiver.kind != "module" or not isinstance(module, ast.Name):
         return
-    name = func.value.id
+    name = module.id
     uses = _uses(site, name)
     if uses is not None and "forward" in uses and {"forward", *_NEUTRAL}.issuperset(uses):
         yield site.finding(
             f"`{site.short()}` compiles the call of `{name}`, but only `{name}.forward()` is called, which goes around it."
         )
-
-
-def _bound(site: Site) -> str | None:
-    """The one name that the result is assigned to."""
-    parent = site.flow.parents.get(site.call)
-    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        return parent.targets[0].id
-    return None
 
 
 def _uses(site: Site, name: str) -> list[str] | None:

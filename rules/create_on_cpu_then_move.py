@@ -22,7 +22,7 @@ _HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in _KINDS)
 
 @rule(
     "TL405",
-    shape=["$x.to(...)", "$x.cuda(...)", "$x.xpu(...)", "$x.type_as(...)"],
+    shape=[f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as")],
     fix="safe",
     impact="medium",
     category="data",

@@ -18,7 +18,7 @@ _EXPERIMENTAL = {
 
 @rule(
     "TLK08",
-    shape=["triton.jit", "triton.testing.allclose(...)", "triton.set_allocator(...)"],
+    shape=[*triton.KERNEL, "triton.testing.allclose(...)", "triton.set_allocator(...)"],
     set="preview",
     severity="info",
     fix="unsafe",

@@ -12,7 +12,7 @@ _SHARD = "torch.distributed.fsdp.fully_shard"
 
 @rule(
     "TL805",
-    shape=[f"{_CLASS}(...)", f"{_SHARD}(...)"],
+    shape=[f"{_CLASS}(...)", f"{_SHARD}($module, ...)"],
     set="preview",
     torch=">=1.12",
     impact="high",
@@ -65,12 +65,7 @@ def fsdp_misconfigured(site: Site) -> Iterator[Finding]:
         return
     if site.name == f"{_CLASS}()":
         yield from _first(site)
-    elif (
-        site.call.args
-        and isinstance(site.call.args[0], ast.Name | ast.Attribute)
-        and site.loop() is None
-        and _alone(site, _SHARD)
-    ):
+    elif isinstance(site.part("module"), ast.Name | ast.Attribute) and site.loop() is None and _alone(site, _SHARD):
         yield site.finding(
             f"`{site.short()}` shards the model as one unit, which is gathered whole; shard its blocks first"
         )

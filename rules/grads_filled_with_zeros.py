@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.argparse_defaults import argparse_defaults
 from torchlint.facts.units import related, top_of
-from torchlint.rule import Finding, Range, Site, chain, rule
+from torchlint.rule import Finding, Range, Site, rule
 
 _FILLS = Range.parse(">=1.7,<2.0")
 # Gradients that are buffers, whoever deals with them: part of a bucket, views of a flat tensor, captured in a graph.
@@ -18,7 +18,12 @@ _ADDED_TO = re.compile(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_
 
 @rule(
     "TL501",
-    shape=["$x.zero_grad(...)", "$x.zero_(...)", "$x.grad"],
+    shape=[
+        "$x.zero_grad(...)",
+        "$parameter.grad.zero_(...);",
+        "$parameter.grad.data.zero_(...);",
+        *(f"$parameter.grad = torch.{name}(...)" for name in ("zeros_like", "zeros")),
+    ],
     fix="unsafe",
     numbers="exact",
     impact="medium",
@@ -77,10 +82,8 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
     """
     if site.name == ".zero_grad()":
         yield from _called(site)
-    elif site.name == ".zero_()":
-        yield from _zeroed(site)
-    elif site.hot or site.loop():
-        yield from _assigned(site)
+    elif (site.name == ".zero_()" or site.hot or site.loop()) and _of_each_parameter(site):
+        yield site.finding(f"`{site.short()}` writes zeros for each parameter", related=site.why_hot())
 
 
 def _called(site: Site) -> Iterator[Finding]:
@@ -121,41 +124,17 @@ def _off_by_default(site: Site, node: ast.expr) -> bool:
     return not site.value(node.value) and argparse_defaults(site.module).get(node.attr) is False
 
 
-def _zeroed(site: Site) -> Iterator[Finding]:
-    """`p.grad.zero_()`, `p.grad.data.zero_()` as a statement."""
-    assert isinstance(site.call.func, ast.Attribute)
-    parts = chain(site.call.func.value)
-    if parts is None or "grad" not in parts[1:] or parts[-1] not in ("grad", "data"):
-        return
-    if isinstance(site.flow.parents[site.call], ast.Expr) and _of_each_parameter(site, site.call):
-        yield site.finding(f"`{site.short()}` writes zeros for each parameter", related=site.why_hot())
-
-
-def _assigned(site: Site) -> Iterator[Finding]:
-    """`p.grad = torch.zeros_like(p)`."""
-    assert isinstance(site.target, ast.Attribute)
-    statement = site.flow.parents[site.target]
-    if not isinstance(statement, ast.Assign) or site.target not in statement.targets:
-        return
-    made = statement.value
-    if not isinstance(made, ast.Call) or site.resolve(made.func) not in ("torch.zeros_like", "torch.zeros"):
-        return
-    if _of_each_parameter(site, site.target):
-        yield site.finding(f"`{site.short(made)}` writes zeros for each parameter", at=made, related=site.why_hot())
-
-
-def _of_each_parameter(site: Site, node: ast.AST) -> bool:
+def _of_each_parameter(site: Site) -> bool:
     """Whether the place is in a loop over parameters, and not there to fill in missing gradients."""
     if _is_buffer(site):
         return False
-    for guard in site.flow.guards(node):
+    for guard in site.flow.guards(site.target):
         test = guard.test
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is if guard.true else ast.IsNot):
             return False
     loop = site.loop((ast.For,))
     if not isinstance(loop, ast.For):
         return False
-    while isinstance(node, ast.Call | ast.Attribute):
-        node = node.func if isinstance(node, ast.Call) else node.value
+    node = site.part("parameter")
     targets = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
     return isinstance(node, ast.Name) and node.id in targets and site.value(node).parameter

@@ -10,7 +10,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLK04",
-    shape="triton.jit",
+    shape=triton.KERNEL,
     severity="error",
     fix="unsafe",
     numbers="changed",

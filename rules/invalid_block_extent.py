@@ -12,7 +12,7 @@ _SIZES = re.compile(rb"(?:\.shape\[-?\d+\]|\.size\(-?\d+\)|_dim)\s+in\s+[\[({]([
 
 @rule(
     "TLK01",
-    shape="triton.jit",
+    shape=triton.KERNEL,
     severity="error",
     fix="unsafe",
     numbers="changed",

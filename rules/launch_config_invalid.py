@@ -16,7 +16,7 @@ _GATE = re.compile(
 
 @rule(
     "TLK07",
-    shape=["triton.jit", "triton.Config(...)"],
+    shape=[*triton.KERNEL, "triton.Config(...)"],
     severity="error",
     fix="suggestion",
     category="tileir",

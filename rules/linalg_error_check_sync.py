@@ -19,7 +19,7 @@ _CHECKED = {
 
 @rule(
     "TL111",
-    shape=[f"{name}(...)" for name in _CHECKED],
+    shape=[f"{name}({given})" for name in _CHECKED for given in ("A := $matrix, ...", "..., input=$matrix")],
     set="preview",
     severity="info",
     fix="unsafe",
@@ -77,8 +77,8 @@ def linalg_error_check_sync(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv_ex.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky_ex.html>
     """
-    matrix = site.argument("A", 0) or site.argument("input")
-    if not site.accelerator or matrix is None or reads.device_tensor(site, matrix, sure=1) is None:
+    matrix = site.part("matrix")
+    if not site.accelerator or reads.device_tensor(site, matrix, sure=1) is None:
         return
     if site.value(matrix).on_cpu or site.role == "test" or site.region is not None or _caught(site):
         return

@@ -11,7 +11,7 @@ _HALVES = frozenset(("float16", "bfloat16", "float8e5", "float8e4nv"))
 
 @rule(
     "TLK06",
-    shape="triton.jit",
+    shape=triton.KERNEL,
     fix="suggestion",
     category="triton",
     principle=("precision",),

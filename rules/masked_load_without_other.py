@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLK03",
-    shape="triton.jit",
+    shape=triton.KERNEL,
     set="preview",
     fix="suggestion",
     category="triton",

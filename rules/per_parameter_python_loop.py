@@ -12,7 +12,7 @@ _NAMED = frozenset(("named_buffers",))
 
 @rule(
     "TL708",
-    shape="for $_ in $_: ...",
+    shape="for $_ in $parameters: ...",
     scope="hot",
     severity="info",
     category="kernel",

@@ -11,7 +11,7 @@ _REQUIREMENT = re.compile(r"torch\s*((?:[<>=!~]=?|===)[^;#]*)$")
 
 @rule(
     "TL913",
-    shape="setuptools.setup(...)",
+    shape="setuptools.setup(..., python_requires=$python, install_requires=$requirements)",
     set="preview",
     severity="info",
     impact="low",
@@ -55,14 +55,14 @@ def platform_floor(site: Site) -> Iterator[Finding]:
 
     - https://pypi.org/project/torch/
     """
-    python, requirements = site.argument("python_requires"), site.argument("install_requires")
+    python, requirements = site.part("python"), site.part("requirements")
     floor = _range(_text(python))
     if floor is None or floor.low >= (3, 10) or not isinstance(requirements, ast.List | ast.Tuple):
         return
     for item in requirements.elts:
         match = _REQUIREMENT.match(_text(item))
         torch = _range(match[1]) if match else None
-        if torch is not None and torch.low >= (2, 9) and python is not None:
+        if torch is not None and torch.low >= (2, 9):
             yield site.finding(
                 f"`python_requires={site.text(python)}` allows Python before 3.10, on which `{_text(item)}` does not install",
                 at=python,

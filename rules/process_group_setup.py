@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
@@ -11,7 +10,7 @@ _CUDA = re.compile(rb"[\"']cuda|\.cuda\(|set_device\(")
 
 @rule(
     "TL811",
-    shape="torch.distributed.init_process_group(...)",
+    shape=[f'torch.distributed.init_process_group(backend := "{backend}", ...)' for backend in ("gloo", "nccl")],
     set="preview",
     severity="info",
     impact="low",
@@ -54,13 +53,13 @@ def process_group_setup(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use
     """
-    backend = site.argument("backend", 0)
-    if site.option("suggest-device-id") and _lacks_device(site, backend):
-        yield site.finding(
-            f"`{site.short()}` connects at the first collective only; `device_id=` names the device at once"
-        )
+    if site.role == "test":
         return
-    if not (isinstance(backend, ast.Constant) and backend.value == "gloo") or site.role == "test":
+    if "nccl" in site.pattern:
+        if site.option("suggest-device-id") and _lacks_device(site):
+            yield site.finding(
+                f"`{site.short()}` connects at the first collective only; `device_id=` names the device at once"
+            )
         return
     data = site.source.data
     if any(True for _ in site.flow.guards(site.target)) or b"nccl" in data or b"is_available" in data:
@@ -69,7 +68,6 @@ def process_group_setup(site: Site) -> Iterator[Finding]:
         yield site.finding(f"`{site.short()}` exchanges the gradients of GPUs through the host; `nccl` does not")
 
 
-def _lacks_device(site: Site, backend: ast.expr | None) -> bool:
-    nccl = isinstance(backend, ast.Constant) and backend.value == "nccl"
-    known = site.torch is not None and site.torch.low >= (2, 3) and site.role != "test"
-    return nccl and known and not site.spread and site.argument("device_id") is None
+def _lacks_device(site: Site) -> bool:
+    known = site.torch is not None and site.torch.low >= (2, 3)
+    return known and not site.spread and site.argument("device_id") is None

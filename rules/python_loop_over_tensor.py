@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL707",
-    shape="for $_ in $_: ...",
+    shape="for $row in $rows: ...",
     scope="hot",
     set="preview",
     severity="info",

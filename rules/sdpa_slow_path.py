@@ -3,15 +3,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, plain, rule
+from torchlint.rule import Finding, Site, rule
 
-_SDPA = "torch.nn.functional.scaled_dot_product_attention()"
-_OFF = {f"torch.backends.cuda.enable_{name}_sdp()" for name in ("flash", "mem_efficient", "cudnn")}
+_SDPA = "torch.nn.functional.scaled_dot_product_attention"
 
 
 @rule(
     "TL703",
-    shape=[*plain(_SDPA), "torch.nn.attention.sdpa_kernel(...)", *plain(*_OFF)],
+    shape=[
+        f"{_SDPA}(...)",
+        "torch.nn.attention.sdpa_kernel(backends := torch.nn.attention.SDPBackend.MATH, ...)",
+        *(f"torch.backends.cuda.enable_{name}_sdp(enabled := False)" for name in ("flash", "mem_efficient", "cudnn")),
+    ],
     set="preview",
     severity="info",
     torch=">=2.0",
@@ -61,20 +64,14 @@ def sdpa_slow_path(site: Site) -> Iterator[Finding]:
     """
     if site.role == "test":
         return
-    if site.name == _SDPA:
+    if site.name == f"{_SDPA}()":
         yield from _attention(site)
-    elif site.name in _OFF:
-        given = site.argument("enabled", 0)
-        if (
-            isinstance(given, ast.Constant)
-            and given.value is False
-            and not any(True for _ in site.flow.guards(site.target))
-        ):
+    elif "enabled" in site.pattern:
+        if not any(True for _ in site.flow.guards(site.target)):
             yield site.finding(f"`{site.short()}` keeps every attention of the program off that kernel")
     else:
-        backends = site.argument("backends", 0)
         exports = "export" in f"{site.function.qualname} {site.place}".lower()
-        if backends is not None and not exports and site.resolve(backends) == "torch.nn.attention.SDPBackend.MATH":
+        if not exports:
             yield site.finding(f"`{site.short()}` writes the matrix of scores to memory")
 
 

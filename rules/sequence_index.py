@@ -11,7 +11,7 @@ _INDICES = 32
 
 @rule(
     "TL911",
-    shape="$x[$i]",
+    shape="$tensor[[$_, ...]]",
     scope="hot",
     fix="safe",
     torch=">=2.8",
@@ -68,11 +68,10 @@ def sequence_index(site: Site) -> Iterator[Finding]:
     """
     assert isinstance(site.target, ast.Subscript)
     index = site.target.slice
-    if not isinstance(index, ast.List) or any(isinstance(e, ast.Starred) for e in index.elts):
+    assert isinstance(index, ast.List)
+    if any(isinstance(e, ast.Starred) for e in index.elts) or len(index.elts) >= _INDICES:
         return
-    if not 0 < len(index.elts) < _INDICES:
-        return
-    if any(_is_no_number(site, e) for e in index.elts) and site.value(site.target.value).is_tensor:
+    if any(_is_no_number(site, e) for e in index.elts) and site.value(site.part("tensor")).is_tensor:
         yield site.finding(
             f"`{site.short()}` is read as one index a dimension, with a warning, and is going to be read as a single index"
         )

@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLK09",
-    shape="triton.jit",
+    shape=triton.KERNEL,
     set="preview",
     severity="info",
     fix="suggestion",

@@ -11,7 +11,7 @@ from torchlint.rule import Finding, Site, chain, rule
 
 @rule(
     "TL407",
-    shape=["torch.tensor(...)", "torch.stack(...)"],
+    shape=["torch.tensor(data := $given, ...)", "torch.stack(tensors := $given, ...)"],
     severity="info",
     fix="safe",
     impact="low",
@@ -73,8 +73,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.tensor.html
     - https://docs.pytorch.org/docs/stable/generated/torch.as_tensor.html
     """
-    given = site.argument("data", 0) if site.name == "torch.tensor()" else site.argument("tensors", 0)
-    if given is None or site.role == "test" or site.spread:
+    given = site.part("given")
+    if site.role == "test" or site.spread:
         return
     if site.name == "torch.stack()":
         if _is_converted(site, given):

@@ -11,7 +11,7 @@ _RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
 
 @rule(
     "TL711",
-    shape="$x.unsqueeze(...)",
+    shape="$sample.unsqueeze(dim := 0, ...)",
     scope="hot",
     set="preview",
     severity="info",
@@ -58,14 +58,8 @@ def unbatched_model_calls(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/data.html
     """
-    dim = site.argument("dim", 0)
     loop = site.loop((ast.For,))
-    if (
-        not isinstance(dim, ast.Constant)
-        or dim.value != 0
-        or not isinstance(loop, ast.For)
-        or not (site.hot or site.warm)
-    ):
+    if not isinstance(loop, ast.For) or not (site.hot or site.warm):
         return
     parent = site.flow.parents.get(site.target)
     while isinstance(parent, ast.Attribute):
@@ -76,8 +70,7 @@ def unbatched_model_calls(site: Site) -> Iterator[Finding]:
     model = site.value(parent.func)
     if model.kind != "module" or model.cls in _RECURRENT:
         return
-    assert isinstance(site.call.func, ast.Attribute)
-    root = site.call.func.value
+    root = site.part("sample")
     names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     if isinstance(root, ast.Name) and root.id in names:
         yield site.finding(

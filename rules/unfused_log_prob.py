@@ -9,10 +9,12 @@ from torchlint.rule import Finding, Site, rule
 _SOFTMAX = frozenset(("torch.softmax", "torch.nn.functional.softmax"))
 _SIGMOID = frozenset(("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"))
 
+_MINUS_ONE = ("torch.exp(...) - 1", "torch.exp(...) - 1.0")
+
 
 @rule(
     "TL609",
-    shape=["torch.log(...)", "$x.log(...)", "torch.exp(...)", "torch.nn.functional.binary_cross_entropy(...)"],
+    shape=["torch.log(...)", "$x.log()", *_MINUS_ONE, "torch.nn.functional.binary_cross_entropy(...)"],
     severity="info",
     fix="unsafe",
     numbers="rounding",
@@ -79,11 +81,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
     """The expression that one function computes, and that function."""
     if site.name == "torch.exp()":
-        parent = site.flow.parents.get(site.target)
-        minus = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and parent.left is site.target
-        if minus and isinstance(parent, ast.BinOp) and _is_one(parent.right) and _often(site):
-            return parent, Fused("torch.expm1")
-        return None
+        return (site.whole, Fused("torch.expm1")) if _often(site) else None
     inner = _input(site)
     if site.name == "torch.nn.functional.binary_cross_entropy()":
         fused = Fused("torch.nn.functional.binary_cross_entropy_with_logits")
@@ -109,8 +107,7 @@ def _often(site: Site) -> bool:
 def _input(site: Site) -> ast.expr | None:
     """What the logarithm is taken of."""
     if site.name == ".log()":
-        assert isinstance(site.call.func, ast.Attribute)
-        return site.call.func.value if not site.call.args and not site.call.keywords else None
+        return site.part("x")
     return site.argument("input", 0)
 
 

@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TLK02",
-    shape="triton.jit",
+    shape=triton.KERNEL,
     set="preview",
     fix="suggestion",
     category="triton",

@@ -187,6 +187,7 @@ def test_what_has_the_shape_is_caught(pattern: str, code: str, caught: dict[str,
         ("$x: $_ = $v", "assign"),
         ("$x -= $v", "augassign"),
         ("[$e for $t in $it]", "comprehension"),
+        ("torch.exp(...) - 1.0", "torch.exp()"),
     ],
 )
 def test_the_word_of_a_pattern_is_that_of_its_place(pattern: str, word: str) -> None:

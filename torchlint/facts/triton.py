@@ -16,6 +16,10 @@ from . import names
 if TYPE_CHECKING:
     from .module import Function, Module
 
+KERNEL = tuple(
+    f"@{jit}\ndef $kernel(*$_): ..." for jit in ("triton.jit", "triton.jit(...)", "$_($here := triton.jit, ...)")
+)
+"""The shapes of a kernel."""
 _LANGUAGE = "triton.language."
 _JIT = frozenset(("triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit"))
 _AUTOTUNE = frozenset(("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune"))

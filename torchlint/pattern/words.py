@@ -102,7 +102,7 @@ def _trigger(word: str) -> str:
     """What a word of a pattern without what stands in its brackets names: `.detach()` of `$x.clone().detach()`; "" for nothing."""
     word = word.strip("@:;,-[]")
     name = word.removesuffix("()")
-    if name == "..." or (name[:1] == "$" and "." not in name):
+    if name == "..." or name[:1].isdigit() or (name[:1] == "$" and "." not in name):
         return ""
     owner, dot, last = name.rpartition(".")
     if not dot:
