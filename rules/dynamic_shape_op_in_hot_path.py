@@ -14,7 +14,6 @@ _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
 @rule(
     "TL107",
     shape=[*plain(*_OPS), "$x[$i]"],
-    set="preview",
     severity="info",
     impact="medium",
     category="sync",
@@ -81,8 +80,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     method = site.name.startswith(".")
     func = site.call.func
     operand = func.value if method and isinstance(func, ast.Attribute) else next(iter(site.call.args), None)
-    # A function of torch takes nothing but tensors; a method of that name arrays have too.
-    if operand is None or not _on_device(site, operand, 2 if method else 1):
+    # A function of torch takes nothing but tensors; a method of that name arrays have too, which no forward is given.
+    if operand is None or not _on_device(site, operand, 2 if method and not site.in_forward else 1):
         return
     if site.rare or (reads.severity(site) is None and not reads.in_forward(site)):
         return

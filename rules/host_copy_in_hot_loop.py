@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
@@ -22,7 +23,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
-    device memory, in step loops and in what they call, and in evaluation and generation loops. It is a warning
+    device memory, in step loops and in what they call, in evaluation and generation loops, and, as TL106 does for single
+    values, in the `forward` of modules and in what they call. It is a warning
     where the value goes back to the device, and an `info` otherwise.
 
     ## Why is this slow?
@@ -66,10 +68,11 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     """
     if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
         return
-    if reads.host_copy(site, site.call) is None:
+    if reads.host_copy(site, site.call, sure=1) is None:
         return
     level = reads.severity(site)
-    if level is None:
+    forward = level is None and _in_forward(site)
+    if (level is None and not forward) or (not forward and reads.host_copy(site, site.call) is None):
         return
     if (
         reads.scalar_reads(site, site.statement)
@@ -77,10 +80,29 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         or reads.host_needs(site, site.call)
     ):
         return
+    if forward:
+        if _first(site) is site.call:
+            message = f"`{site.short()}` copies to the host and waits for the device on every call of the module"
+            yield site.finding(message, severity="info")
+        return
     if reads.host_copies(site, site.statement)[0] is not site.call:
         return
     back = reads.comes_back(site, site.call)
     message = f"`{site.short()}` copies to the host and waits for the device {reads.how_often(site)}"
     if back:
         message += ", though the value goes back to the device"
-    yield site.finding(message, severity=level if back else "info", related=site.why_hot())
+    yield site.finding(message, severity="warning" if back and level == "warning" else "info", related=site.why_hot())
+
+
+def _in_forward(site: Site) -> bool:
+    """Whether a forward, or what it calls, runs the place, of which no loop and no compiled region is known."""
+    plain = site.accelerator and site.region is None and site.role != "test"
+    return plain and not site.rare and not reads.behind_type_test(site) and reads.in_forward(site)
+
+
+def _first(site: Site) -> ast.Call | None:
+    """The first copy of a statement, none where a scalar is read in front of it."""
+    for node in reads.own_nodes(site.statement):
+        if isinstance(node, ast.Call) and reads.host_copy(site, node, sure=1) is not None:
+            return node
+    return None

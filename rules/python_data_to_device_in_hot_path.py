@@ -14,7 +14,6 @@ _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "le
 @rule(
     "TL113",
     shape=["torch.tensor(...)", "torch.as_tensor(...)", "torch.from_numpy(...)", "$x.new_tensor(...)", "$x[$i]"],
-    set="preview",
     severity="info",
     impact="medium",
     category="sync",
@@ -90,7 +89,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     constant = _constant(site, data)
     if value.kind == "tensor" or (value.elem is not None and value.elem.kind == "tensor"):
         return
-    if reads.severity(site) is None and not reads.in_forward(site):
+    if _leaves_early(site) or (reads.severity(site) is None and not reads.in_forward(site)):
         return
     level: Severity = "info"
     if constant:
@@ -105,7 +104,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
         message = f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
     elif (buffer := _collected(site)) is not None:
         message = f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
-    elif value.kind in ("number", "list", "tuple", "size"):
+    elif value.kind == "number" or (value.kind in ("list", "tuple", "size") and _is_written_out(data)):
         message = f"`{site.short(data)}` is copied to the device, and waited for, each time"
     else:
         return
@@ -164,6 +163,24 @@ def _constant(site: Site, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return site.resolve(node.func) == "float" and all(isinstance(given, ast.Constant) for given in node.args)
     return isinstance(node, ast.Constant) or site.resolve(node) in _NUMBERS
+
+
+def _is_written_out(node: ast.expr) -> bool:
+    """A list that stands there, or one that an object or the module holds; what was gathered before has to be sent."""
+    if isinstance(node, ast.BinOp):
+        return _is_written_out(node.left) or _is_written_out(node.right)
+    return isinstance(node, ast.List | ast.Tuple | ast.Attribute) or (isinstance(node, ast.Name) and node.id.isupper())
+
+
+def _leaves_early(site: Site) -> bool:
+    """Whether the place stands in a block that returns where the function goes on otherwise: `if nothing: return zero`."""
+    return any(
+        guard.block is not None
+        and isinstance(guard.block[-1], ast.Return)
+        and isinstance(guard.node, ast.If)
+        and not guard.node.orelse
+        for guard in site.flow.guards(site.target)
+    )
 
 
 def _same(site: Site, data: ast.expr) -> bool:

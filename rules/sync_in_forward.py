@@ -4,25 +4,19 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
-from torchlint.facts.names import chain
 from torchlint.rule import Finding, Site, rule
 
 _TESTS = "any all sum max min mean norm isnan isinf isfinite equal allclose"
 _CASTS = frozenset(("int", "float", "bool"))
-_TRACERS = frozenset(("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance"))
 
 
 @rule(
     "TL106",
     shape=[
         "$x.item(...)",
-        "$x.tolist(...)",
-        "$x.cpu(...)",
-        "$x.numpy(...)",
         *(f"$x.{name}(...)" for name in _TESTS.split()),
         *(f"torch.{name}(...)" for name in _TESTS.split()),
     ],
-    set="preview",
     severity="info",
     impact="medium",
     category="sync",
@@ -34,11 +28,11 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.item()`, `.tolist()`, `.cpu()`, `.numpy()`, and branches on tensors (`if mask.all():`), in the `forward`
-    of an `nn.Module`, in an attention processor of diffusers, in functions of a query, a key and a value, and in
+    Finds `.item()`, `int(...)` of a tensor, and branches on tensors (`if mask.all():`), in the `forward` of an `nn.Module`, in an attention processor of diffusers, in functions of a query, a key and a value, and in
     functions that one of them calls; not in a function that keeps its results (`@lru_cache`), unless it is given
     tensors, which are new in each batch. Where a step loop of the project or a compiled region is known to run the
-    place, the rules for those report it (TL101 to TL105, TL2xx), and this one is silent.
+    place, the rules for those report it (TL101 to TL105, TL2xx), and this one is silent. Copies (`.cpu()`, `.tolist()`)
+    are TL103's.
 
     ## Why is this slow?
 
@@ -76,10 +70,10 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
-    if not site.accelerator or site.region is not None or site.hot is not None:
+    if not site.accelerator or site.region is not None or site.hot is not None or site.role == "test":
         return
     found = _read(site) or _tested(site) or _cast(site)
-    if found is None or site.rare or _special(site) or not reads.in_forward(site):
+    if found is None or site.rare or reads.behind_type_test(site) or not reads.in_forward(site):
         return
     if site.warm is not None or site.warm_caller is not None:
         return
@@ -90,9 +84,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
 def _read(site: Site) -> ast.expr | None:
     """The call itself, where it is the first read of its statement."""
     read = [
-        node
-        for node in reads.own_nodes(site.statement)
-        if isinstance(node, ast.Call) and (reads.scalar_read(site, node) or reads.host_copy(site, node, sure=1))
+        node for node in reads.own_nodes(site.statement) if isinstance(node, ast.Call) and reads.scalar_read(site, node)
     ]
     if not read or read[0] is not site.call or reads.host_needs(site, site.call):
         return None
@@ -125,12 +117,3 @@ def _tested(site: Site) -> ast.expr | None:
                 calls = [part for part in ast.walk(first) if isinstance(part, ast.Call)]
                 return first if site.target in calls else None
     return None
-
-
-def _special(site: Site) -> bool:
-    """Behind a test of how the module runs, or of what it was given."""
-    for guard in site.flow.guards(site.target):
-        for part in ast.walk(guard.test):
-            if isinstance(part, ast.Call) and (chain(part.func) or [""])[-1] in _TRACERS:
-                return True
-    return False

@@ -210,6 +210,7 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         ("if device.type == 'cpu':\n    here", "cold"),
         ("if 'mps' in device.type:\n    here", "cold"),
         ("mps = x.device.type == 'mps'\nif mps:\n    here", "cold"),
+        ("if mode == 'cpu':\n    here", "cold"),
         ("if device.type != 'cpu':\n    here", ""),
         ("if device.type == 'cpu':\n    pass\nelse:\n    here", ""),
         ("if device.type == 'cuda':\n    here", ""),

@@ -879,6 +879,8 @@ class Evaluator:
             return calls.tensor_method(tensor(grad=True), attr, node, args)
         if attr == "item" and not len(args):
             return NUMBER
+        if attr == "astype" and not base:
+            return NDARRAY
         if attr in ("item", "numpy", "tolist", "size", "dim", "numel"):
             return calls.tensor_method(LIKELY_TENSOR, attr, node, args)
         if attr in ("to", "cuda", "cpu") and not base:

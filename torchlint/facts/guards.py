@@ -223,13 +223,14 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
 
 
 def _is_elsewhere(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
-    """`device.type == "cpu"`, `"mps" in device.type`: no accelerator that is waited for, or one that is worked around."""
+    """`device.type == "cpu"`, `mode == "cpu"`, `"mps" in device.type`: no accelerator that is waited for, or one that is worked around."""
     if isinstance(op, ast.In):
         left, right = right, left
+        if not (isinstance(left, ast.Attribute) and left.attr == "type"):
+            return False
     elif not isinstance(op, ast.Eq):
         return False
-    kind = isinstance(left, ast.Attribute) and left.attr == "type"
-    return kind and isinstance(right, ast.Constant) and right.value in ("cpu", "mps", "meta")
+    return isinstance(right, ast.Constant) and right.value in ("cpu", "mps", "meta")
 
 
 def _is_few(node: ast.expr) -> bool:

@@ -48,6 +48,7 @@ class Place(Protocol):
     """What is asked of a place (a Site)."""
 
     function: Function
+    target: ast.AST
     name: str
 
     @property
@@ -510,6 +511,18 @@ def _is_forward(place: Place, function: Function) -> bool:
     if function.name == "forward":
         return bool(place.project.is_module(function.cls))
     return function.name == "__call__" and _PROCESSOR.search(function.cls.node.name) is not None
+
+
+_TRACERS = frozenset(("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance"))
+
+
+def behind_type_test(place: Place) -> bool:
+    """Whether the place is behind a test of how a module runs, or of what it was given."""
+    return any(
+        isinstance(part, ast.Call) and names.last(part.func) in _TRACERS
+        for guard in place.flow.guards(place.target)
+        for part in ast.walk(guard.test)
+    )
 
 
 def _keeps_results(function: Function) -> bool:
