@@ -49,6 +49,14 @@ def test_the_demonstration_has_faults_in_several_files() -> None:
     assert len({code for _, code in found}) >= 7
 
 
+def test_what_was_tried_on_the_demonstration_is_found_in_it() -> None:
+    """A run takes minutes: its candidates are held against the findings, their order and figures are not."""
+    rows = re.findall(r"^\| \d \| (TL\d+) [\w-]+ \| (docs/demo/\w+\.py:\d+)", README, re.MULTILINE)
+    assert len(rows) == 6
+    found = re.findall(r"^(docs/demo/\w+\.py:\d+):\d+: (TL\d+) ", RUNS[0][1], re.MULTILINE)
+    assert [] == [row for row in rows if (row[1], row[0]) not in found]
+
+
 def test_every_option_is_named() -> None:
     parser = argparse.ArgumentParser()
     commands = parser.add_subparsers()

@@ -1,4 +1,4 @@
-"""A small network over patches of a point's features."""
+"""A small network over patches of a curve."""
 
 import torch
 from torch import nn
@@ -16,18 +16,18 @@ class Block(nn.Module):
 
 
 class Classifier(nn.Module):
-    def __init__(self, width: int = 32, patches: int = 8) -> None:
+    def __init__(self, width: int = 32, points: int = 128, patches: int = 8) -> None:
         super().__init__()
         self.patches = patches
-        self.embed = nn.Linear(2, width * patches)
+        self.embed = nn.Linear(2 * points // patches, width)
         self.mix = nn.Conv1d(width, width, kernel_size=3, padding=1)
         self.norm = nn.BatchNorm1d(width)
         self.block = Block(width)
         self.head = nn.Linear(width, 2)
 
     def forward(self, points: torch.Tensor) -> torch.Tensor:
-        x = self.embed(points).unflatten(-1, (-1, self.patches))
-        x = self.norm(self.mix(x)).relu()
+        x = self.embed(points.flatten(1).unflatten(1, (self.patches, -1)))
+        x = self.norm(self.mix(x.transpose(1, 2))).relu()
         x = self.block(x.transpose(1, 2))
         if x.isnan().any():
             raise ValueError("the activations overflowed")

@@ -157,3 +157,11 @@ def test_a_program_that_can_not_be_pinned_down(project: Path, capsys: pytest.Cap
     out = capsys.readouterr().out.splitlines()
     assert "fused.py against train.py: unknown (it can't be said)" == out[0]
     assert out[1].startswith("  the program differs from itself when it is run again: ")
+
+
+def test_a_library_may_keep_what_it_wants_to_find_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As matplotlib does at its first import, where the environment says."""
+    kept = "import os\nos.makedirs(os.environ['MPLCONFIGDIR'], exist_ok=True)\nopen(os.environ['MPLCONFIGDIR'] + '/fonts', 'w')\n"
+    (project / "train.py").write_text(kept + BEFORE)
+    assert 0 == cli.main(["compare", "train.py", "fused.py"])
+    assert "within --numbers rounding" == capsys.readouterr().out.splitlines()[-1]

@@ -227,6 +227,7 @@ class TestRuns:
     [
         ([], "what is to be optimized? Give one ENTRY"),
         (["missing.py"], "missing.py: no such script (a function is written pkg.module:function)"),
+        (["missing.py", "--seconds", "5", "--", "--epochs", "1"], "missing.py: no such script"),
         (["--undo", "nowhere"], "nowhere is no folder of an optimization: it has no backup.patch"),
     ],
 )

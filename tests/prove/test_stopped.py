@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from torchlint.prove import leftovers
+
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
@@ -54,8 +56,11 @@ def test_stopped_while_the_program_runs(number: signal.Signals, code: int, tmp_p
     (home / "pyproject.toml").touch()
     (home / "train.py").write_text(PROGRAM.format(marks=str(marks)))
     before = state(home)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
     command = [sys.executable, "-m", "torchlint", "optimize", "train.py", "--allow-writes", str(marks)]
-    process = subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    process = subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE, text=True, env=environment)
     deadline = time.monotonic() + 120
     while not any(marks.iterdir()) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -71,3 +76,24 @@ def test_stopped_while_the_program_runs(number: signal.Signals, code: int, tmp_p
     while running(marks) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert [] == running(marks)
+    if number == signal.SIGKILL:
+        assert 1 == len(list(temporary.iterdir()))
+        leftovers.remove(temporary, "torchlint-")
+    assert [] == list(temporary.iterdir())
+
+
+def test_what_others_have_left_stays(tmp_path: Path) -> None:
+    """A run that goes on, a folder without a lock, and a link to one."""
+    running, other = tmp_path / "torchlint-running", tmp_path / "torchlint-other"
+    for folder in (running, other, tmp_path / "elsewhere"):
+        folder.mkdir()
+        (folder / "file").touch()
+    (tmp_path / "torchlint-link").symlink_to(tmp_path / "elsewhere")
+    os.close(leftovers.claim(tmp_path / "elsewhere"))
+    held = leftovers.claim(running)
+    before = sorted(tmp_path.rglob("*"))
+    leftovers.remove(tmp_path, "torchlint-")
+    assert before == sorted(tmp_path.rglob("*"))
+    os.close(held)
+    leftovers.remove(tmp_path, "torchlint-")
+    assert not running.exists() and other.exists()

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from . import terminal
-from .running import conditions, split, what_can_not_be_written, with_conditions
+from .running import add_command, conditions, split, what_can_not_be_written, with_conditions
 
 if TYPE_CHECKING:
     from torchlint.prove.compare import Compared
@@ -36,15 +36,13 @@ exit codes:
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "compare",
-        parents=[_options()],
-        help="run two versions of a program and say whether their numbers are the same",
+    parser = add_command(
+        commands,
+        _options(),
         usage="torchlint compare [options] A B [-- argument ...]",
+        summary="run two versions of a program and say whether their numbers are the same",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("versions", metavar="A B", nargs=argparse.PARSER, help="the two versions. What follows -- is the "
                         "program's own")  # fmt: skip

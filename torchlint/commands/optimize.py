@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint.system.failure import Failure
 
 from . import terminal
-from .running import conditions, split, what_can_not_be_written, with_conditions
+from .running import ENTRY_HELP, add_command, conditions, split, what_can_not_be_written, with_conditions
 from .trace import positive_float
 
 if TYPE_CHECKING:
@@ -45,18 +45,15 @@ _CODES = {"goal reached": 0, "nothing to try": 0, "faster": 1, "nothing paid": 1
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "optimize",
-        parents=[_options()],
-        help="try every fix on a program, and keep what pays and changes no numbers",
+    parser = add_command(
+        commands,
+        _options(),
         usage="torchlint optimize [options] ENTRY [-- argument ...]",
+        summary="try every fix on a program, and keep what pays and changes no numbers",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    parser.add_argument("entry", metavar="ENTRY", nargs="*", help="a script, or pkg.module:function. What follows -- is the "
-                        "program's own")  # fmt: skip
+    parser.add_argument("entry", metavar="ENTRY", nargs=argparse.REMAINDER, help=ENTRY_HELP)
     parser.set_defaults(run=run)
 
 

@@ -16,6 +16,31 @@ if TYPE_CHECKING:
     from torchlint.prove.lab import Conditions
 
 
+ENTRY_HELP = "a script, or pkg.module:function. What follows -- is the program's own"
+
+
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    options: argparse.ArgumentParser,
+    *,
+    usage: str,
+    summary: str,
+    description: str,
+    epilog: str,
+) -> argparse.ArgumentParser:
+    """A command with these options, called as the parser of its options is."""
+    return commands.add_parser(
+        options.prog.rpartition(" ")[2],
+        parents=[options],
+        help=summary,
+        usage=usage,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
 def with_conditions(parser: argparse.ArgumentParser, steps: int = 30, seconds: float = 120.0) -> None:
     """Add the options that say under which conditions a program is run."""
     option = parser.add_argument_group("runs").add_argument

@@ -12,6 +12,8 @@ End = Literal["finished", "stopped", "exit", "error", "no entry", "refused", "ki
 
 START = "start.pt"
 """The file in a run's folder with the parameters and the random state from which training started."""
+CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "MPLCONFIGDIR")
+"""Variables that name folders of what libraries keep from one run to the next: runs may write there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from torchlint.fix.run import fix_files
 from torchlint.lint.run import Result, lint
 from torchlint.rule import Rule, load
 from torchlint.settings import config, discover
+from torchlint.settings.config import Settings
 from torchlint.system.failure import Failure
 from torchlint.text.finding import Finding
 
@@ -77,25 +78,34 @@ class Finder:
         """The fixes that there are now, in the order in which they are to be tried."""
         rules = load()
         texts = self._paths(state)
-        result = lint(texts, self._settings, context=self._context)
+        looked = _Remembering()
+        result = looked(texts, self._settings, context=self._context)
         groups: dict[tuple[str, str], list[Finding]] = {}
         for finding in result.findings:
             rule = rules.get(finding.code)
             if rule and finding.fix and finding.fix.applicability != "suggestion" and _wanted(rule):
                 groups.setdefault((finding.code, finding.path), []).append(finding)
         for (code, path), findings in sorted(groups.items(), key=lambda one: _order(rules[one[0][0]], one[1])):
-            if candidate := self._candidate(rules[code], path, findings, state, texts):
+            if candidate := self._candidate(rules[code], path, findings, state, texts, looked):
                 yield candidate
 
     def _candidate(
-        self, rule: Rule, path: str, findings: Sequence[Finding], state: Overlay, texts: Mapping[str, bytes]
+        self,
+        rule: Rule,
+        path: str,
+        findings: Sequence[Finding],
+        state: Overlay,
+        texts: Mapping[str, bytes],
+        looked: _Remembering,
     ) -> Candidate | None:
         def narrow(result: Result) -> Result:
             return replace(
                 result, findings=tuple(one for one in result.findings if one.code == rule.code and one.path == path)
             )
 
-        fixed = fix_files(texts, self._settings, unsafe=True, write=False, context=self._context, narrow=narrow)
+        fixed = fix_files(
+            texts, self._settings, unsafe=True, write=False, context=self._context, narrow=narrow, lint=looked
+        )
         after = {os.path.relpath(name, self._project.home): contents for name, contents in fixed.contents.items()}
         if not after:
             return None
@@ -126,6 +136,27 @@ class Finder:
         diff = difference(self._space, self._project, state, after)
         place = next((line[6:] for line in diff.splitlines() if line.startswith("+++ b/")), "")
         return Candidate(f"patch {path.name}", place, f"the patch {path}", "", "patch", self._allowed, after, diff)
+
+
+class _Remembering:
+    """`lint`, asked for the unchanged files once: each candidate starts from the same findings."""
+
+    def __init__(self) -> None:
+        self._first: Result | None = None
+
+    def __call__(
+        self,
+        files: Mapping[str, bytes],
+        settings: Settings,
+        *,
+        context: Sequence[Path],
+        buffers: Mapping[str, bytes] | None = None,
+    ) -> Result:
+        if buffers:
+            return lint(files, settings, context=context, buffers=buffers)
+        if self._first is None:
+            self._first = lint(files, settings, context=context)
+        return self._first
 
 
 def _foreign(path: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -92,6 +92,8 @@ class Optimizer:
         self._lab, self._version, self._plan, self._history, self._say = lab, version, plan, history, say
         self._started = time.monotonic()
         self._tried: list[Tried] = []
+        self._coming: Iterator[Candidate] | None = None
+        """The fixes that are left to try on the present state; None where they are to be looked for."""
 
     def run(self) -> Optimized:
         """Raises Failure for a program that can't be run."""
@@ -118,6 +120,7 @@ class Optimizer:
             say(f"{tried.decision.status}: {candidate.name} at {candidate.place}: {tried.decision.reason}")
             if accepted is not None:
                 numbers = accepted
+                self._coming = None
                 counts = tried.after or counts
         return self._finish(numbers, races, baseline, counts, scouted, for_gpu)
 
@@ -140,7 +143,9 @@ class Optimizer:
         if time.monotonic() - self._started > self._plan.seconds:
             return None
         state = self._state
-        for candidate in finder.fixes(state):
+        if self._coming is None:
+            self._coming = finder.fixes(state)
+        for candidate in self._coming:
             if candidate.fingerprint not in seen:
                 return candidate
         for path in self._plan.patches:

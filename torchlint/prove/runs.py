@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchlint.messages.order import Done, Order
+from torchlint.messages.order import CACHES, Done, Order
 from torchlint.system.failure import Failure
 
 if TYPE_CHECKING:
@@ -90,10 +90,9 @@ class Runner:
         return self._process
 
     def _environment(self) -> dict[str, str]:
-        caches = {
-            name: str(self._folder / "caches" / name.lower())
-            for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "MPLCONFIGDIR")
-        }
+        caches = {name: str(self._folder / "caches" / name.lower()) for name in CACHES}
+        for folder in caches.values():
+            os.makedirs(folder, exist_ok=True)
         return {**_QUIET, **os.environ, **_LOCKSTEP, **caches, "PYTHONDONTWRITEBYTECODE": "1"}
 
     def _why(self, process: subprocess.Popen[bytes]) -> str:

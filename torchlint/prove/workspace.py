@@ -19,12 +19,15 @@ from torchlint.settings.home import project_root
 from torchlint.system.failure import Failure
 from torchlint.system.git import Repository
 
+from . import leftovers
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 Overlay = Mapping[str, bytes | None]
 """What is different in a version: new contents by relative path, None for a file that is gone."""
 
+_PREFIX = "torchlint-"
 _BIG = 2 * 2**20
 _CROWDED = 2000
 _NEIGHBOURS = 200
@@ -109,14 +112,17 @@ class Workspace:
         self._made = 0
 
     def __enter__(self) -> Self:
+        leftovers.remove(Path(tempfile.gettempdir()), _PREFIX)
         try:
-            self.folder = Path(tempfile.mkdtemp(prefix="torchlint-")).resolve()
+            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+            self._claim = leftovers.claim(self.folder)
         except OSError as error:
             raise Failure(f"no temporary folder could be made: {error.strerror}") from error
         return self
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._claim)
 
     def freeze(self, project: Project) -> None:
         """Keep the project as it is now: all copies are made of that."""

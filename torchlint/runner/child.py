@@ -17,7 +17,7 @@ from unittest import mock
 
 import torch
 
-from torchlint.messages.order import Done, End, Order
+from torchlint.messages.order import CACHES, Done, End, Order
 from torchlint.runner.places import enter_copy, imported, strangers
 from torchlint.runner.sandbox import Sandbox
 from torchlint.trace import entry as program
@@ -46,7 +46,8 @@ class Run:
         self._before = before
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self.sandbox = Sandbox(order.area, [*order.writable, order.out])
+        kept = [folder for name in CACHES if (folder := os.getenv(name))]
+        self.sandbox = Sandbox(order.area, [*order.writable, order.out, *kept])
 
     @property
     def forked(self) -> bool:
