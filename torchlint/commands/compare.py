@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from . import terminal
-from .running import add_command, conditions, split, what_can_not_be_written, with_conditions
+from .running import add_command, conditions, options_parser, split, what_can_not_be_written, with_conditions
 
 if TYPE_CHECKING:
     from torchlint.prove.compare import Compared
@@ -39,7 +39,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
         commands,
         _options(),
-        usage="torchlint compare [options] A B [-- argument ...]",
         summary="run two versions of a program and say whether their numbers are the same",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
@@ -50,7 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("torchlint compare", add_help=False, allow_abbrev=False)
+    parser = options_parser("torchlint compare", "A B")
     option = parser.add_argument
     option("--entry", metavar="ENTRY", default="", help="the script, or pkg.module:function, in both versions")
     option("--numbers", choices=("exact", "rounding", "precision"), default="rounding", help="what may differ at most: "

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from torchlint.system.failure import Failure
 
 from . import terminal
-from .running import ENTRY_HELP, add_command, conditions, split, what_can_not_be_written, with_conditions
+from .running import (
+    ENTRY_HELP,
+    add_command,
+    conditions,
+    options_parser,
+    split,
+    what_can_not_be_written,
+    with_conditions,
+)
 from .trace import positive_float
 
 if TYPE_CHECKING:
@@ -48,7 +56,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
         commands,
         _options(),
-        usage="torchlint optimize [options] ENTRY [-- argument ...]",
         summary="try every fix on a program, and keep what pays and changes no numbers",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
@@ -58,7 +65,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("torchlint optimize", add_help=False, allow_abbrev=False)
+    parser = options_parser("torchlint optimize", "ENTRY")
     option = parser.add_argument
     option("--goal", type=_goal, default=1.25, help="how many times as fast it is to become (default: 1.25)")
     option(

@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 ENTRY_HELP = "a script, or pkg.module:function. What follows -- is the program's own"
 
 
+def options_parser(name: str, what: str) -> argparse.ArgumentParser:
+    """For the options of a command that runs `what`."""
+    usage = f"{name} [options] {what} [-- argument ...]"
+    return argparse.ArgumentParser(name, usage=usage, add_help=False, allow_abbrev=False)
+
+
 def add_command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     options: argparse.ArgumentParser,
     *,
-    usage: str,
     summary: str,
     description: str,
     epilog: str,
@@ -33,7 +38,7 @@ def add_command(
         options.prog.rpartition(" ")[2],
         parents=[options],
         help=summary,
-        usage=usage,
+        usage=options.usage,
         description=description,
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
