@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from torchlint.fix.run import fix_files
+from torchlint.lint.baseline import fingerprints
 from torchlint.lint.run import Result, lint
 from torchlint.rule import Rule, load
 from torchlint.settings import config, discover
@@ -52,6 +54,14 @@ class Candidate:
         return sha256(f"{self.name}\n{self.place.partition(':')[0]}\n{changed}".encode()).hexdigest()[:16]
 
 
+class _Group(NamedTuple):
+    """A rule's findings in one function are tried together: each function runs, or doesn't, for itself."""
+
+    code: str
+    path: str
+    scope: str
+
+
 class Finder:
     """Looks for candidates in the files that the program imports."""
 
@@ -80,28 +90,31 @@ class Finder:
         texts = self._paths(state)
         looked = _Remembering()
         result = looked(texts, self._settings, context=self._context)
-        groups: dict[tuple[str, str], list[Finding]] = {}
-        for finding in result.findings:
+        groups: dict[_Group, list[Finding]] = {}
+        for finding, group in self._grouped(result):
             rule = rules.get(finding.code)
             if rule and finding.fix and finding.fix.applicability != "suggestion" and _wanted(rule):
-                groups.setdefault((finding.code, finding.path), []).append(finding)
-        for (code, path), findings in sorted(groups.items(), key=lambda one: _order(rules[one[0][0]], one[1])):
-            if candidate := self._candidate(rules[code], path, findings, state, texts, looked):
+                groups.setdefault(group, []).append(finding)
+        for group, findings in sorted(groups.items(), key=lambda one: _order(rules[one[0].code], one[1])):
+            if candidate := self._candidate(rules[group.code], group, findings, state, texts, looked):
                 yield candidate
+
+    def _grouped(self, result: Result) -> Iterator[tuple[Finding, _Group]]:
+        """Findings with what they are tried with: those of a rule in one function."""
+        for finding, one in zip(result.findings, fingerprints(result, self._project.home), strict=True):
+            yield finding, _Group(finding.code, one.path, one.scope)
 
     def _candidate(
         self,
         rule: Rule,
-        path: str,
+        group: _Group,
         findings: Sequence[Finding],
         state: Overlay,
         texts: Mapping[str, bytes],
         looked: _Remembering,
     ) -> Candidate | None:
         def narrow(result: Result) -> Result:
-            return replace(
-                result, findings=tuple(one for one in result.findings if one.code == rule.code and one.path == path)
-            )
+            return replace(result, findings=tuple(one for one, its in self._grouped(result) if its == group))
 
         fixed = fix_files(
             texts, self._settings, unsafe=True, write=False, context=self._context, narrow=narrow, lint=looked

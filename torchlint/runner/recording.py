@@ -194,7 +194,8 @@ def parameters(optimizer: Optimizer) -> list[torch.Tensor]:
 
 def names() -> dict[int, str]:
     """Of every parameter of every module that there is, by identity: `Net.layer.weight`."""
-    modules = [thing for thing in gc.get_objects() if isinstance(thing, torch.nn.Module)]
+    # by type: the __class__ of a stand-in may be a property with an effect of its own
+    modules = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
     inner = {id(child) for module in modules for child in module.children()}
     found: dict[int, str] = {}
     for root in modules:
