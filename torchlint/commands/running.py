@@ -58,7 +58,7 @@ def with_conditions(parser: argparse.ArgumentParser, steps: int = 30, seconds: f
     )
 
 
-def conditions(options: argparse.Namespace, program: Sequence[str], compiled: bool = False) -> Conditions:
+def conditions(options: argparse.Namespace, program: Sequence[str]) -> Conditions:
     from torchlint.prove.lab import Conditions
 
     writable = tuple(os.path.realpath(folder) for folder in options.allow_writes)
@@ -68,7 +68,6 @@ def conditions(options: argparse.Namespace, program: Sequence[str], compiled: bo
         options.run_seconds,
         options.threads,
         writable,
-        compiled,
         min(os.cpu_count() or 1, 2),
     )
 

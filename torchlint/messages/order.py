@@ -29,6 +29,7 @@ class Order:
     the first step, `float64` computes everything in double precision; in the world `traced`
     nothing is recorded but counted, on a virtual GPU where there is none. `keep_start` writes the parameters and the random
     state from which training starts to `out`, `start` takes them from such a file. `watch` holds lines to look out for.
+    `mode` says how it compiles: `eager` not at all, `program` as it does itself, else as torchlint.runner.modes knows.
     """
 
     entry: str
@@ -46,7 +47,7 @@ class Order:
     start: str = ""
     writable: tuple[str, ...] = ()
     threads: int = 1
-    compiled: bool = False
+    mode: str = "eager"
     watch: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
@@ -80,6 +81,11 @@ class Done:
     forwards: int = 0
     cuda: bool = False
     compiles: bool = False
+    compiling: float = 0.0
+    """Wall seconds of compiling, of all compilers that it used."""
+    compiled_at: tuple[int, ...] = ()
+    """The ticks, from 1, in which something was compiled."""
+    breaks: int = 0
     reached: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()

@@ -29,7 +29,6 @@ class Conditions:
     seconds: float = 120.0
     threads: int = 1
     writable: tuple[str, ...] = ()
-    compiled: bool = False
     at_once: int = 2
 
 
@@ -59,7 +58,7 @@ class Lab:
                 self.tick,
                 writable=conditions.writable,
                 threads=conditions.threads,
-                compiled=conditions.compiled,
+                mode=version.mode,
             ),
             **more,  # type: ignore[arg-type]
         )
@@ -118,8 +117,8 @@ class Asked:
 
 
 def key(version: Version) -> str:
-    """What stands for a version: the same for the same contents."""
-    digest = sha256(str(version.project.home).encode())
+    """What stands for a version: the same for the same contents, compiled in the same way."""
+    digest = sha256(f"{version.project.home}\0{version.mode}".encode())
     for path, contents in sorted(version.overlay.items()):
         digest.update(f"\0{path}\0{'gone' if contents is None else len(contents)}\0".encode())
         digest.update(contents or b"")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _INSTALL = "torch can't be imported ({}). Running a program needs it: pip install 'torchlint[trace]'"
 _QUIET = {"WANDB_MODE": "disabled", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0", "GIT_OPTIONAL_LOCKS": "0"}
 """What a run needs so as to be the same each time and to tell nobody else of it; what the user has set stays."""
-_LOCKSTEP = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
-"""Threads that wait must not spin: another version has the processor meanwhile."""
+_LOCKSTEP = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+"""Threads that wait must not spin, and no pool of compilers go on working: another version has the processor meanwhile."""
 
 
 class Runner:
@@ -51,7 +51,9 @@ class Runner:
     def lockstep(self, orders: Sequence[Order], seed: int, block: int = 1) -> list[Done]:
         """Run these at once, one block of steps of one of them at a time, in random order."""
         request = {"do": "lockstep", "orders": [order.plain() for order in orders], "seed": seed, "block": block}
-        return [Done.of(one) for one in self._ask(request)]
+        done = [Done.of(one) for one in self._ask(request)]
+        self._learn(module for one in done for module in one.modules)
+        return done
 
     def _learn(self, modules: Iterable[str]) -> None:
         """Let the warm process import what the runs had to import of torch, so that the next ones need not."""

@@ -25,6 +25,8 @@ class Version:
     overlay: Overlay
     entry: str
     cwd: str = "."
+    mode: str = "eager"
+    """How it compiles, as an order says it."""
 
     @property
     def script(self) -> str:

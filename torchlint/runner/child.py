@@ -38,6 +38,9 @@ class Run:
         self.steps = 0
         self.forwards = 0
         self.compiles = False
+        self.compiling = 0.0
+        self.compiled_at: list[int] = []
+        self.breaks = 0
         self.reached: set[str] = set()
         self.after_tick: Callable[[], None] = lambda: None
         self.at_end: list[Callable[[], None]] = []
@@ -95,6 +98,9 @@ class Run:
             forwards=self.forwards,
             cuda=cuda,
             compiles=self.compiles,
+            compiling=self.compiling,
+            compiled_at=tuple(dict.fromkeys(self.compiled_at)),
+            breaks=self.breaks,
             reached=tuple(sorted(self.reached)),
             outside=tuple(self.sandbox.outside),
             modules=tuple(name for name in sys.modules if name.startswith("torch.") and name not in self._before),
@@ -121,8 +127,6 @@ def run(order: Order, observe: Observe) -> NoReturn:
         one.sandbox.enter()
         _settle(order)
         with contextlib.ExitStack() as stack:
-            if not order.compiled:
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
             stack.enter_context(_noted(one))
             stack.enter_context(observe(one))
             _seed()

@@ -15,11 +15,11 @@ from unittest import mock
 
 import numpy
 import torch
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from torchlint.messages.event import Event
 from torchlint.runner import tensors
+from torchlint.runner.calls import outermost_calls
 from torchlint.runner.child import Run, cuda_in_use
 from torchlint.runner.start import starting
 from torchlint.runner.ticks import ticks
@@ -66,7 +66,7 @@ class _Recording:
         self._kept = 0
         self._names: dict[int, str] = {}
         self._roots: dict[int, torch.nn.Module] = {}
-        self._optimizers = self._calls = self._depth = 0
+        self._optimizers = self._calls = 0
 
     @contextlib.contextmanager
     def observed(self) -> Iterator[None]:
@@ -88,10 +88,12 @@ class _Recording:
         hooks = (
             register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(self._after_step),
-            register_module_forward_pre_hook(self._enter),
-            register_module_forward_hook(self._leave, always_call=True),
         )
-        with mock.patch.object(Optimizer, "__init__", init), mock.patch.object(torch.autograd, "backward", backward):
+        with (
+            outermost_calls(self._enter, self._leave),
+            mock.patch.object(Optimizer, "__init__", init),
+            mock.patch.object(torch.autograd, "backward", backward),
+        ):
             try:
                 yield
             finally:
@@ -140,15 +142,10 @@ class _Recording:
             at, self._kept = self._kept, self._kept + len(folded)
             return tensors.digest(value), norm, at, len(folded)
 
-    def _enter(self, module: torch.nn.Module, _inputs: object) -> None:
-        if self._depth == 0:
-            self._roots.setdefault(id(module), module)
-        self._depth += 1
+    def _enter(self, module: torch.nn.Module) -> None:
+        self._roots.setdefault(id(module), module)
 
-    def _leave(self, module: torch.nn.Module, _inputs: object, output: object) -> None:
-        self._depth -= 1
-        if self._depth:
-            return
+    def _leave(self, module: torch.nn.Module, output: object) -> None:
         self._calls += 1
         for leaf in tensors.inside(output) if len(self._outputs) < _OUTPUTS else ():
             self._outputs.append(

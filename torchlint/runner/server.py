@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import torch._dynamo  # noqa: F401 - the first step of an optimizer imports it
 
 from torchlint.messages.order import Done, Order
-from torchlint.runner import child, clock, recording, traced
+from torchlint.runner import child, clock, modes, recording, traced
 
 _PAUSE = 0.02
 _CHILD_SUBREAPER = 36
@@ -211,7 +211,7 @@ def _adopt_orphans() -> None:
 
 
 def _observed(order: Order) -> NoReturn:
-    child.run(order, traced.traced if order.world == "traced" else recording.recorded)
+    child.run(order, modes.within(traced.traced if order.world == "traced" else recording.recorded))
 
 
 def _fork(order: Order, work: Callable[[Order], NoReturn], close: Iterable[int] = ()) -> _Child:
@@ -235,7 +235,7 @@ def _timed(order: Order, block: int, others: Any) -> _Child:
     beside = [end for other in others for end in (other.go, other.told)]
 
     def work(order: Order) -> NoReturn:
-        child.run(order, clock.Clock(go_read, told_write, block).timing)
+        child.run(order, modes.within(clock.Clock(go_read, told_write, block).timing))
 
     one = _fork(order, work, [go_write, told_read, *beside])
     os.close(go_read)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-
+from torchlint.runner.calls import outermost_calls
 from torchlint.runner.child import Run
 from torchlint.trace.stop import Steps, count_steps
 
@@ -26,28 +25,5 @@ def ticks(run: Run) -> Iterator[None]:
         if not by_step:
             run.tick()
 
-    with count_steps(Steps(stepped, calls=False)), outermost_calls(called):
+    with count_steps(Steps(stepped, calls=False)), outermost_calls(after=lambda _module, _output: called()):
         yield
-
-
-@contextlib.contextmanager
-def outermost_calls(after: Callable[[], None]) -> Iterator[None]:
-    depth = 0
-
-    def enter(_module: object, _inputs: object) -> None:
-        nonlocal depth
-        depth += 1
-
-    def leave(_module: object, _inputs: object, _output: object) -> None:
-        nonlocal depth
-        depth -= 1
-        if depth == 0:
-            after()
-
-    entered = register_module_forward_pre_hook(enter)
-    left = register_module_forward_hook(leave, always_call=True)
-    try:
-        yield
-    finally:
-        entered.remove()
-        left.remove()

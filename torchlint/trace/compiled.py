@@ -36,6 +36,7 @@ from torchlint.trace.codegen import (
 )
 from torchlint.trace.dynamo_device import EagerParts, cuda_in_dynamo, host_outputs
 from torchlint.trace.recorder import is_user, user_frame
+from torchlint.trace.roots import is_worth_compiling
 from torchlint.trace.tags import tags
 
 Call = Callable[..., Any]
@@ -406,7 +407,7 @@ class _WhatIf:
     def _entered(self, module: torch.nn.Module, inputs: object) -> None:
         if not self._running and self._recorder.step > 0:  # a program without an optimizer
             self._compile()
-        elif not self._running and _is_worth_compiling(module) and not any(module is root for root in self._roots):
+        elif not self._running and is_worth_compiling(module) and not any(module is root for root in self._roots):
             self._roots.append(module)
         self._running += 1
 
@@ -423,9 +424,3 @@ class _WhatIf:
         self._done = True
         self._unwatch()
         self._step_hook.remove()
-
-
-def _is_worth_compiling(module: torch.nn.Module) -> bool:
-    """A module with parameters that the program doesn't compile itself."""
-    compiled = isinstance(module, torch._dynamo.OptimizedModule) or module._compiled_call_impl is not None
-    return not compiled and next(module.parameters(), None) is not None
