@@ -42,6 +42,8 @@ class Rule:
     alpha: float = 0.05
     gain: float = 0.01
     goal: float = 0.0
+    narrow: bool = False
+    """Whether a race goes on until its interval is narrow, whatever it says: to measure, not to decide."""
 
     def interval(self, effects: Sequence[float]) -> Interval:
         return interval(effects, self.alpha / len(self.looks))
@@ -50,10 +52,10 @@ class Rule:
         """What can be said after a look: `effects` are logarithms of how many times faster each round was."""
         found = self.interval(effects)
         floor = max(math.log1p(self.gain), abs(fmean(controls)))
-        if self.goal:
-            goal = math.log(self.goal)
-            narrow = found.half_width < _BAND
-            if not (found.low >= goal or found.high < goal or narrow):
+        if self.goal or self.narrow:
+            goal = math.log(self.goal) if self.goal else math.inf
+            beside = self.goal and (found.low >= goal or found.high < goal)
+            if not (beside or found.half_width < _BAND):
                 return "undecided"
             return "faster" if found.low > floor else "slower" if found.high < -floor else "no gain"
         if found.low > floor:
@@ -68,8 +70,10 @@ class Rule:
         if control.half_width > _NOISE or abs(control.middle) > _NOISE:
             return "too noisy"
         floor = max(math.log1p(self.gain), abs(control.middle))
-        if self.goal and found.low > floor:
+        if (self.goal or self.narrow) and found.low > floor:
             return "faster"
+        if self.narrow and found.high < -floor:
+            return "slower"
         return "undecided"
 
 

@@ -72,6 +72,27 @@ class Lab:
             found.append(self.space.tree(version.project, version.overlay))
         return found[:count]
 
+    def scout(self, version: Version) -> Done:
+        """Run a version alone, timed step by step; a program that takes no steps is counted by calls of its modules.
+
+        Raises Failure for one that can't be run.
+        """
+        done, order = self._alone(version)
+        if done.ran and not done.ticks and done.forwards and self.tick == "step":
+            self.tick = "forward"
+            done, order = self._alone(version)
+        if not done.ran:
+            errors = Path(order.out, "stderr").read_text("utf-8", "replace").strip().splitlines()[-12:]
+            raise Failure("\n".join([f"{version.name} does not run: {done.detail or done.end}", *errors]))
+        return done
+
+    def _alone(self, version: Version) -> tuple[Done, Order]:
+        (tree,) = self.trees(version, 1)
+        order = self.order(version, tree)
+        (done,) = self.runner.lockstep([order], 1)
+        outside(done, version)
+        return done, order
+
     def forget(self, orders: Sequence[Order]) -> None:
         """Delete what these runs have left."""
         for order in orders:

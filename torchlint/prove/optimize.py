@@ -18,9 +18,9 @@ from .compare import Numbers
 from .decide import Decision, after_numbers, after_race, by_counts
 from .history import History
 from .intervals import Rule
-from .lab import Asked, Lab, key, outside
+from .lab import Asked, Lab, key
 from .numbers import Allowed, Judgement
-from .race import Raced, Races, Track, track
+from .race import Clocks, Raced, Races, Track, track
 from .versions import Version
 from .workspace import Overlay
 
@@ -40,7 +40,7 @@ class Plan:
     goal: float = 1.25
     seconds: float = 600.0
     allowed: Allowed = "rounding"
-    clock: Literal["auto", "cpu", "wall", "device"] = "auto"
+    clock: Clocks = "auto"
     patches: tuple[Path, ...] = ()
     select: str = ""
     resume: bool = False
@@ -99,7 +99,7 @@ class Optimizer:
         """Raises Failure for a program that can't be run."""
         say = self._say
         say("running the program once")
-        scouted = self._scout()
+        scouted = self._lab.scout(self._version)
         course = track(scouted, self._plan.clock)
         races = Races(self._lab, course)
         say("recording its numbers")
@@ -123,21 +123,6 @@ class Optimizer:
                 self._coming = None
                 counts = tried.after or counts
         return self._finish(numbers, races, baseline, counts, scouted, for_gpu)
-
-    def _scout(self) -> Done:
-        (tree,) = self._lab.trees(self._version, 1)
-        order = self._lab.order(self._version, tree)
-        (done,) = self._lab.runner.lockstep([order], 1)
-        if done.ran and not done.ticks and done.forwards:
-            self._lab.tick = "forward"
-            (tree,) = self._lab.trees(self._version, 1)
-            order = self._lab.order(self._version, tree)
-            (done,) = self._lab.runner.lockstep([order], 1)
-        outside(done, self._version)
-        if not done.ran:
-            errors = Path(order.out, "stderr").read_text("utf-8", "replace").strip().splitlines()[-12:]
-            raise Failure("\n".join([f"{self._version.name} does not run: {done.detail or done.end}", *errors]))
-        return done
 
     def _next(self, finder: Finder, seen: set[str]) -> Candidate | None:
         if time.monotonic() - self._started > self._plan.seconds:

@@ -39,6 +39,8 @@ class Track:
     block: int = 1
     why: str = ""
     """Why it is not in lock-step."""
+    warm: int = WARM_UP
+    """Turns at the start of a run that do not count."""
 
 
 @dataclass(frozen=True)
@@ -126,52 +128,64 @@ class Races:
 
     def race(self, version: Version, other: Version, rule: Rule, seconds: float, told: Told = lambda *_: None) -> Raced:
         """Race until a look decides it, or the time is up."""
-        rounds: list[Round] = []
+        return self.field(version, [other], rule, seconds, told)[0]
+
+    def field(
+        self, version: Version, others: Sequence[Version], rule: Rule, seconds: float, told: Told = lambda *_: None
+    ) -> list[Raced]:
+        """Race several versions against one, all in the same rounds, each until a look decides it, or the time is up."""
+        raced = [Raced("undecided", self.track)] * len(others)
+        racing = list(range(len(others)))
         started = time.monotonic()
-        raced = Raced("undecided", self.track)
-        longest = 0.0
-        while len(rounds) < rule.looks[-1]:
+        longest, held = 0.0, 0
+        while racing and held < rule.looks[-1]:
             begun = time.monotonic()
-            found = self._round(version, other)
-            if isinstance(found, str):
-                return replace(raced, verdict="broken", reason=found)
-            rounds.append(found)
+            found = self._round(version, [others[number] for number in racing])
+            held += 1
             longest = max(longest, time.monotonic() - begun)
             spent = time.monotonic() - started
-            raced = _standing(rounds, rule, self.track, spent)
-            told(raced, rule.looks[-1])
-            if len(rounds) in rule.looks:
-                verdict = rule.judge([one.effect for one in rounds], [one.drift for one in rounds])
-                raced = replace(raced, verdict=verdict)
-                if verdict != "undecided":
-                    return raced
-            coming = next((look for look in rule.looks if look > len(rounds)), len(rounds))
-            if len(rounds) >= rule.looks[0] and spent + (coming - len(rounds)) * longest > seconds:
+            for number, one in zip(list(racing), found, strict=True):
+                if isinstance(one, str):
+                    raced[number] = replace(raced[number], verdict="broken", reason=one)
+                    racing.remove(number)
+                    continue
+                raced[number] = _standing([*raced[number].rounds, one], rule, self.track, spent)
+                told(raced[number], rule.looks[-1])
+                if held in rule.looks:
+                    raced[number] = _decided(raced[number], rule.judge)
+                    if raced[number].verdict != "undecided":
+                        racing.remove(number)
+            coming = next((look for look in rule.looks if look > held), held)
+            if held >= rule.looks[0] and spent + (coming - held) * longest > seconds:
                 break  # not even the next look would come in time
-        verdict = rule.give_up([one.effect for one in rounds], [one.drift for one in rounds])
-        return replace(raced, verdict=verdict)
+        for number in racing:
+            raced[number] = _decided(raced[number], rule.give_up)
+        return raced
 
-    def _round(self, version: Version, other: Version) -> Round | str:
-        """One round, or why there could be none."""
-        first, second = self.lab.trees(version, 2)
-        (third,) = self.lab.trees(other, 1)
+    def _round(self, version: Version, others: Sequence[Version]) -> list[Round | str]:
+        """One round: for each of the others what it gave, or why there could be none."""
+        versions = [version, version, *others]
+        trees = [*self.lab.trees(version, 2), *(tree for other in others for tree in self.lab.trees(other, 1))]
         conditions = self.lab.conditions
         orders = [
-            self.lab.order(one, tree, seconds=3 * conditions.seconds)
-            for one, tree in ((version, first), (version, second), (other, third))
+            self.lab.order(one, tree, seconds=len(versions) * conditions.seconds)
+            for one, tree in zip(versions, trees, strict=True)
         ]
         if self.track.how == "lock-step":
             done = self.lab.runner.lockstep(orders, self.chance.getrandbits(32), self.track.block)
         else:
-            done = [Done("died")] * 3
-            for number in self.chance.sample(range(3), 3):
+            done = [Done("died")] * len(orders)
+            for number in self.chance.sample(range(len(orders)), len(orders)):
                 (done[number],) = self.lab.runner.lockstep([orders[number]], 0, 0)
         self.lab.forget(orders)
-        for one, of in zip(done, (version, version, other), strict=True):
+        failed = []
+        for one, of in zip(done, versions, strict=True):
             outside(one, of)
-            if not one.ran:
-                return f"{of.name} fails while it is raced: {one.detail or one.end}"
-        return self._counted(done)
+            failed.append("" if one.ran else f"{of.name} fails while it is raced: {one.detail or one.end}")
+        return [
+            failed[0] or failed[1] or failed[number] or self._counted([*done[:2], done[number]])
+            for number in range(2, len(done))
+        ]
 
     def _counted(self, done: Sequence[Done]) -> Round | str:
         if len({one.ticks for one in done}) > 1:
@@ -186,15 +200,20 @@ class Races:
         """The seconds that count, by turns."""
         of_cpu = self.track.clock == "cpu"
         if self.track.how == "lock-step":
-            return (one.cpu if of_cpu else one.wall)[WARM_UP:]
+            return (one.cpu if of_cpu else one.wall)[self.track.warm :]
         if len(one.wall) < 2:  # it takes no step
             return (one.usage if of_cpu else sum(one.wall),)
         return (one.usage - one.cpu[0] if of_cpu else sum(one.wall[1:]),)
 
     def _steps(self, one: Done) -> int:
         """How many steps these seconds are of: the first turn of a run is one step, whatever comes after."""
-        warm = max(WARM_UP, self.track.block) if self.track.how == "lock-step" else 1
+        turns, block = self.track.warm, self.track.block
+        warm = (turns if block == 1 else (turns - 1) * block) if self.track.how == "lock-step" else 1
         return max(1, one.ticks - warm)
+
+
+def _decided(raced: Raced, judge: Callable[[Sequence[float], Sequence[float]], Verdict]) -> Raced:
+    return replace(raced, verdict=judge([one.effect for one in raced.rounds], [one.drift for one in raced.rounds]))
 
 
 def _standing(rounds: Sequence[Round], rule: Rule, track: Track, seconds: float) -> Raced:
@@ -202,8 +221,15 @@ def _standing(rounds: Sequence[Round], rule: Rule, track: Track, seconds: float)
     return Raced("undecided", track, tuple(rounds), seconds, rule.interval(effects), interval(drifts, rule.alpha))
 
 
-def track(scouted: Done, clock: Literal["auto", "cpu", "wall", "device"], device_memory: int = 0) -> Track:
-    """How a program is raced, by a run of it alone, step by step: by the clock of the processor unless it uses a GPU."""
+Clocks = Literal["auto", "cpu", "wall", "device"]
+
+
+def track(scouted: Done, clock: Clocks, device_memory: int = 0, compiled: Sequence[int] = ()) -> Track:
+    """How a program is raced, by a run of it alone, step by step: by the clock of the processor unless it uses a GPU.
+
+    `compiled` are the steps, from 1, in which something was compiled, of all versions: those of the first half of a run
+    do not count, later ones are what it costs.
+    """
     chosen: Clock = clock if clock != "auto" else "device" if scouted.cuda else "cpu"
     if scouted.forks:
         return Track(chosen, "whole runs", 0, "the program starts other processes")
@@ -214,4 +240,6 @@ def track(scouted: Done, clock: Literal["auto", "cpu", "wall", "device"], device
     step = median(scouted.wall[1 : scouted.ticks])
     least, short = (_DEVICE_STEPS, _DEVICE_BLOCK) if chosen == "device" else (1, _SHORT_STEP)
     block = max(least, math.ceil(short / max(step, 1e-6)))
-    return Track(chosen, "lock-step", min(block, max(1, scouted.ticks // 4)))
+    block = min(block, max(1, scouted.ticks // 4))
+    last = max((tick for tick in compiled if tick <= scouted.ticks // 2), default=0)
+    return Track(chosen, "lock-step", block, warm=max(WARM_UP, math.ceil(last / block) + (block > 1)))
