@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     "check",
     "baseline",
+    "bench",
     "certificate",
     "clean",
     "compare",

@@ -225,7 +225,7 @@ class TestRuns:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "what is to be optimized? Give one ENTRY"),
+        ([], "what is to be run? Give one ENTRY"),
         (["missing.py"], "missing.py: no such script (a function is written pkg.module:function)"),
         (["missing.py", "--seconds", "5", "--", "--epochs", "1"], "missing.py: no such script"),
         (["--undo", "nowhere"], "nowhere is no folder of an optimization: it has no backup.patch"),

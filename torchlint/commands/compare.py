@@ -106,22 +106,17 @@ def _text(found: Compared, a: str, b: str, options: argparse.Namespace) -> str:
 
 
 def _json(found: Compared, options: argparse.Namespace) -> str:
+    from torchlint.prove.report import finite
+
     judged = found.judgement
-    figures = {name: _finite(value) for name, value in judged.figures.items()}
-    first = judged.first and {**asdict(judged.first), "difference": _finite(judged.first.difference)}
     document = {
         "class": judged.name,
         "within": judged.within(options.numbers),
         "allowed": options.numbers,
         "reasons": judged.reasons,
-        "first": first,
+        "first": judged.first and asdict(judged.first),
         "steps": found.plain.done.steps,
-        "figures": figures,
+        "figures": judged.figures,
         "unreached": [{"file": part.file, "function": part.name} for part in found.unreached],
     }
-    return json.dumps(document, indent=2) + "\n"
-
-
-def _finite(value: float) -> float | None:
-    """JSON knows no infinity."""
-    return value if math.isfinite(value) else None
+    return json.dumps(finite(document), indent=2) + "\n"

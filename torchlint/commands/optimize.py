@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import secrets
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchlint.system.failure import Failure
 
 from . import terminal
 from .running import (
     ENTRY_HELP,
+    Progress,
     add_command,
     conditions,
+    environment,
+    one_entry,
     options_parser,
     split,
     what_can_not_be_written,
+    with_clock,
     with_conditions,
 )
 from .trace import positive_float
@@ -83,8 +86,7 @@ def _options() -> argparse.ArgumentParser:
         default="rounding",
         help="what may differ at most (default: rounding)",
     )
-    option("--clock", choices=("auto", "cpu", "wall", "device"), default="auto", help="which time counts (default: the CPU's, "
-           "for programs that use a GPU the device's)")  # fmt: skip
+    with_clock(parser)
     option("--seconds", type=positive_float, default=600.0, help="try nothing new after that time (default: 600)")
     option("--out", type=Path, metavar="DIR", help="where the report goes (default: .torchlint/optimize/ID)")
     option("--certificate", type=Path, metavar="DIR", help="write the certificate there, too, under a name of its own")
@@ -120,11 +122,7 @@ def run(args: argparse.Namespace) -> int:
     options, program = split(parser, args.arguments)
     if options.undo is not None:
         return _undo(options.undo)
-    if len(options.entry) != 1:
-        raise Failure(
-            "what is to be optimized? Give one ENTRY: SCRIPT.py or PKG.MODULE:FUNCTION; its own arguments come after --"
-        )
-    return _optimize(options.entry[0], options, program)
+    return _optimize(one_entry(options.entry), options, program)
 
 
 def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> int:
@@ -146,7 +144,7 @@ def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> in
         options.resume,
     )
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    shown = _Progress()
+    shown = Progress()
     with what_can_not_be_written(), Workspace() as space, Runner(space.folder) as runner:
         version = Versions(space, entry).entry()
         home = version.project.home
@@ -160,7 +158,7 @@ def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> in
             if options.certificate:
                 options.certificate.mkdir(parents=True, exist_ok=True)
                 (options.certificate / certificate.name("optimize")).write_text(certificate.markdown(), "utf-8")
-            report.write(folder, lab, found, plan, _environment(lab), name, certificate.markdown())
+            report.write(folder, lab, found, plan, environment(lab), name, certificate.markdown())
         except KeyboardInterrupt:
             shown.close()
             print("stopped; the tree is as it was, and --resume goes on from what is known", file=sys.stderr)
@@ -211,22 +209,6 @@ def _undo(folder: Path) -> int:
     return 0
 
 
-def _environment(lab: Lab) -> dict[str, Any]:
-    from importlib.metadata import version
-
-    return {
-        "torchlint": version("torchlint"),
-        "torch": version("torch"),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "processors": os.cpu_count(),
-        "load": os.getloadavg(),
-        "threads": lab.conditions.threads,
-        "steps": lab.conditions.steps,
-        "arguments": lab.conditions.args,
-    }
-
-
 def _certificate(found: Optimized, plan: Plan, lab: Lab) -> Certificate:
     """The status: approved only where the goal was reached on the kind of machine that the program is for."""
     from torchlint.evidence.certificate import Certificate, Status
@@ -270,24 +252,3 @@ def _certificate(found: Optimized, plan: Plan, lab: Lab) -> Certificate:
 
 def _after(found: Optimized, lab: Lab, path: str) -> bytes | None:
     return found.state[path] if path in found.state else lab.space.frozen(found.version.project, path)
-
-
-class _Progress:
-    """One line on a terminal that says what is being done; elsewhere a line for each decision."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-
-    def __call__(self, text: str) -> None:
-        decided = text.startswith(("Applied: ", "Rolled back: ", "Not applied: "))
-        if self._terminal:
-            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
-            sys.stderr.write(f"\r\033[K{text[:width]}" + "\n" * decided)
-            sys.stderr.flush()
-        elif decided:
-            print(text, file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        if self._terminal:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import platform
+import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchlint.system.failure import Failure
 
 from .trace import positive_float, positive_int
 
 if TYPE_CHECKING:
-    from torchlint.prove.lab import Conditions
+    from typing_extensions import Self
+
+    from torchlint.prove.lab import Conditions, Lab
 
 
 ENTRY_HELP = "a script, or pkg.module:function. What follows -- is the program's own"
@@ -58,6 +62,19 @@ def with_conditions(parser: argparse.ArgumentParser, steps: int = 30, seconds: f
     )
 
 
+def with_clock(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--clock", choices=("auto", "cpu", "wall", "device"), default="auto", help="which time counts "
+                        "(default: the CPU's, for programs that use a GPU the device's)")  # fmt: skip
+
+
+def one_entry(given: Sequence[str]) -> str:
+    if len(given) != 1:
+        raise Failure(
+            "what is to be run? Give one ENTRY: SCRIPT.py or PKG.MODULE:FUNCTION; its own arguments come after --"
+        )
+    return given[0]
+
+
 def conditions(options: argparse.Namespace, program: Sequence[str]) -> Conditions:
     from torchlint.prove.lab import Conditions
 
@@ -86,3 +103,47 @@ def split(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[ar
     own = list(arguments[1:])
     end = own.index("--") if "--" in own else len(own)
     return parser.parse_intermixed_args(own[:end]), own[end + 1 :]
+
+
+def environment(lab: Lab) -> dict[str, Any]:
+    """What a measurement was made with."""
+    from importlib.metadata import version
+
+    return {
+        "torchlint": version("torchlint"),
+        "torch": version("torch"),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        "load": os.getloadavg(),
+        "threads": lab.conditions.threads,
+        "steps": lab.conditions.steps,
+        "arguments": lab.conditions.args,
+    }
+
+
+class Progress:
+    """One line on a terminal that says what is being done; elsewhere a line for each decision."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        decided = text.startswith(("Applied: ", "Rolled back: ", "Not applied: "))
+        if self._terminal:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+            sys.stderr.write(f"\r\033[K{text[:width]}" + "\n" * decided)
+            sys.stderr.flush()
+        elif decided:
+            print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._terminal:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -6,25 +6,23 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from .optimize import Optimized
 from .race import Raced
 
 _WIDTH, _BINS, _ROW = 760, 40, 26
 
 
-def svg(found: Optimized) -> str:
-    """The picture; without races an empty one with a sentence."""
-    races = [(one.candidate.name, one.raced) for one in found.tried if one.raced and one.raced.rounds]
-    if found.final and found.final.rounds:
-        races.append(("the whole change", found.final))
+def svg(races: Sequence[tuple[str, Raced | None]], final: Raced | None = None) -> str:
+    """The picture of races by their names, and of the step times of the final one; without races a sentence."""
+    shown = [(name, raced) for name, raced in races if raced and raced.rounds]
     parts = []
     height = 30
-    if found.final and found.final.rounds:
-        parts += _histogram(found.final, 20)
+    if final and final.rounds:
+        shown.append(("the whole change", final))
+        parts += _histogram(final, 20)
         height += 190
-    if races:
-        parts += _forest(races, height)
-        height += _ROW * len(races) + 60
+    if shown:
+        parts += _forest(shown, height)
+        height += _ROW * len(shown) + 60
     else:
         parts.append('<text x="20" y="20">nothing was raced</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12">'

@@ -18,7 +18,7 @@ from .plot import svg
 from .race import Raced
 
 SCHEMA = 1
-_CLOCKS = {"cpu": "CPU seconds of this machine", "wall": "seconds of this machine", "device": "seconds of the device"}
+CLOCKS = {"cpu": "CPU seconds of this machine", "wall": "seconds of this machine", "device": "seconds of the device"}
 _OUTCOMES = {
     "goal reached": "the goal is reached",
     "faster": "faster for certain, the goal is not shown",
@@ -38,7 +38,7 @@ def _summary(found: Optimized, plan: Plan) -> Iterator[str]:
     final, clock = found.final, found.track.clock
     yield "## Optimization Summary"
     yield ""
-    yield f"**Goal**: {plan.goal:.2f}x, or {1 - 1 / plan.goal:.0%} less latency, in {_CLOCKS[clock]} a step"
+    yield f"**Goal**: {plan.goal:.2f}x, or {1 - 1 / plan.goal:.0%} less latency, in {CLOCKS[clock]} a step"
     start = final.before if final else next((one.raced.before for one in found.tried if one.raced), 0.0)
     yield ""
     yield f"**Starting Point**: {1000 * start:.3g} ms a step" if start else "**Starting Point**: not raced"
@@ -160,11 +160,11 @@ def results(found: Optimized, plan: Plan, environment: dict[str, Any], run: str)
         "seconds": found.seconds,
         "before": found.before,
         "after": found.after,
-        "final": _race(found.final),
+        "final": race_fields(found.final),
         "final_numbers": _judged(found),
         "tried": [_tried(one) for one in found.tried],
     }
-    return json.dumps(_finite(document), indent=1) + "\n"
+    return json.dumps(finite(document), indent=1) + "\n"
 
 
 def _tried(one: Tried) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _tried(one: Tried) -> dict[str, Any]:
         "reason": one.decision.reason,
         "next": one.decision.next,
         "numbers": asdict(one.judgement) if one.judgement else None,
-        "race": _race(one.raced),
+        "race": race_fields(one.raced),
         "before": one.before,
         "after": one.after,
         "seconds": one.seconds,
@@ -187,7 +187,7 @@ def _tried(one: Tried) -> dict[str, Any]:
     }
 
 
-def _race(raced: Raced | None) -> dict[str, Any] | None:
+def race_fields(raced: Raced | None) -> dict[str, Any] | None:
     if raced is None:
         return None
     return {
@@ -209,13 +209,13 @@ def _judged(found: Optimized) -> dict[str, Any] | None:
     return asdict(found.judgement) if found.judgement else None
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON knows no infinity."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: finite(one) for name, one in value.items()}
+    return [finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def page(found: Optimized, plan: Plan, certificate: str) -> str:
@@ -224,9 +224,13 @@ def page(found: Optimized, plan: Plan, certificate: str) -> str:
 
     from torchlint.report.document import document
 
-    parts = [f"<h1>torchlint optimize <code>{escape(found.version.entry)}</code></h1>", svg(found)]
+    parts = [f"<h1>torchlint optimize <code>{escape(found.version.entry)}</code></h1>", _picture(found)]
     parts += [f"<pre>{escape(text)}</pre>" for text in (markdown(found, plan), certificate, found.diff) if text]
     return document(f"torchlint optimize {escape(found.version.entry)}", "\n".join(parts))
+
+
+def _picture(found: Optimized) -> str:
+    return svg([(one.candidate.name, one.raced) for one in found.tried], found.final)
 
 
 def write(
@@ -238,7 +242,7 @@ def write(
         "report.md": markdown(found, plan),
         "certificate.md": certificate,
         "results.json": results(found, plan, environment, run),
-        "plot.svg": svg(found),
+        "plot.svg": _picture(found),
         "report.html": page(found, plan, certificate),
         "change.patch": found.diff,
         "backup.patch": back,

@@ -7,6 +7,7 @@ import os
 import random
 import resource
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -163,6 +164,7 @@ def _settle(order: Order) -> None:
     temporary = Path(order.out, "tmp")
     temporary.mkdir(exist_ok=True)
     os.environ["TMPDIR"] = str(temporary)
+    tempfile.tempdir = None  # the warm process may have asked before
     torch.set_num_threads(order.threads)
 
 
