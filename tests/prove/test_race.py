@@ -94,6 +94,17 @@ class TestDecisions:
         wild = [0.5, -0.5, 0.4, -0.6] * 4
         assert "too noisy" == Rule().give_up(wild, wild)
 
+    def test_what_is_far_beyond_a_wild_control_is_measured_all_the_same(self) -> None:
+        wild = [0.2, -0.2, 0.1, -0.1]
+        rule = Rule(narrow=True)
+        assert "slower" == rule.give_up([-2.0, -2.1, -1.9, -2.0], wild)
+        assert "faster" == rule.give_up([2.0, 2.1, 1.9, 2.0], wild)
+        assert "too noisy" == rule.give_up([0.3, 0.1, 0.2, 0.2], wild)
+
+    def test_a_race_that_measures_goes_on_until_it_is_narrow(self) -> None:
+        assert "undecided" == Rule(narrow=True).judge([0.40, 0.45, 0.35], [0.0, 0.0, 0.001])
+        assert "faster" == Rule(narrow=True).judge([0.400, 0.401, 0.399], [0.0, 0.0, 0.001])
+
     def test_a_goal_is_decided_on_either_side_of_it_or_narrowly(self) -> None:
         rule = Rule(goal=1.3)
         assert "undecided" == rule.judge([0.24, 0.30, 0.27], [0.0, 0.0, 0.001])

@@ -149,7 +149,7 @@ def _versions(versions: Versions, options: argparse.Namespace) -> list[Version]:
     """What it is compared with in the first mode, and the tree in each: the earlier one first."""
     tree = versions.entry()
     modes = [*options.modes, *(name for name in options.backends if name not in options.modes)]
-    found = [replace(tree, name=name if len(modes) > 1 else tree.name, mode=name) for name in modes]
+    found = [replace(tree, name=name, mode=name) for name in modes]
     if options.against is None:
         return found
     other = replace(versions.named(options.against), mode=modes[0])

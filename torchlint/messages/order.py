@@ -12,7 +12,7 @@ End = Literal["finished", "stopped", "exit", "error", "no entry", "refused", "ki
 
 START = "start.pt"
 """The file in a run's folder with the parameters and the random state from which training started."""
-CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "MPLCONFIGDIR")
+CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "MPLCONFIGDIR", "TMPDIR")
 """Variables that name folders of what libraries keep from one run to the next: runs may write there."""
 
 

@@ -95,17 +95,20 @@ def measure(
     for version in versions:
         say(f"{version.name}: running it alone")
         rows.append(_scouted(lab, version, first=not rows))
+    base = versions[0]
+    if not all(row.failure for row in rows[1:]):
+        say(f"{base.name}: recording its numbers")
+        numbers = Numbers.of(lab, base)
+        for number, row in enumerate(rows):
+            if number and not row.failure:
+                say(f"{row.name}: numbers")
+                rows[number] = _judged(row, numbers, versions[number])
     running = [number for number, row in enumerate(rows) if not row.failure]
-    base, others = versions[0], [versions[number] for number in running[1:]]
-    if others:
-        numbers = _numbers(lab, base, say)
-        for number in running[1:]:
-            say(f"{versions[number].name}: numbers")
-            compared = numbers.with_(versions[number])
-            rows[number] = replace(rows[number], judgement=compared.judgement)
-    scouts = [row.scouted for row in rows if row.scouted]
+    others = [versions[number] for number in running[1:]]
+    scouts = [row.scouted for row in rows if row.scouted and not row.failure]
     compiled = [tick for one in scouts for tick in one.compiled_at]
-    course = track(scouts[0], clock, compiled=compiled)
+    latency = lab.tick == "forward"
+    course = track(scouts[0], clock, compiled=compiled, single=latency)
     if len({one.ticks for one in scouts}) > 1:
         course = replace(course, how="whole runs", block=0, why="the versions take unequal numbers of steps")
 
@@ -120,7 +123,7 @@ def measure(
         rows[number] = _raced(rows[number], raced)
     if not rows[0].seconds:
         raise Failure(field[0].reason or f"{base.name} could not be raced")
-    return Bench(base.entry, tuple(rows), course, lab.tick == "forward")
+    return Bench(base.entry, tuple(rows), course, latency)
 
 
 def _scouted(lab: Lab, version: Version, first: bool) -> Row:
@@ -132,9 +135,11 @@ def _scouted(lab: Lab, version: Version, first: bool) -> Row:
         return Row(version.name, failure=str(error).splitlines()[0])
 
 
-def _numbers(lab: Lab, base: Version, say: Callable[[str], None]) -> Numbers:
-    say(f"{base.name}: recording its numbers")
-    return Numbers.of(lab, base)
+def _judged(row: Row, numbers: Numbers, version: Version) -> Row:
+    try:
+        return replace(row, judgement=numbers.with_(version).judgement)
+    except Failure as error:
+        return replace(row, failure=str(error).splitlines()[0])
 
 
 def _first(row: Row, field: Sequence[Raced]) -> Row:

@@ -67,13 +67,16 @@ class Rule:
     def give_up(self, effects: Sequence[float], controls: Sequence[float]) -> Verdict:
         """What is to be said when no look has decided it: with a control this wide nobody could tell."""
         found, control = self.interval(effects), interval(controls, self.alpha)
+        if self.narrow and min(abs(found.low), abs(found.high)) > max(abs(control.low), abs(control.high)):
+            if found.low > math.log1p(self.gain):
+                return "faster"
+            if found.high < -math.log1p(self.gain):
+                return "slower"
         if control.half_width > _NOISE or abs(control.middle) > _NOISE:
             return "too noisy"
         floor = max(math.log1p(self.gain), abs(control.middle))
-        if (self.goal or self.narrow) and found.low > floor:
+        if self.goal and found.low > floor:
             return "faster"
-        if self.narrow and found.high < -floor:
-            return "slower"
         return "undecided"
 
 

@@ -224,11 +224,14 @@ def _standing(rounds: Sequence[Round], rule: Rule, track: Track, seconds: float)
 Clocks = Literal["auto", "cpu", "wall", "device"]
 
 
-def track(scouted: Done, clock: Clocks, device_memory: int = 0, compiled: Sequence[int] = ()) -> Track:
+def track(
+    scouted: Done, clock: Clocks, device_memory: int = 0, compiled: Sequence[int] = (), single: bool = False
+) -> Track:
     """How a program is raced, by a run of it alone, step by step: by the clock of the processor unless it uses a GPU.
 
     `compiled` are the steps, from 1, in which something was compiled, of all versions: those of the first half of a run
-    do not count, later ones are what it costs.
+    do not count, later ones are what it costs. With `single`, each step is a turn, however short, for its own time to
+    be known.
     """
     chosen: Clock = clock if clock != "auto" else "device" if scouted.cuda else "cpu"
     if scouted.forks:
@@ -240,6 +243,6 @@ def track(scouted: Done, clock: Clocks, device_memory: int = 0, compiled: Sequen
     step = median(scouted.wall[1 : scouted.ticks])
     least, short = (_DEVICE_STEPS, _DEVICE_BLOCK) if chosen == "device" else (1, _SHORT_STEP)
     block = max(least, math.ceil(short / max(step, 1e-6)))
-    block = min(block, max(1, scouted.ticks // 4))
+    block = 1 if single else min(block, max(1, scouted.ticks // 4))
     last = max((tick for tick in compiled if tick <= scouted.ticks // 2), default=0)
     return Track(chosen, "lock-step", block, warm=max(WARM_UP, math.ceil(last / block) + (block > 1)))
