@@ -166,6 +166,7 @@ def count_steps(steps: Steps) -> Iterator[None]:
     """Tell `steps` what the program does."""
     real_init = Optimizer.__init__
     real_backward = torch.autograd.backward
+    real_call: Any = torch.nn.Module.__call__
 
     def init(self: Optimizer, *args: Any, **kwargs: Any) -> None:
         real_init(self, *args, **kwargs)
@@ -181,15 +182,15 @@ def count_steps(steps: Steps) -> Iterator[None]:
 
     def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         if not steps.by_calls:
-            return _call_module(module, *args, **kwargs)
+            return real_call(module, *args, **kwargs)
         with steps.in_module():
-            return _call_module(module, *args, **kwargs)
+            return real_call(module, *args, **kwargs)
 
     hook = register_optimizer_step_post_hook(step_taken)
     with (
         mock.patch.object(Optimizer, "__init__", init),
         mock.patch.object(torch.autograd, "backward", backward),
-        mock.patch.object(torch.nn.Module, "__call__", call),
+        mock.patch.object(torch.nn.Module, "__call__", call) if steps.by_calls else contextlib.nullcontext(),
         mock.patch.object(torchlint, "_ended_step", lambda: steps.told("torchlint.step")),
     ):
         try:
