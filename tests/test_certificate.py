@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from torchlint import cli
 from torchlint.evidence.certificate import Certificate, verify
+from torchlint.evidence.certified import of_findings, of_trace
 from torchlint.system.failure import Failure
+from torchlint.text.finding import Evidence, Finding
 
 MADE = Certificate(
     "src/train.py",
@@ -59,3 +62,141 @@ def test_something_else_is_no_certificate(tmp_path: Path) -> None:
     with pytest.raises(Failure, match=r"a\.md is no certificate of torchlint"):
         verify(tmp_path / "a.md", tmp_path)
     assert 2 == cli.main(["certificate", "verify", str(tmp_path / "b.md")])
+
+
+def finding(verdict: str = "") -> Finding:
+    evidence = Evidence(verdict, "") if verdict else None  # type: ignore[arg-type]
+    return Finding("train.py", 3, 1, 3, 9, "TL101", "item-in-hot-loop", "it waits", "warning", evidence=evidence)
+
+
+class TestStatus:
+    """The rules of docs/certificates.md."""
+
+    @pytest.mark.parametrize(
+        ("found", "failing", "errors", "status"),
+        [
+            ([], False, 0, "ADVISORY_ONLY"),
+            ([finding()], False, 0, "ADVISORY_ONLY"),
+            ([finding()], True, 0, "REQUIRES_REMEDIATION"),
+            ([], False, 1, "NEEDS_FURTHER_REVIEW"),
+        ],
+    )
+    def test_without_a_run_it_advises_at_best(
+        self, found: list[Finding], failing: bool, errors: int, status: str
+    ) -> None:
+        assert status == of_findings(found, failing, errors, traced=False).status
+
+    @pytest.mark.parametrize(
+        ("verdicts", "status"),
+        [
+            ((), "CONDITIONALLY_APPROVED"),
+            (("refuted", "refuted"), "CONDITIONALLY_APPROVED"),
+            (("refuted", "not reached"), "NEEDS_FURTHER_REVIEW"),
+            (("refuted", ""), "NEEDS_FURTHER_REVIEW"),
+            (("not reached", "confirmed"), "REQUIRES_REMEDIATION"),
+        ],
+    )
+    def test_a_traced_run_judges_the_findings(self, verdicts: tuple[str, ...], status: str) -> None:
+        found = list(map(finding, verdicts))
+        assert status == of_findings(found, bool(found), 0, traced=True).status
+
+    @pytest.mark.parametrize(
+        ("failed", "over", "limits", "confirmed", "virtual", "status"),
+        [
+            ("it raised", [], 1, 0, False, "NEEDS_FURTHER_REVIEW"),
+            ("", ["syncs"], 2, 0, False, "NO_GO"),
+            ("", [], 2, 3, False, "GO"),
+            ("", [], 2, 0, True, "CONDITIONALLY_APPROVED"),
+            ("", [], 0, 3, True, "REQUIRES_REMEDIATION"),
+            ("", [], 0, 0, False, "ADVISORY_ONLY"),
+        ],
+    )
+    def test_a_traced_run_is_a_gate_where_limits_are_set(
+        self, failed: str, over: list[str], limits: int, confirmed: int, virtual: bool, status: str
+    ) -> None:
+        assert status == of_trace(failed, over, limits, confirmed, virtual).status
+
+
+LOOP = """\
+import torch
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        loss = model(batch.cuda())
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "train.py").write_text(LOOP)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class TestCheck:
+    def test_a_check_says_what_it_found_and_for_which_files(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert 1 == cli.main(["check", "train.py", "--certificate", "held", "--select", "TL101,TL104"])
+        (held,) = (project / "held").iterdir()
+        assert held.name.startswith("check_train_")
+        text = held.read_text()
+        assert "**REQUIRES_REMEDIATION**" in text
+        assert "- train.py:8\n" in text
+        assert "- nothing was run\n" in text
+        assert 0 == cli.main(["certificate", "verify", str(held)])
+        (project / "train.py").write_text("import torch\n")
+        assert 1 == cli.main(["certificate", "verify", str(held)])
+        assert "train.py has changed\n" == capsys.readouterr().out.splitlines(keepends=True)[-1]
+
+    def test_the_same_check_again_writes_another(self, project: Path) -> None:
+        (project / "train.py").write_text("import torch\n")
+        for folder in ("one", "two"):
+            assert 0 == cli.main(["check", "train.py", "--certificate", folder])
+            (held,) = (project / folder).iterdir()
+            assert "**ADVISORY_ONLY**" in held.read_text()
+
+    def test_it_is_of_what_was_judged_not_of_fixes(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert 2 == cli.main(["check", "train.py", "--fix", "--certificate", "held"])
+        assert "`--certificate` is of what was judged" in capsys.readouterr().err
+        assert not (project / "held").exists()
+
+    def test_a_place_that_can_not_be_written_is_said(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert 2 == cli.main(["check", "train.py", "--certificate", "train.py"])
+        assert "File exists" in capsys.readouterr().err
+
+
+def test_a_review_names_the_change(project: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+        subprocess.run(["git", *identity, *arguments], cwd=project, check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", "pyproject.toml")
+    git("commit", "-qm", "empty")
+    git("add", "train.py")
+    git("commit", "-qm", "a loop")
+    command = ["review", "--base", "HEAD~1", "--certificate", "held", "--select", "TL101,TL104"]
+    assert 1 == cli.main(command)
+    (held,) = (project / "held").iterdir()
+    assert "**REQUIRES_REMEDIATION**" in held.read_text()
+    assert 0 == cli.main(["certificate", "verify", str(held)])
+
+
+@pytest.mark.torch
+def test_a_traced_run_without_limits_advises(project: Path) -> None:
+    pytest.importorskip("torch")
+    (project / "train.py").write_text(
+        "import torch\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "for _ in range(3):\n    model(torch.ones(1, 2)).sum().backward()\n    optimizer.step()\n"
+    )
+    assert 0 == cli.main(["trace", "train.py", "--pass", "eager", "--certificate", "held"])
+    (held,) = (project / "held").iterdir()
+    text = held.read_text()
+    assert "**ADVISORY_ONLY**" in text
+    assert "- the eager pass: 3 steps" in text
+    assert 0 == cli.main(["certificate", "verify", str(held)])

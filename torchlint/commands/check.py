@@ -178,6 +178,7 @@ def _output(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--evidence", metavar="FILE", help="judge the findings by what `torchlint trace --events FILE` saw"
     )
+    output.add_argument("--certificate", metavar="DIR", help="write a certificate of what was judged, and how, there")
     output.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
     output.add_argument("--show-files", action="store_true", help="list the files that would be looked at")
     output.add_argument("--show-settings", action="store_true", help="show the settings as they are resolved")
@@ -318,7 +319,7 @@ def run(args: argparse.Namespace) -> int:
 def _is_repeatable(args: argparse.Namespace) -> bool:
     """Whether a run like this only prints, and what it prints depends on nothing but the files it looks at."""
     more = ("diff_base", "baseline", "add_noqa", "add_ignore", "evidence", "show_files", "show_settings", "diff", "fix",
-            "allow_plugins")  # fmt: skip
+            "allow_plugins", "certificate")  # fmt: skip
     return "arguments" in args and not (
         args.no_cache
         or args.verbose
@@ -357,6 +358,8 @@ def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
     args.quiet |= args.silent
     if "statistics" in args:
         _check_statistics(settings.output_format)
+    if "certificate" in args and (args.watch or _fixing(args, settings)):
+        raise Failure("`--certificate` is of what was judged; it can't be combined with `--watch` or fixes")
     work = work_of(args, settings, witness)
     for warning in settings.all_warnings:
         terminal.warn(warning)
@@ -488,6 +491,10 @@ def _check(args: argparse.Namespace, settings: Settings, work: Work) -> int:
     result = work.narrow(linted)
     if "evidence" in args:
         result = replace(result, findings=tuple(_judged(result, args.evidence)))
+    if "certificate" in args:
+        from .certified import of_check
+
+        of_check(args, result, work.files, fails(result, settings))
     _report(args, settings, result, _look(args, settings))
     _tell_baseline(args, work)
     return _exit(result, work, found=fails(result, settings) and not args.exit_zero)

@@ -156,8 +156,7 @@ def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> in
             found = Optimizer(lab, version, plan, history, shown).run()
             certificate = _certificate(found, plan, lab)
             if options.certificate:
-                options.certificate.mkdir(parents=True, exist_ok=True)
-                (options.certificate / certificate.name("optimize")).write_text(certificate.markdown(), "utf-8")
+                certificate.write(options.certificate, "optimize")
             report.write(folder, lab, found, plan, environment(lab), name, certificate.markdown())
         except KeyboardInterrupt:
             shown.close()

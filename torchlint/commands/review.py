@@ -64,6 +64,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help="suggest unsafe fixes too")
     parser.add_argument("--output-format", metavar="FORMAT", help="without --post: how to report, as for check")
+    parser.add_argument(
+        "--certificate", metavar="DIR", default=None, help="write a certificate of what was judged, and how, there"
+    )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
     parser.add_argument("-e", "--exit-zero", action="store_true", default=False, help="exit with 0 despite findings")
     selection(parser)
@@ -87,6 +90,10 @@ def run(args: argparse.Namespace) -> int:
         raise Failure("what is the change compared with? Give `--base`, such as `--base origin/main`")
     found = review(settings, base, args.head or (host and host.head) or "HEAD", lint=linter(args))
     terminal.errors(found.result.errors)
+    if args.certificate:
+        from .certified import of_review
+
+        of_review(Path(args.certificate), found, fails(found.result, settings))
     if host is None:
         _show(args, settings, found)
     elif args.dry_run:

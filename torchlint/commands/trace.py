@@ -72,6 +72,7 @@ def _options() -> argparse.ArgumentParser:
            "syncs=1,breaks=0,recompiles=0,kernels=40 (also h2d, d2h, bytes, memory, operators, traffic)")  # fmt: skip
     option("--save", metavar="FILE", type=Path, help="keep the numbers of this run")
     option("--compare", metavar="FILE", type=Path, help="exit with 1 if a number is above that of the run kept there")
+    option("--certificate", metavar="DIR", type=Path, help="write a certificate of what was judged, and how, there")
     option("--html", metavar="FILE", type=Path, help="write the report as one HTML page, too")
     option("--output-format", choices=("text", "json", "html"), default="text", help="how to report (default: text)")
     option("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
@@ -161,6 +162,10 @@ def run(args: argparse.Namespace) -> int:
         elsewhere,
     )
     _show(report, options)
+    if options.certificate:
+        from .certified import of_trace
+
+        of_trace(options.certificate, report, failure_of(traced))
     if traced.children[-1].interrupted:
         return _INTERRUPTED
     if failed := failure_of(traced):

@@ -42,6 +42,16 @@ class Certificate:
         component = re.sub(r"\W+", "-", Path(self.component).stem).strip("-") or "project"
         return f"{descriptor}_{component}_{time.strftime('%Y%m%d_%H%M%S', time.gmtime(self.date))}.md"
 
+    def write(self, folder: Path, descriptor: str) -> Path:
+        """Write it there under its name, which is given back. Raises Failure."""
+        path = folder / self.name(descriptor)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.markdown(), "utf-8", errors="surrogateescape")
+        except OSError as error:
+            raise Failure(f"{path}: {error.strerror}") from error
+        return path
+
     def markdown(self) -> str:
         """The text, whose identifier is the hash of all the rest of it."""
         from importlib.metadata import version
