@@ -131,6 +131,40 @@ def test_no_more_blank_lines_are_left_than_there_were(before: str, after: str) -
     assert after == (data[: edit.start] + edit.text + data[edit.end :]).decode()
 
 
+LOCAL = """import torch
+
+def f():
+    from torch.autograd import Variable
+
+    x = torch.ones(3)
+    return Variable(x)
+
+def g(x):
+    from torch.autograd import Variable
+    return Variable(x, requires_grad=True)
+"""
+
+
+def test_an_import_in_a_function_is_that_of_the_function() -> None:
+    assert """def f():
+    x = torch.ones(3)
+    return x.detach()
+
+def g(x):
+    from torch.autograd import Variable
+""" in fixed(LOCAL)
+
+
+@pytest.mark.parametrize(
+    "line", ["    global Variable\n", "    def g(): return Variable\n", "    print(locals())\n", "    Variable = 1\n"]
+)
+def test_an_import_in_a_function_stays_where_more_may_want_it(line: str) -> None:
+    assert (
+        "    from torch.autograd import Variable\n"
+        in fixed(LOCAL.replace("def f():\n", f"def f():\n{line}")).partition("def g(x)")[0]
+    )
+
+
 def test_it_goes_once_its_last_use_has_gone(tmp_path: Path) -> None:
     code = IMPORTS + USE + "b = Variable(Variable(a))\nc = Variable(x, requires_grad=True)\n"
 

@@ -18,6 +18,20 @@ ALWAYS: Version = (0, 0)
 """Since before the oldest torch that was measured."""
 NEVER: Version = (99, 0)
 """In no torch that was measured."""
+_EARLY: dict[str, Version] = {
+    "torch.meshgrid(indexing)": (1, 10),
+    "torch.utils.checkpoint.checkpoint(use_reentrant)": (1, 11),
+    "torch.utils.checkpoint.checkpoint_sequential(use_reentrant)": (1, 11),
+    "torch.use_deterministic_algorithms": (1, 8),
+    "torch.are_deterministic_algorithms_enabled": (1, 8),
+    "torch.linalg.cholesky": (1, 8),
+    "torch.linalg.matrix_rank": (1, 8),
+    "torch.linalg.qr": (1, 8),
+    "torch.cuda.memory_reserved": (1, 4),
+    "torch.cuda.max_memory_reserved": (1, 4),
+    "torch.cuda.reset_peak_memory_stats": (1, 4),
+}
+"""What came to torch 1 before the oldest version that was measured, by the release notes; all else was always there."""
 GONE = frozenset(("absent", "raises"))
 
 
@@ -44,7 +58,8 @@ def states(key: str) -> dict[Version, str]:
 
 def there(key: str) -> Version:
     """The first version that has it."""
-    return next((begin for begin, state in _spans(key) if state not in GONE), NEVER)
+    first = next((begin for begin, state in _spans(key) if state not in GONE), NEVER)
+    return _EARLY.get(key, first) if first == ALWAYS else first
 
 
 def warns(key: str, target: Range) -> Version | None:

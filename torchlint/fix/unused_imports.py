@@ -30,7 +30,8 @@ def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iter
     """
     if Path(after.path).name == "__init__.py":
         return []
-    old, new = Names(before.parse()), Names(after.parse())
+    module = after.parse()
+    old, new = Names(before.parse()), Names(module)
     if new.read_at_run_time:
         return []
     gone = [(one, alias) for one, alias in new.imports if old.uses(one, alias) and not new.uses(one, alias)]
@@ -39,18 +40,38 @@ def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iter
         stem = Path(after.path).stem
         given = [name for source in others(stem.encode()) for name in _imported_by(source, stem, frozenset(taken))]
         taken -= {name for name in taken if name in given or ("*" in given and _handed_on(name, others))}
-    tree = Tree(after, new.tree)
+    local = list(_gone_in_functions(old.tree, module))
+    gone = [pair for pair in gone if _local(*pair) in taken and pair not in local] + local
+    tree = Tree(after, module)
     edits: list[Edit] = []
     for statement in dict.fromkeys(one for one, _ in gone):
-        aliases = [alias for one, alias in gone if one is statement and _local(one, alias) in taken]
+        aliases = [alias for one, alias in gone if one is statement]
         edits += _without(tree, statement, aliases)
     return edits
 
 
-class Names:
-    """The imports of packages that fixes touch, and what the rest of a module uses."""
+def _gone_in_functions(old: ast.AST, new: ast.AST) -> Iterator[tuple[Import, ast.alias]]:
+    """The imports that stand in functions which use them no more, whatever else has such a name."""
+    before, after = _functions(old), _functions(new)
+    if [one.name for one in before] != [one.name for one in after]:
+        return
+    for was, now in zip(before, after, strict=True):
+        names = Names(now)
+        used = Names(was) if names.imports else names
+        for one, alias in names.imports:
+            mine = not any(one in ast.walk(inner) for inner in _functions(now) if inner is not now)
+            if mine and used.uses(one, alias) and not names.uses(one, alias):
+                yield one, alias
 
-    def __init__(self, tree: ast.Module) -> None:
+
+def _functions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+class Names:
+    """The imports of packages that fixes touch in a module or function, and what the rest of it uses."""
+
+    def __init__(self, tree: ast.AST) -> None:
         self.tree = tree
         self.imports: list[tuple[Import, ast.alias]] = []
         self._bound: list[str] = []
@@ -77,6 +98,8 @@ class Names:
                 self._bound.append(name)
             case ast.ClassDef(name=name):
                 self._bound.append(name)
+            case ast.Global(names=others) | ast.Nonlocal(names=others):
+                self._loaded.update(others)
             case ast.Attribute():
                 self._dotted.add(".".join(chain(node) or ()))
             case ast.Constant(value=str(text)):
