@@ -365,6 +365,37 @@ class TestKey:
         )
 
     @pytest.fixture
+    def dotfiles(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+        """A home that is a repository."""
+        (tmp_path / ".git").mkdir()
+        monkeypatch.delenv("XDG_STATE_HOME")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        return tmp_path
+
+    @pytest.mark.parametrize("mark", [".git", "pyproject.toml", "setup.py"])
+    def test_a_home_that_is_a_repository_with_the_project_in_it(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, dotfiles: Path, mark: str
+    ) -> None:
+        inner = dotfiles / "work" / "package"
+        inner.mkdir(parents=True)
+        (inner / "a.py").write_text(CODE)
+        (inner.parent / mark).touch()
+        monkeypatch.chdir(inner)
+        assert (1, "") == run("check")[::2]
+        assert (inner.parent / ".torchlint_cache").exists()
+        assert (dotfiles / ".local/state/torchlint/key").exists()
+
+    def test_a_home_that_is_a_repository_and_the_project(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, dotfiles: Path
+    ) -> None:
+        key = f"{dotfiles}/.local/state/torchlint/key"
+        inner = dotfiles / "scripts"
+        inner.mkdir()
+        (inner / "a.py").write_text(CODE)
+        monkeypatch.chdir(inner)
+        self.no_cache(run, f"{key.removesuffix('/key')}, where its key would be, lies in the project {dotfiles}")
+
+    @pytest.fixture
     def key(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         state.key(make=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import stat
 
+from . import stamp
+
 NAME = "torchlint"
 UNFINISHED = "unfinished"
 _KEY = "key"
@@ -91,10 +93,24 @@ def _check_owner(path: str, found: os.stat_result) -> None:
 
 
 def _check_outside(path: str) -> None:
-    """A key that may have come with a repository proves nothing."""
+    """A key that may have come with a repository proves nothing. A home that is kept in git is its user's own, and no project
+    that lies in it brings a key to the home's place.
+    """
     path, here = os.path.realpath(path), os.getcwd()
+    home = os.path.realpath(os.path.expanduser("~"))
     directory, above = path, os.path.dirname(path)
     while directory != above:
         directory, above = above, os.path.dirname(above)
-        if directory == here or os.path.exists(os.path.join(directory, ".git")):
+        in_git = os.path.exists(os.path.join(directory, ".git"))
+        if directory == here or (in_git and not (directory == home and _is_project_below(here, home))):
             raise OSError(f"{path}, where its key would be, lies in the project {directory}")
+
+
+def _is_project_below(here: str, home: str) -> bool:
+    """Whether a directory is in a project that begins below the home directory, or in none of it."""
+    while here != home:
+        above = os.path.dirname(here)
+        if here == above or os.path.exists(os.path.join(here, ".git")) or stamp.marks_root(here):
+            return True
+        here = above
+    return False
