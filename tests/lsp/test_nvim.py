@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,27 @@ import pytest
 pytest.importorskip("pygls")
 
 NVIM = shutil.which("nvim")
+PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text("utf-8")
+SAVE = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for x in loader:
+        with torch.cuda.amp.autocast(dtype=torch.bfloat16):
+            loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+"""
+DRIVER = """\
+for _, name in ipairs({ "one.py", "two.py" }) do
+  vim.cmd("edit " .. name)
+  vim.wait(60000, function() return #vim.diagnostic.get(0) > 0 end, 50)
+  vim.cmd("write")
+end
+local names = vim.tbl_map(function(client) return client.name end, vim.lsp.get_active_clients())
+vim.fn.writefile(names, "servers.txt")
+"""
 SCRIPT = Path(__file__).with_name("nvim.lua")
 
 
@@ -35,3 +57,18 @@ def test_neovim_shows_diagnostics_and_applies_a_fix(tmp_path: Path) -> None:
     assert "torchlint: suppress TL901 (amp-device-specific-api) on this line" == seen["titles"][1]
     assert ["import torch", 'name = "é😀"', 'context = torch.amp.autocast("cuda", dtype=torch.float16)'] == seen["text"]
     assert [] == seen["after"]
+
+
+@pytest.mark.skipif(NVIM is None, reason="Neovim is not installed")
+def test_what_the_page_says_fixes_a_file_before_it_is_written(tmp_path: Path) -> None:
+    _, older, save = re.findall(r"^```lua\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "init.lua").write_text(older + save + DRIVER)
+    (tmp_path / "pyproject.toml").write_text("")
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text(SAVE)
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = [str(NVIM), "--headless", "--clean", "-c", "filetype on", "-c", "luafile init.lua", "-c", "qall!"]
+    subprocess.run(command, cwd=tmp_path, env=env, timeout=180, check=True, capture_output=True)
+    fixed = SAVE.replace("torch.cuda.amp.autocast(dtype", 'torch.amp.autocast("cuda", dtype')
+    assert [fixed, fixed] == [(tmp_path / name).read_text() for name in ("one.py", "two.py")]
+    assert "torchlint\n" == (tmp_path / "servers.txt").read_text()  # one for all buffers

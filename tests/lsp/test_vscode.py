@@ -134,3 +134,11 @@ def test_findings_are_shown_fixed_and_gone(editor: str, tmp_path: Path) -> None:
 def test_a_traced_run_opens_its_page(editor: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     assert "program.py" in drive(editor, "trace", tmp_path)["page"]
+
+
+@pytest.mark.torch
+def test_an_optimized_program_opens_its_report(editor: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    page = drive(editor, "optimize", tmp_path)["page"]
+    assert "program.py" in page
+    assert PROGRAM == (tmp_path / "project" / "program.py").read_text()  # it is tried in copies

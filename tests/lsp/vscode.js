@@ -1,4 +1,4 @@
-// Drives a VS Code in a headless browser: node vscode.js ADDRESS lint|trace FOLDER. Prints what it saw as JSON.
+// Drives a VS Code in a headless browser: node vscode.js ADDRESS lint|trace|optimize FOLDER. Prints what it saw as JSON.
 const path = require("node:path");
 const { chromium } = require("playwright-core");
 
@@ -40,13 +40,17 @@ async function lint(page) {
   return { before, after };
 }
 
-async function trace(page) {
+const trace = (page) => run(page, "Trace This File", "trace.png");
+const optimize = (page) => run(page, "Optimize This File", "optimize.png");
+
+/** Runs the open program by a command, and waits for the page that it writes. */
+async function run(page, name, picture) {
   await open(page, "program.py");
-  await command(page, "torchlint: Trace This File");
+  await command(page, `torchlint: ${name}`);
   const outer = page.frameLocator("iframe.webview.ready").first();
   const body = outer.frameLocator("iframe#active-frame").locator("body");
   await body.locator("h1, h2").first().waitFor({ timeout: 240000 });
-  await page.screenshot({ path: path.join(folder, "trace.png") });
+  await page.screenshot({ path: path.join(folder, picture) });
   return { page: await body.innerText() };
 }
 
@@ -54,7 +58,7 @@ async function trace(page) {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
   const page = await browser.newPage({ viewport: { width: 1400, height: 850 } });
   try {
-    const seen = await { lint, trace }[what](page);
+    const seen = await { lint, trace, optimize }[what](page);
     process.stdout.write(JSON.stringify(seen));
   } catch (error) {
     await page.screenshot({ path: path.join(folder, "failed.png") });

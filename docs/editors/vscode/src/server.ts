@@ -11,7 +11,7 @@ const SELECTOR = [
   { scheme: "vscode-notebook-cell", language: "python" },
 ];
 /** The keys that are settings of torchlint itself; the others are the extension's own. */
-const KEYS = ["select", "ignore", "configuration"] as const;
+const KEYS = ["select", "ignore", "configuration", "baseline"] as const;
 
 /** The settings that a person has set; what is left out is for the project's configuration to say. */
 function options(): Record<string, unknown> {

@@ -1,0 +1,53 @@
+"""A real Emacs without a screen, set up as docs/editors.md says: it shows the findings, and fixes them before it saves."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pygls")
+
+EMACS = shutil.which("emacs") or ""
+SCRIPT = Path(__file__).with_name("emacs.el")
+PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text("utf-8")
+PACKAGES = Path("/usr/share/emacs/site-lisp/elpa")
+"""Where Debian has them."""
+TEXT = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for x in loader:
+        with torch.cuda.amp.autocast(dtype=torch.bfloat16):
+            loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.skipif(not EMACS, reason="Emacs is not installed")
+@pytest.mark.parametrize(("client", "package", "number"), [("eglot", "eglot", 0), ("lsp-mode", "lsp-mode", 1)])
+def test_findings_are_shown_and_fixed_before_the_file_is_saved(
+    client: str, package: str, number: int, tmp_path: Path
+) -> None:
+    if not list(PACKAGES.glob(f"{package}-*")):
+        pytest.skip(f"{package} is not installed")
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "one.py").write_text(TEXT)
+    (tmp_path / "init.el").write_text(re.findall(r"^```elisp\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[number])
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "HOME": str(tmp_path), "PATH": path, "TORCHLINT_CLIENT": f"with-{client}"}
+    ran = subprocess.run(
+        [EMACS, "--batch", "-Q", "-l", str(SCRIPT)],
+        cwd=tmp_path, env=env, timeout=180, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert 0 == ran.returncode, ran.stderr
+    assert "TL901" in (tmp_path / "codes.txt").read_text()
+    fixed = TEXT.replace("torch.cuda.amp.autocast(dtype", 'torch.amp.autocast("cuda", dtype')
+    assert fixed == (tmp_path / "one.py").read_text()
