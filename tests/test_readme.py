@@ -74,6 +74,13 @@ def test_every_key_and_format_is_named() -> None:
     assert [] == [form for form in keys.FORMATS if f"`{form}`" not in USAGE]
 
 
+def test_hooks_name_a_version_of_the_changelog() -> None:
+    (version,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    assert [f"v{version}"] == re.findall(r"^ +rev: (\S+)", USAGE, re.MULTILINE)
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert f"## [{version}] - " in changelog and f"The tag is `v{version}`." in changelog
+
+
 def test_the_codes_it_names_exist() -> None:
     known = load()
     codes = set(re.findall(r"\bTL\d{3}\b", README + USAGE))
