@@ -36,7 +36,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     where, kind = operand(site, device, Place.VALUE), operand(site, dtype, Place.VALUE)
     code = f"{operand(site, before.func, Place.RECEIVER, site.call)}(device={where}, dtype={kind})"
     note = "" if site.resolve(dtype) in _FLOATING else _CAST_ELSEWHERE
-    return Fix("Move and cast in one call", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
+    return Fix(
+        "Move and cast in one call", (site.tree.replace(site.caught(), code),), "unsafe" if note else "safe", note
+    )
 
 
 def _copied_once(site: Site, found: copies.Doubled) -> Fix | None:

@@ -17,7 +17,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if right and syntax.calls_anything(matrix) and syntax.calls_anything(other):
         return None  # which is evaluated first may matter
     code = f"{spelling[0]}({arguments(site, matrix, other)}{', left=False' if right else ''})"
-    edit = site.tree.replace(site.cst(whole), code)
+    edit = site.tree.replace(site.caught(), code)
     return Fix("Solve instead", (edit, *spelling[1]), "unsafe", "the last digits differ")
 
 

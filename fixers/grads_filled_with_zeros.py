@@ -72,8 +72,8 @@ def _are_stepped_by_turns(site: Site) -> bool:
 
 def _set_to_none(site: Site) -> Edit | None:
     statement = site.statement
-    if isinstance(statement, ast.Assign):
-        return site.tree.replace(site.cst(statement.value), "None") if len(statement.targets) == 1 else None
+    if "here" in site.match:
+        return site.tree.replace(site.caught("here"), "None")
     grad = _gradient(site.call)
     whole = (statement.col_offset, statement.end_col_offset) == (site.call.col_offset, site.call.end_col_offset)
     return site.tree.replace(site.node, f"{operand(site, grad, Place.ELEMENT)} = None") if whole else None

@@ -11,8 +11,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     """Collect in a list, and join once behind the loop."""
     statement, loop = site.statement, site.loop()
     assert isinstance(statement, ast.Assign) and loop is not None
-    target = statement.targets[0]
-    tensors = site.argument("tensors", 0)
+    target, tensors = site.part("grown"), site.part("parts")
     if not isinstance(target, ast.Name) or not isinstance(tensors, ast.List | ast.Tuple) or len(tensors.elts) != 2:
         return None
     old, new = tensors.elts

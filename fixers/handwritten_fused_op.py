@@ -12,5 +12,5 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     spelling = spelled(site, "torch.nn.functional.silu")
     if spelling is None or dtype(site, other) != "floating":
         return None
-    edit = site.tree.replace(site.matched.whole, f"{spelling[0]}({arguments(site, other)})")
+    edit = site.tree.replace(site.caught(), f"{spelling[0]}({arguments(site, other)})")
     return Fix("Use `silu`", (edit, *spelling[1]), "unsafe", "the last digits differ")

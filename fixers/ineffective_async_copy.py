@@ -14,11 +14,10 @@ else:
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    assert isinstance(site.call.func, ast.Attribute)
-    owner = site.call.func.value
+    owner = site.part("x")
     if not (isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr == "pin_memory"):
         return None  # the loader is to be told, not the copy
-    node = site.node
+    node = site.caught()
     assert isinstance(node, cst.Call)
     flag = next(arg for arg in node.args if arg.keyword is not None and arg.keyword.value == "non_blocking")
     end = site.source.offset(owner.end_lineno or 0, owner.end_col_offset or 0)

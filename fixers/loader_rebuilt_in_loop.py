@@ -11,12 +11,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     loop = site.loop()
     if site.name != "next()" or loop is None:
         return None
-    inner = site.call.args[0]
     taken = any(isinstance(node, ast.Name) and node.id == "batches" for node in site.flow.nodes)
     if taken:
         return None
-    before = line_before(site, f"batches = {operand(site, inner, Place.ELEMENT)}", loop)
+    before = line_before(site, f"batches = {operand(site, site.part('iterator'), Place.ELEMENT)}", loop)
     if before is None:
         return None
-    edits = (before, site.tree.replace(site.cst(inner), "batches"))
+    edits = (before, site.tree.replace(site.caught("iterator"), "batches"))
     return Fix("Keep the iterator", edits, "suggestion", "start a new one where it is exhausted")

@@ -4,11 +4,11 @@ import ast
 
 from torchlint.facts.dtypes import dtype
 from torchlint.rule import Finding, Fix, Site
-from torchlint.rule.rewrite import Place, arguments, operand, shown
+from torchlint.rule.rewrite import Place, arguments, operand
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    taken = shown(site, finding).target
+    taken = site.whole
     assert isinstance(taken, ast.Subscript)
     index = taken.slice.elts[-1] if isinstance(taken.slice, ast.Tuple) else taken.slice
     rank = len(taken.slice.elts) if isinstance(taken.slice, ast.Tuple) else 1
@@ -25,7 +25,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     where = f", dim={operand(site, dim, Place.VALUE)}" if dim is not None else ""
     code = f"{operand(site, sorted_, Place.RECEIVER)}.topk({arguments(site, index.upper)}{where}).{_part(site, taken)}"
     note = "equal elements may come in another order, and fewer elements than asked for are an error"
-    return Fix("Select with `topk`", (site.tree.replace(site.cst(taken), code),), "unsafe", note)
+    return Fix("Select with `topk`", (site.tree.replace(site.caught(), code),), "unsafe", note)
 
 
 def _sorted(site: Site) -> ast.expr | None:

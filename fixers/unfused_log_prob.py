@@ -25,8 +25,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     if kind in _FLOATING and dtype(site, _operand(site, inner)) != "floating":
         return None
-    whole = site.flow.parents[site.target] if kind == "expm1" else site.target
-    edit = site.tree.replace(site.cst(whole), f"{spelling[0]}({given})")
+    edit = site.tree.replace(site.caught(), f"{spelling[0]}({given})")
     note = _NOTE + _TYPES * (kind in ("logsigmoid", "logsumexp"))
     return Fix(f"Use `{function}`", (edit, *spelling[1]), "unsafe", note)
 
@@ -36,8 +35,8 @@ def _inner(site: Site, kind: str) -> ast.Call | None:
     inner: ast.expr
     if kind == "expm1":
         inner = site.call
-    elif site.name == ".log()" and isinstance(site.call.func, ast.Attribute):
-        inner = site.call.func.value
+    elif site.name == ".log()":
+        inner = site.part("x")
     elif site.call.args and (kind == "binary_cross_entropy_with_logits" or len(site.call.args) == 1):
         inner = site.call.args[0]
     else:

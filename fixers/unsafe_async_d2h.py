@@ -13,7 +13,7 @@ else:
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    node = site.node
+    node = site.caught()
     assert isinstance(node, cst.Call)
     flag = next(arg for arg in node.args if arg.keyword is not None and arg.keyword.value == "non_blocking")
     edit = site.tree.remove_argument(node, flag)

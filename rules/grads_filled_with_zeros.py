@@ -22,7 +22,7 @@ _ADDED_TO = re.compile(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_
         "$x.zero_grad(...)",
         "$parameter.grad.zero_(...);",
         "$parameter.grad.data.zero_(...);",
-        *(f"$parameter.grad = torch.{name}(...)" for name in ("zeros_like", "zeros")),
+        *(f"$parameter.grad = ($here := torch.{name}(...))" for name in ("zeros_like", "zeros")),
     ],
     fix="unsafe",
     numbers="exact",

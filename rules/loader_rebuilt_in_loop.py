@@ -8,7 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL408",
-    shape=["next(iter($loader))", "torch.utils.data.DataLoader(...)"],
+    shape=["next(($iterator := iter($loader)))", "torch.utils.data.DataLoader(...)"],
     scope="hot",
     fix="suggestion",
     impact="medium",

@@ -11,7 +11,7 @@ _INDICES = 32
 
 @rule(
     "TL911",
-    shape="$tensor[[$_, ...]]",
+    shape="$tensor[($index := [$_, ...])]",
     scope="hot",
     fix="safe",
     torch=">=2.8",
@@ -66,8 +66,7 @@ def sequence_index(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/tensors.html
     - https://github.com/huggingface/transformers/pull/43167
     """
-    assert isinstance(site.target, ast.Subscript)
-    index = site.target.slice
+    index = site.part("index")
     assert isinstance(index, ast.List)
     if any(isinstance(e, ast.Starred) for e in index.elts) or len(index.elts) >= _INDICES:
         return

@@ -196,15 +196,25 @@ class Site:
             for node in on_libcst.expressions(string)
         )
 
+    def caught(self, name: str = "") -> libcst.BaseExpression:
+        """The libcst expression that a hole of the pattern caught, the whole without a name, with its place in the file.
+
+        Raises NoNode where it has none.
+        """
+        import libcst
+
+        node = self._matched.caught[name] if name else self._matched.whole
+        assert isinstance(node, libcst.BaseExpression)
+        return node
+
     @cached_property
-    def matched(self) -> Match:
-        """What the pattern catches of the libcst node, each node with its place in the file; raises NoNode where it has none."""
+    def _matched(self) -> Match:
+        """What the pattern catches of the libcst node that lies in the tree of the file."""
         from ..pattern.match import in_tree
 
         whole = self.match.whole
-        found = in_tree(
-            self.pattern, self.tree.header(whole) if isinstance(whole, HEADED) else self.cst(whole), self.resolve
-        )
+        node = self.tree.header(whole) if isinstance(whole, HEADED) else self.cst(whole)
+        found = in_tree(self.pattern, node, self.resolve)
         if found is None:
             raise NoNode(f"`{self.short()}` is no `{self.pattern}`")
         return found
