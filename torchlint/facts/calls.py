@@ -537,6 +537,8 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
         return replace(base, pinned=True)
     if attr in ("detach", "detach_"):
         return replace(base, grad=False)
+    if attr == "as_subclass":
+        return replace(base, sure=min(base.sure, 1), origin=node)
     if attr == "type_as":
         return replace(base, device=args.first.device, boolean=args.first.boolean, integer=args.first.integer)
     if attr in ("items", "values") and base.grad and not args.positional:
