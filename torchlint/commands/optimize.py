@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import secrets
 import sys
 import time
@@ -88,6 +89,12 @@ def _options() -> argparse.ArgumentParser:
     )
     with_clock(parser)
     option("--seconds", type=positive_float, default=600.0, help="try nothing new after that time (default: 600)")
+    option("--metric", metavar="CMD", help="a command that prints how good the program's result is: it decides on changes "
+           "of precision, and for programs that can't be repeated; run with TORCHLINT_SEED 1, 2 and 3 in a copy")  # fmt: skip
+    option("--metric-regex", type=_pattern, metavar="RE", help="its first group is the number (default: the last "
+           "number that is printed)")  # fmt: skip
+    option("--metric-better", choices=("higher", "lower"), default="higher", help="which is better (default: higher)")
+    option("--profile", action="store_true", help="keep traces of torch's profiler, before and after")
     option("--out", type=Path, metavar="DIR", help="where the report goes (default: .torchlint/optimize/ID)")
     option("--certificate", type=Path, metavar="DIR", help="write the certificate there, too, under a name of its own")
     option("--apply", action="store_true", help="write what was kept into the tree")
@@ -116,6 +123,16 @@ def _latency(text: str) -> float:
     return 1 / (1 - share)
 
 
+def _pattern(text: str) -> str:
+    try:
+        groups = re.compile(text).groups
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+    if groups != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} has {groups} groups; one is to hold the number")
+    return text
+
+
 def run(args: argparse.Namespace) -> int:
     parser = _options()
     parser.add_argument("entry", metavar="ENTRY", nargs="*")
@@ -129,6 +146,7 @@ def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> in
     from torchlint.prove import report
     from torchlint.prove.history import History
     from torchlint.prove.lab import Lab
+    from torchlint.prove.metric import Metric
     from torchlint.prove.optimize import Optimizer, Plan
     from torchlint.prove.runs import Runner
     from torchlint.prove.versions import Versions
@@ -142,6 +160,8 @@ def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> in
         tuple(options.patch),
         options.select,
         options.resume,
+        Metric(options.metric, options.metric_regex or "", options.metric_better) if options.metric else None,
+        options.profile,
     )
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     shown = Progress()
@@ -224,6 +244,7 @@ def _certificate(found: Optimized, plan: Plan, lab: Lab) -> Certificate:
     conditions = ["repeat on the GPU that the program is for: none was used"] if found.for_gpu else []
     if found.scouted.compiles:
         conditions.append("torch.compile was switched off while it was measured")
+    conditions += [one.metric.said for one in found.applied if one.metric]
     if found.outcome == "faster":
         conditions.append(f"the goal of {plan.goal:.2f}x is not shown")
     paths = sorted({*found.state, *filter(None, [found.version.script])})

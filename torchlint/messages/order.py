@@ -6,12 +6,14 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-World = Literal["plain", "nudged", "float64", "traced"]
+World = Literal["plain", "nudged", "float64", "traced", "profiled"]
 Tick = Literal["step", "forward"]
 End = Literal["finished", "stopped", "exit", "error", "no entry", "refused", "killed", "died"]
 
 START = "start.pt"
 """The file in a run's folder with the parameters and the random state from which training started."""
+PROFILE = "profile.json"
+"""The file in the folder of a run in the world `profiled`, as torch's profiler writes it."""
 CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "MPLCONFIGDIR", "TMPDIR")
 """Variables that name folders of what libraries keep from one run to the next: runs may write there."""
 
@@ -27,7 +29,7 @@ class Order:
 
     A recorded run may take place in another world: `nudged` moves every parameter by one unit in the last place before
     the first step, `float64` computes everything in double precision; in the world `traced`
-    nothing is recorded but counted, on a virtual GPU where there is none. `keep_start` writes the parameters and the random
+    nothing is recorded but counted, on a virtual GPU where there is none, in `profiled` torch's profiler looks on. `keep_start` writes the parameters and the random
     state from which training starts to `out`, `start` takes them from such a file. `watch` holds lines to look out for.
     `mode` says how it compiles: `eager` not at all, `program` as it does itself, else as torchlint.runner.modes knows.
     """

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .metric import Measured
 from .numbers import Allowed, Judgement
 from .race import Raced
 
 Status = Literal["Applied", "Rolled back", "Not applied"]
 
 _MUCH_SLOWER = 0.95
+_NEXT_UNKNOWN = "let it run more steps (--steps), make the program repeatable, or measure what it trains (--metric)"
+FOR_METRIC = frozenset({"precision", "unknown"})
+"""Classes of numbers that a metric of the user's decides on, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -22,17 +26,19 @@ class Decision:
     next: str = ""
 
 
-def after_numbers(judgement: Judgement, allowed: Allowed) -> Decision | None:
-    """What the numbers decide by themselves; None leaves it to the race."""
+def after_numbers(judgement: Judgement, allowed: Allowed, metric: bool = False) -> Decision | None:
+    """What the numbers decide by themselves; None leaves it to the race. With a `metric`, it judges other precisions and
+    programs that can't be repeated, after the race.
+    """
+    if metric and judgement.name in FOR_METRIC:
+        return None
     said = judgement.reasons[0] if judgement.reasons else judgement.name
     if judgement.name == "broken":
         return Decision("Rolled back", f"the program fails: {said}", "mend the change and try again")
     if judgement.name == "unknown":
-        return Decision(
-            "Not applied", f"the numbers can't be judged: {said}", "make the program repeatable, or let it run longer"
-        )
+        return Decision("Not applied", f"the numbers can't be judged: {said}", _NEXT_UNKNOWN)
     if judgement.name == "precision":
-        return Decision("Rolled back", f"numbers: {said}", "measure the quality of what it trains by hand")
+        return Decision("Rolled back", f"numbers: {said}", "measure what it trains (--metric)")
     if not judgement.within(allowed):
         return Decision(
             "Rolled back", f"numbers: {said}; at most {allowed} is allowed", "nothing: it computes something else"
@@ -56,6 +62,13 @@ def after_race(raced: Raced) -> Decision:
     if raced.verdict == "undecided":
         return Decision("Not applied", f"no gain shown: {shown}", "give it more time (--seconds)")
     return Decision("Not applied", f"no gain: {shown}", "nothing on this machine")
+
+
+def after_metric(measured: Measured, faster: Decision) -> Decision:
+    """What a metric decides of a candidate that is faster."""
+    if measured.within:
+        return Decision("Applied", f"{faster.reason}; {measured.said}")
+    return Decision("Rolled back", f"metric: {measured.said}", "nothing: it costs quality")
 
 
 def by_counts(before: dict[str, float], after: dict[str, float]) -> Decision:

@@ -10,18 +10,19 @@ from typing import Literal
 
 from torchlint.evidence import budget
 from torchlint.messages.event import Event
-from torchlint.messages.order import Done
+from torchlint.messages.order import PROFILE, Done
 from torchlint.system.failure import Failure
 
 from .candidates import Candidate, Finder, difference
 from .compare import Numbers
-from .decide import Decision, after_numbers, after_race, by_counts
+from .decide import FOR_METRIC, Decision, after_metric, after_numbers, after_race, by_counts
 from .history import History
 from .intervals import Rule
 from .lab import Asked, Lab, key
+from .metric import Measured, Metric, Metrics
 from .numbers import Allowed, Judgement
 from .race import Clocks, Raced, Races, Track, track
-from .versions import Version
+from .versions import Version, patched
 from .workspace import Overlay
 
 FINAL_LOOKS = (3, 4, 6, 8, 12, 16, 24, 32)
@@ -44,6 +45,9 @@ class Plan:
     patches: tuple[Path, ...] = ()
     select: str = ""
     resume: bool = False
+    metric: Metric | None = None
+    profile: bool = False
+    """Whether torch's profiler is to look at the program before and after."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Tried:
     seconds: float = 0.0
     known: bool = False
     """Whether it is remembered from an earlier run."""
+    metric: Measured | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,10 @@ class Optimized:
     seconds: float = 0.0
     for_gpu: bool = False
     """Whether the program is one for a GPU and was measured without."""
+    metric: Measured | None = None
+    """Of the whole change, where it needs one."""
+    profiles: tuple[Path, ...] = ()
+    """Before and after, where they were asked for."""
 
     @property
     def applied(self) -> list[Tried]:
@@ -90,8 +99,11 @@ class Optimizer:
 
     def __init__(self, lab: Lab, version: Version, plan: Plan, history: History, say: Say = lambda _: None) -> None:
         self._lab, self._version, self._plan, self._history, self._say = lab, version, plan, history, say
+        self._metrics = Metrics(lab, plan.metric) if plan.metric else None
         self._started = time.monotonic()
         self._tried: list[Tried] = []
+        self._left: Overlay | None = None
+        """The state at the end, where some of what was applied was left out again."""
         self._coming: Iterator[Candidate] | None = None
         """The fixes that are left to try on the present state; None where they are to be looked for."""
 
@@ -147,8 +159,34 @@ class Optimizer:
 
     @property
     def _state(self) -> Overlay:
+        if self._left is not None:
+            return self._left
         applied = [one for one in self._tried if one.decision.status == "Applied"]
         return applied[-1].candidate.after if applied else self._version.overlay
+
+    def _leave_out_what_harms(self, races: Races) -> None:
+        """Race the whole against the whole without each unsafe change: one that paid when it was tried may harm the others."""
+        applied = [number for number, one in enumerate(self._tried) if one.decision.status == "Applied"]
+        befores = [self._version.overlay, *(self._tried[number].candidate.after for number in applied)]
+        for number, before in zip(applied, befores, strict=False):
+            one = self._tried[number]
+            late = time.monotonic() - self._started > self._plan.seconds
+            if one.candidate.risk != "unsafe" or len(applied) < 2 or late:
+                continue
+            space, project, whole = self._lab.space, self._version.project, self._state
+            back = difference(space, project, one.candidate.after, before)
+            try:
+                without = patched(back.encode("utf-8", "surrogateescape"), project, space, whole)
+            except Failure:
+                continue  # a later change stands on it
+            self._say(f"the whole change without {one.candidate.name}")
+            pair = [replace(self._version, overlay=overlay) for overlay in (without, whole)]
+            raced = races.race(pair[0], pair[1], Rule(), self._share(), self._told(f"without {one.candidate.name}"))
+            if raced.verdict in ("slower", "broken"):
+                reason = f"with the other changes it costs time: {raced.speedup:.2f}x"
+                self._tried[number] = replace(one, decision=Decision("Rolled back", reason, "try it alone (--select)"))
+                self._left = without
+                self._history.add(self._key(replace(self._version, overlay=before)), one.candidate, self._tried[number])
 
     def _key(self, version: Version) -> str:
         conditions = self._lab.conditions
@@ -169,7 +207,7 @@ class Optimizer:
         compared = numbers.with_(version)
         after = measures(compared.traced.events)
         tried = Tried(candidate, Decision("Not applied", ""), compared.judgement, None, counts, after)
-        decision = after_numbers(compared.judgement, candidate.allowed)
+        decision = after_numbers(compared.judgement, candidate.allowed, self._metrics is not None)
         if decision is None and candidate.device_only and races.track.clock != "device":
             decision = by_counts(counts, after)
         if decision is not None:
@@ -177,6 +215,10 @@ class Optimizer:
         rule = Rule()
         raced = races.race(numbers.version, version, rule, self._share(), self._told(candidate.name))
         tried = replace(tried, raced=raced, decision=after_race(raced))
+        if tried.decision.status == "Applied" and self._metrics and compared.judgement.name in FOR_METRIC:
+            self._say(f"{candidate.name}: metric")
+            measured = self._metrics.compare(numbers.version, version, candidate.diff)
+            tried = replace(tried, metric=measured, decision=after_metric(measured, tried.decision))
         return tried, numbers.after(version, compared) if tried.decision.status == "Applied" else None
 
     def _share(self) -> float:
@@ -204,6 +246,7 @@ class Optimizer:
         scouted: Done,
         for_gpu: bool,
     ) -> Optimized:
+        self._leave_out_what_harms(races)
         version, state = self._version, self._state
         diff = difference(self._lab.space, version.project, version.overlay, state)
         found = Optimized(
@@ -228,11 +271,16 @@ class Optimizer:
         allowed: Allowed = (
             "init" if any(one.candidate.allowed == "init" for one in found.applied) else self._plan.allowed
         )
-        if not compared.judgement.within(allowed):
+        measured = None
+        if self._metrics and compared.judgement.name in FOR_METRIC and any(one.metric for one in found.applied):
+            self._say("the whole change: metric")
+            measured = self._metrics.compare(version, final_version, diff)
+        if not (measured.within if measured else compared.judgement.within(allowed)):
             return replace(
                 found,
                 outcome="emergency stop",
                 judgement=compared.judgement,
+                metric=measured,
                 after=counts,
                 seconds=time.monotonic() - self._started,
             )
@@ -246,9 +294,18 @@ class Optimizer:
             outcome=outcome,
             final=raced,
             judgement=compared.judgement,
+            metric=measured,
+            profiles=self._profiles(version, final_version),
             after=measures(compared.traced.events) or counts,
             seconds=time.monotonic() - self._started,
         )
+
+    def _profiles(self, *versions: Version) -> tuple[Path, ...]:
+        if not self._plan.profile:
+            return ()
+        self._say("torch's profiler looks on")
+        records = self._lab.record([Asked(version, "profiled") for version in versions])
+        return tuple(path for one in records if (path := one.folder / PROFILE).exists())
 
 
 def measures(events: Sequence[Event]) -> dict[str, float]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from torchlint.evidence.confirm import bytes_text
 
 from .candidates import difference
 from .lab import Lab
+from .metric import Measured
 from .optimize import Optimized, Plan, Tried
 from .plot import svg
 from .race import Raced
@@ -58,6 +61,7 @@ def _summary(found: Optimized, plan: Plan) -> Iterator[str]:
     yield "| Metric | Before | After | Change |"
     yield "|---|---|---|---|"
     yield from _rows(final, found.before, found.after)
+    yield from _metric(found.metric)
     yield (
         "| SOL % | not measured | not measured | no GPU was used |"
         if clock != "device"
@@ -115,6 +119,7 @@ def _applied(found: Optimized, one: Tried) -> Iterator[str]:
     yield "| Metric | Before | After | Change |"
     yield "|---|---|---|---|"
     yield from _rows(raced, one.before, one.after)
+    yield from _metric(one.metric)
     yield ""
     yield "### Result"
     yield ""
@@ -141,6 +146,12 @@ def _rows(raced: Raced | None, before: dict[str, float], after: dict[str, float]
             yield f"| {title} | {show(a)} | {show(b)} | {_change(a, b)} |"
 
 
+def _metric(measured: Measured | None) -> Iterator[str]:
+    if measured:
+        before, after = fmean(measured.before), fmean(measured.after)
+        yield f"| Metric (at most {measured.limit:.0%} worse) | {before:.4g} | {after:.4g} | {_change(before, after)} |"
+
+
 def _change(before: float, after: float) -> str:
     return f"{after / before - 1:+.1%}" if before else "-"
 
@@ -162,6 +173,7 @@ def results(found: Optimized, plan: Plan, environment: dict[str, Any], run: str)
         "after": found.after,
         "final": race_fields(found.final),
         "final_numbers": _judged(found),
+        "final_metric": asdict(found.metric) if found.metric else None,
         "tried": [_tried(one) for one in found.tried],
     }
     return json.dumps(finite(document), indent=1) + "\n"
@@ -180,6 +192,7 @@ def _tried(one: Tried) -> dict[str, Any]:
         "next": one.decision.next,
         "numbers": asdict(one.judgement) if one.judgement else None,
         "race": race_fields(one.raced),
+        "metric": asdict(one.metric) if one.metric else None,
         "before": one.before,
         "after": one.after,
         "seconds": one.seconds,
@@ -253,3 +266,5 @@ def write(
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8", errors="surrogateescape")
+    for name, profile in zip(("before", "after"), found.profiles, strict=False):
+        shutil.copyfile(profile, folder / "traces" / f"{name}.profile.json")

@@ -77,11 +77,9 @@ class Runner:
     def _start(self) -> subprocess.Popen[bytes]:
         if not hasattr(os, "fork"):
             raise Failure("programs are run in forked processes, which this system does not have")
-        # -P: nothing in the present directory shadows a module.
-        safe_path = ["-P"] if sys.version_info >= (3, 11) else []
         with open(self._folder / "runner.log", "wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, *safe_path, "-m", "torchlint.runner"],
+                python_module("torchlint.runner"),
                 cwd=self._folder,
                 env=self._environment(),
                 stdin=subprocess.PIPE,
@@ -106,6 +104,11 @@ class Runner:
             if "No module named 'torch'" in last
             else f"the process that runs programs ended: {last}"
         )
+
+
+def python_module(name: str) -> list[str]:
+    """The command that runs a module of ours; nothing in the present directory shadows it (-P, from Python 3.11 on)."""
+    return [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-m", name]
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -24,8 +24,9 @@ from typing import Any, NoReturn
 import torch._dynamo  # noqa: F401 - the first step of an optimizer imports it
 
 from torchlint.messages.order import Done, Order
-from torchlint.runner import child, clock, modes, recording, traced
+from torchlint.runner import child, clock, modes, profiled, recording, traced
 
+_WORLDS: dict[str, child.Observe] = {"traced": traced.traced, "profiled": profiled.profiled}
 _PAUSE = 0.02
 _CHILD_SUBREAPER = 36
 
@@ -211,7 +212,8 @@ def _adopt_orphans() -> None:
 
 
 def _observed(order: Order) -> NoReturn:
-    child.run(order, modes.within(traced.traced if order.world == "traced" else recording.recorded))
+    observe = _WORLDS.get(order.world, recording.recorded)
+    child.run(order, modes.within(observe))
 
 
 def _fork(order: Order, work: Callable[[Order], NoReturn], close: Iterable[int] = ()) -> _Child:
