@@ -115,7 +115,7 @@ KIND = torch.float64
 model = torch.nn.Linear(64, 64).to(KIND)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(8):
-    x = torch.randn(64, 64, dtype=KIND)
+    x = torch.randn(64, 64).to(KIND)
     for _ in range(300):
         x.square()
     loss = model(x).square().mean()
@@ -131,8 +131,8 @@ SINGLE = """\
 -KIND = torch.float64
 +KIND = torch.float32
  model = torch.nn.Linear(64, 64).to(KIND)
-@@ -7,5 +7,5 @@
-     x = torch.randn(64, 64, dtype=KIND)
+@@ -7,3 +7,3 @@
+     x = torch.randn(64, 64).to(KIND)
 -    for _ in range(300):
 +    for _ in range(30):
          x.square()

@@ -208,6 +208,11 @@ class TestRuns:
         assert said in captured.out + captured.err
         assert before == state(home)
 
+    def test_a_patch_that_does_not_apply_is_said(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (home / "old.patch").write_text(PATCH.format(20).replace("range(200)", "range(300)"))
+        assert 1 == cli.main(["optimize", "train.py", "--patch", "old.patch", "--steps", "4"])
+        assert "Not applied: patch old.patch: the patch does not apply: " in capsys.readouterr().err
+
     @pytest.mark.parametrize("command", [["optimize", "train.py"], ["compare", "train.py", "train.py"]])
     def test_a_full_disk_is_said(
         self, command: list[str], home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -153,6 +153,7 @@ class Optimizer:
             except Failure as error:
                 missing = Candidate(f"patch {path.name}", "", str(path), "", "patch", self._plan.allowed, state, "")
                 self._tried.append(Tried(missing, Decision("Not applied", str(error), "make it again for this tree")))
+                self._say(f"Not applied: {missing.name}: {error}")
                 continue
             return candidate
         return None
