@@ -187,7 +187,7 @@ class TestInteraction:
             optimizer._tried.append(Tried(candidate, FASTER))
 
         class Decided(Races):
-            def race(self, version: Version, other: Version, *_: object, **__: object):  # type: ignore[no-untyped-def,override]
+            def race(self, version: Version, other: Version, *_: object, **__: object):  # type: ignore[no-untyped-def]
                 return raced(verdicts.pop(0), 0.8, 0.9, 0.95)
 
         optimizer._leave_out_what_harms(Decided(lab, Track()))

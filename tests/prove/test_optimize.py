@@ -193,6 +193,11 @@ class TestRuns:
     @pytest.mark.parametrize(
         ("source", "code", "said"),
         [
+            (
+                "import argparse\np = argparse.ArgumentParser()\np.add_argument('--data', required=True)\np.parse_args()",
+                2,
+                "train.py does not run: exit code 2; its own arguments come after --",
+            ),
             ("raise ValueError('no data')", 2, "train.py does not run: ValueError: no data, at train.py:1"),
             ("open('/outside.txt', 'w')", 2, "train.py writes to /outside.txt, outside of its copy"),
             ("import sys\nprint('x')", 0, "ADVISORY_ONLY"),
@@ -212,6 +217,24 @@ class TestRuns:
         (home / "old.patch").write_text(PATCH.format(20).replace("range(200)", "range(300)"))
         assert 1 == cli.main(["optimize", "train.py", "--patch", "old.patch", "--steps", "4"])
         assert "Not applied: patch old.patch: the patch does not apply: " in capsys.readouterr().err
+
+    def test_a_program_that_differs_from_itself_forks_and_catches_everything_is_not_decided(
+        self, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        head = "import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)\n"
+        loop = BEFORE.replace("manual_seed(0)", "manual_seed(int.from_bytes(os.urandom(4), 'big'))")
+        caught = "\n".join(f"    {line}" for line in loop.replace("range(8)", "range(10 ** 9)").splitlines())
+        (home / "train.py").write_text(f"{head}try:\n{caught}\nexcept BaseException:\n    pass\n")
+        (home / "fast.patch").write_text(
+            "--- a/train.py\n+++ b/train.py\n@@ -13,3 +13,3 @@\n         with torch.no_grad():\n"
+            "-            for _ in range(200):\n+            for _ in range(20):\n                 model(x)\n"
+        )
+        before = state(home)
+        assert 3 == cli.main(["optimize", "train.py", "--patch", "fast.patch", "--steps", "4"])
+        captured = capsys.readouterr()
+        assert "the numbers can't be judged: the program differs from itself when it is run again" in captured.err
+        assert "NEEDS_FURTHER_REVIEW" in captured.out
+        assert before == state(home)
 
     @pytest.mark.parametrize("command", [["optimize", "train.py"], ["compare", "train.py", "train.py"]])
     def test_a_full_disk_is_said(

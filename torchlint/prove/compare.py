@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from torchlint.messages.order import START
-from torchlint.system.failure import Failure
 
 from . import reach
-from .lab import Asked, Lab
+from .lab import Asked, Lab, does_not_run
 from .numbers import Judgement, Original, judge
 from .reach import Part
 from .record import Record
@@ -45,8 +44,7 @@ class Numbers:
         asked = [Asked(version), Asked(version), Asked(version, "nudged"), Asked(version, "float64")]
         runs = Original(*lab.record(asked))
         if not (done := runs.plain.done).ran:
-            said = f"\n{runs.plain.errors}" if runs.plain.errors else ""
-            raise Failure(f"{version.name} does not run: {done.detail or done.end}{said}")
+            raise does_not_run(version, done, runs.plain.errors)
         return cls(lab, version, runs)
 
     def with_(self, other: Version) -> Compared:

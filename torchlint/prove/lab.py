@@ -19,6 +19,9 @@ from .runs import Runner
 from .versions import Version
 from .workspace import Tree, Workspace
 
+_USAGE = 2
+"""The exit code of argparse and others for arguments that a program can't use."""
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -82,8 +85,7 @@ class Lab:
             self.tick = "forward"
             done, order = self._alone(version)
         if not done.ran:
-            errors = Path(order.out, "stderr").read_text("utf-8", "replace").strip().splitlines()[-12:]
-            raise Failure("\n".join([f"{version.name} does not run: {done.detail or done.end}", *errors]))
+            raise does_not_run(version, done, record.tail(Path(order.out)))
         return done
 
     def _alone(self, version: Version) -> tuple[Done, Order]:
@@ -135,6 +137,14 @@ class Asked:
     keep_start: bool = False
     start: str = ""
     watch: tuple[Part, ...] = ()
+
+
+def does_not_run(version: Version, done: Done, errors: str) -> Failure:
+    """What is to be said of a program that fails by itself; `errors` is the end of what it wrote to standard error."""
+    said = f"{version.name} does not run: {done.detail or done.end}"
+    if done.end == "exit" and done.code == _USAGE and "usage:" in errors:
+        said += "; its own arguments come after --"
+    return Failure(f"{said}\n{errors}" if errors else said)
 
 
 def key(version: Version) -> str:

@@ -129,7 +129,7 @@ def read(done: Done, out: Path, root: Path, written: Mapping[str, Path]) -> Reco
         tuple(found["random"]),
         text.lines((out / "stdout").read_text("utf-8", "replace") if (out / "stdout").exists() else ""),
         _files(written),
-        _tail(out),
+        tail(out),
         frozenset(_place(one, root) for one in done.reached),
         out,
     )
@@ -140,7 +140,7 @@ def _place(reached: str, root: Path) -> tuple[str, int]:
     return Path(path).relative_to(root).as_posix(), int(line)
 
 
-def _tail(out: Path) -> str:
+def tail(out: Path) -> str:
     with suppress(OSError):
         lines = (out / "stderr").read_text("utf-8", "replace").strip().splitlines()
         return "\n".join(lines[-_TAIL_LINES:])
