@@ -253,7 +253,7 @@ class TestKilled:
 @posix
 def test_what_is_under_way_is_left_alone(file: Path) -> None:
     """Another process sweeps while this one writes."""
-    program = "from torchlint import atomic; atomic.sweep()"
+    program = "from torchlint.system import atomic; atomic.sweep()"
 
     def meanwhile() -> None:
         (note,) = state.unfinished()

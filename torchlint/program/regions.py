@@ -6,9 +6,10 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..facts.module import Function, Module
 from ..facts.nearby import nodes_on
@@ -36,7 +37,8 @@ OPTION = re.compile(
 )
 
 
-class Region(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Region:
     """One use of torch.compile: where it stands, with which options, and what it compiles."""
 
     path: str
@@ -48,7 +50,8 @@ class Region(NamedTuple):
     root: Place
 
 
-class RegionIndex(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RegionIndex:
     """What is compiled in a project."""
 
     functions: Mapping[Place, Region]

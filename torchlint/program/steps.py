@@ -7,8 +7,9 @@ import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..facts import calls, first_time, guards, names, runs
 from ..facts.answers import work_out
@@ -56,7 +57,8 @@ _LOSS = re.compile(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
 
-class Why(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Why:
     """Why a function runs on every training step, as plain data; see `Hot`."""
 
     function: Place
@@ -65,7 +67,8 @@ class Why(NamedTuple):
     depth: int = 0
 
 
-class StepIndex(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class StepIndex:
     """What a project does on every step: the step loops with the functions they stand in, and what they call, up to three calls away."""
 
     loops: Mapping[Place, Place]
@@ -107,7 +110,8 @@ class Hot:
         return (self._why.loop or self._why.function)[1]
 
 
-class _Own(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Own:
     """What the functions of a file do by themselves."""
 
     loops: list[tuple[Place, Place, str]]
@@ -118,14 +122,16 @@ class _Own(NamedTuple):
     """Functions that run on each step, whoever calls them."""
 
 
-class _Callers(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Callers:
     """Who calls a function, the loops around the calls (None where there is none), names; and the calls that it is given to."""
 
     sites: list[tuple[Place, Place | None, str]]
     given_to: list[CallPlace]
 
 
-class _Calling(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Calling:
     """A question: what does a function call, between `loop` (None: its start) and the call unthrottled?"""
 
     function: Place
@@ -453,7 +459,7 @@ class Steps:
         weight = self.guarded(function, node, None)
         if weight in ("throttled", "cold"):
             return None
-        return Hot(self.project, why._replace(weak=why.weak or weight == "weak"))
+        return Hot(self.project, replace(why, weak=why.weak or weight == "weak"))
 
     def warm(self, function: Function, node: ast.AST) -> Loop | None:
         """The evaluation or generation loop that runs the place on each of its iterations, or None."""
