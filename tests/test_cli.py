@@ -721,6 +721,20 @@ class TestProcess:
         out, err = process.communicate()
         assert (130, "", "torchlint was interrupted\n") == (process.returncode, out.decode(), err.decode())
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="names are text there")
+    def test_a_name_that_is_no_text_in_an_ascii_locale(self, project: Path) -> None:
+        folder = os.path.join(os.fsencode(project), b"d\xff")
+        os.mkdir(folder)
+        with open(os.path.join(folder, b"\xe9.py"), "wb") as file:
+            file.write(SLOW.encode())
+        environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        for path in (".", os.fsdecode(folder)):
+            arguments = ("-m", "torchlint", "check", "-n", "-q", "--output-format", "concise", path)
+            process = self.process(project, *arguments, env=environment)
+            out, err = process.communicate()
+            assert (1, b"") == (process.returncode, err)
+            assert out.startswith(b"d\\xff/\\xe9.py:8:18: TL101 ")
+
     def test_names_and_lines_that_the_terminal_lacks_are_escaped(self, project: Path) -> None:
         (project / "gr\u00f6\u00dfe.py").write_text(SLOW, "utf-8")
         environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from . import settings_page
@@ -90,12 +90,21 @@ def _what_the_fix_does(rule: Rule) -> str:
     return (fix.__doc__ or "").strip().partition("\n")[0] if fix else ""
 
 
-def table(rules: Iterable[Rule]) -> str:
-    """All rules by family, each with a link to its page."""
+def table(rules: Collection[Rule]) -> str:
+    """All rules by family, each with a link to its page, and once more by category."""
     families: dict[str, list[Rule]] = {}
     for rule in rules:
         families.setdefault(rule.code[:3], []).append(rule)
-    return _HEAD + "".join(f"\n{_section(name, members)}" for name, members in families.items())
+    return _HEAD + "".join(f"\n{_section(name, members)}" for name, members in families.items()) + _by_category(rules)
+
+
+def _by_category(rules: Iterable[Rule]) -> str:
+    """The rules of each word that `--select` knows them by."""
+    categories: dict[str, list[str]] = {}
+    for rule in rules:
+        categories.setdefault(rule.category, []).append(f"[{rule.name}](rules/{file(rule)})")
+    lines = "".join(f"- `{name}`: {', '.join(sorted(links))}\n" for name, links in sorted(categories.items()))
+    return f"\n## By category\n\n`--select` and `--ignore` take these words, too.\n\n{lines}"
 
 
 def _section(family: str, rules: Iterable[Rule]) -> str:

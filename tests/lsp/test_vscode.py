@@ -52,6 +52,19 @@ for step in range(3):
     optimizer.step()
     print(loss.item())
 """
+ON_THE_CPU = """\
+import torch
+
+torch.manual_seed(0)
+weight = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for step in range(3):
+    optimizer.zero_grad(set_to_none=False)
+    loss = weight.sum()
+    loss.backward()
+    optimizer.step()
+print(loss)
+"""
 SETTINGS = {
     "torchlint.command": [sys.executable, "-m", "torchlint"],
     "security.workspace.trust.enabled": False,
@@ -85,6 +98,7 @@ def editor(vsix: Path, tmp_path: Path) -> Iterator[str]:
     project.mkdir()
     (project / "train.py").write_text(TRAIN)
     (project / "program.py").write_text(PROGRAM)
+    (project / "cpu.py").write_text(ON_THE_CPU)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -140,5 +154,5 @@ def test_a_traced_run_opens_its_page(editor: str, tmp_path: Path) -> None:
 def test_an_optimized_program_opens_its_report(editor: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     page = drive(editor, "optimize", tmp_path)["page"]
-    assert "program.py" in page
-    assert PROGRAM == (tmp_path / "project" / "program.py").read_text()  # it is tried in copies
+    assert "cpu.py:7" in page and "TL501" in page
+    assert ON_THE_CPU == (tmp_path / "project" / "cpu.py").read_text()  # it is tried in copies

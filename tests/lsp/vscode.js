@@ -40,12 +40,12 @@ async function lint(page) {
   return { before, after };
 }
 
-const trace = (page) => run(page, "Trace This File", "trace.png");
-const optimize = (page) => run(page, "Optimize This File", "optimize.png");
+const trace = (page) => run(page, "program.py", "Trace This File", "trace.png");
+const optimize = (page) => run(page, "cpu.py", "Optimize This File", "optimize.png");
 
-/** Runs the open program by a command, and waits for the page that it writes. */
-async function run(page, name, picture) {
-  await open(page, "program.py");
+/** Runs a program by a command, and waits for the page that it writes. */
+async function run(page, file, name, picture) {
+  await open(page, file);
   await command(page, `torchlint: ${name}`);
   const outer = page.frameLocator("iframe.webview.ready").first();
   const body = outer.frameLocator("iframe#active-frame").locator("body");
