@@ -79,7 +79,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-bias-for-convolutions-directly-followed-by-a-batch-norm
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html
     """
-    if site.spread or site.role == "test" or not _has_bias(site):
+    if site.role == "test" or not _has_bias(site):
         return
     norm = _norm_behind(site)
     if norm is not None and not site.analysis.context.loads_published(site.module):
@@ -87,6 +87,13 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
 
 def _has_bias(site: Site) -> bool:
+    if any(isinstance(given, ast.Starred) for given in site.call.args):
+        return False
+    for keyword in site.call.keywords:
+        # `**options` that are known, and hold no `bias`.
+        keys = site.value(keyword.value).keys if keyword.arg is None else {}
+        if keys is None or "bias" in keys or (keyword.arg is None and not keys):
+            return False
     given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
     return given is None or (isinstance(given, ast.Constant) and given.value is True)
 
@@ -123,6 +130,10 @@ def _next_in_sequence(site: Site) -> ast.expr | None:
 def _becomes_sequence(site: Site, items: ast.expr) -> bool:
     """`nn.Sequential(*[...])`, `nn.Sequential(OrderedDict([...]))`, or a list that is spread into one later."""
     parent = site.flow.parents.get(items)
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add):
+        return _becomes_sequence(site, parent)  # `[conv, norm] + others`
+    if isinstance(parent, ast.List):
+        return _becomes_sequences(site, parent)
     if isinstance(parent, ast.Starred):
         call = site.flow.parents.get(parent)
         return isinstance(call, ast.Call) and site.resolve(call.func) == _SEQUENTIAL
@@ -134,6 +145,18 @@ def _becomes_sequence(site: Site, items: ast.expr) -> bool:
     if isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Add):
         return _spread(site, parent.target)
     return isinstance(parent, ast.Call) and _extends(parent) is not None and _spread(site, _extends(parent))
+
+
+def _becomes_sequences(site: Site, lists: ast.List) -> bool:
+    """Whether each list of a list is spread into an `nn.Sequential`: `nn.Sequential(*one) for one in lists`."""
+    parent = site.flow.parents.get(lists)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    if isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Add):
+        target = parent.target
+    if not isinstance(target, ast.Name):
+        return False
+    loops = (site.flow.parents.get(load) for load in site.flow.loads.get(target.id, ()))
+    return any(isinstance(loop, ast.For | ast.comprehension) and _spread(site, loop.target) for loop in loops)
 
 
 def _extends(call: ast.Call) -> ast.expr | None:

@@ -14,6 +14,8 @@ _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", 
 # Methods between the factory and the move that keep the tensor dense.
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
 _BETWEEN |= {"unsqueeze", "squeeze", "view", "reshape", "repeat", "t", "transpose", "permute", "expand", "flatten"}
+_USES = 20
+"""A name that stands in more places is more than a tensor that is filled and moved."""
 # Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
 _KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out", "memory_format"))
 _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
@@ -114,6 +116,8 @@ def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
     """The call that fills the tensor of a name on the host, where it gets but numbers before it is moved."""
     flow = site.flow
     moved = site.statement
+    if len(flow.loads.get(name.id, ())) + len(flow.stores.get(name.id, ())) > _USES:
+        return None
     stores = [store for store in flow.stores.get(name.id, ()) if flow.statement(store) is not moved]
     made = flow.parents[stores[0]] if len(stores) == 1 and name.id not in flow.parameters else None
     if not isinstance(made, ast.Assign) or made.targets != stores or made.lineno > moved.lineno:

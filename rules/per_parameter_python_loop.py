@@ -78,23 +78,37 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
 
 
 def _over_parameters(site: Site, node: ast.expr) -> bool:
-    """`model.parameters()`, `zip(a.parameters(), b.parameters())`, `enumerate(...)` of it, `dict(model.named_parameters())`."""
+    """`model.parameters()`, `zip(a.parameters(), b.parameters())`, `enumerate(...)` of it, `dict(model.named_parameters())`,
+
+    the entries of `model.state_dict()`, and what callers give as one of these.
+    """
     if isinstance(node, ast.Name):
         made = [site.flow.parents[store] for store in site.flow.stores.get(node.id, ())]
-        return bool(made) and all(isinstance(m, ast.Assign) and _is_dictionary(site, m.value) for m in made)
+        if made:
+            return all(isinstance(m, ast.Assign) and _is_dictionary(site, m.value) for m in made)
+        elements = site.value(node).elem
+        return elements is not None and elements.parameter
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
-        if node.func.attr in ("items", "values") and isinstance(node.func.value, ast.Name):
-            return _over_parameters(site, node.func.value)
+        if node.func.attr in ("items", "values"):
+            holder = node.func.value
+            return _is_state(holder) if isinstance(holder, ast.Call) else _over_parameters(site, holder)
         return node.func.attr in _ITERATORS
     if site.resolve(node.func) in ("zip", "enumerate", "list", "filter"):
         return any(_over_parameters(site, argument) for argument in node.args)
     return False
 
 
+def _is_state(call: ast.Call) -> bool:
+    """`model.state_dict()`"""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "state_dict"
+
+
 def _is_dictionary(site: Site, node: ast.expr) -> bool:
-    """`dict(model.named_parameters())`"""
+    """`dict(model.named_parameters())`, `model.state_dict()`"""
+    if isinstance(node, ast.Call) and _is_state(node):
+        return True
     if not isinstance(node, ast.Call) or site.resolve(node.func) != "dict" or len(node.args) != 1:
         return False
     given = node.args[0]

@@ -708,6 +708,16 @@ def test_files_that_do_not_parse_are_passed_over() -> None:
     assert {} == steps_of({"a.py": "loss.backward(", "b.py": "\x00loss.backward()"}).index.loops
 
 
+def test_properties_run_where_they_are_read() -> None:
+    check_one(
+        "class A:\n    @property\n    def heat(self):\n        return self.a.exp().item()  # hot\n"
+        "    @property\n    def best(self):\n        return self.a.max().item()\n    def plain(self):\n        return 1\n"
+        "    def train(self):\n        for x in loader:\n            loss = self.heat * x  # hot\n"
+        "            f(self.plain, other.best)  # hot\n            loss.backward()  # hot\n            optimizer.step()  # hot\n"
+        "        return self.best\n"
+    )
+
+
 def whole(text: str) -> list[str]:
     """The functions of a file that are shown whole for its evaluation and generation loops."""
     steps = steps_of({"train.py": f"# model.eval()\n{text}"})

@@ -727,6 +727,7 @@ def test_inside_a_module(value_of: ValueOf, code: str, expected: str) -> None:
         ("list(nn.ModuleDict({'a': Net()}).values())", "list[module example.Net]"),
         ("list(nn.ModuleDict({'a': Net()}).items())", "list[tuple(str, module example.Net)]"),
         ("nn.ModuleList([Net(), nn.ReLU()])[i]", "module"),
+        ("[p for p in nn.ParameterList([x, y])]", "list[tensor parameter]"),
         ("import torchvision\ntorchvision.models.resnet18()", "module torchvision.models.resnet18"),
         ("import torchvision\ntorchvision.models.resnet18().cuda()(x)", "tensor? @accelerator grad"),
         ("import timm\ntimm.create_model('x')", "module timm.create_model"),

@@ -26,7 +26,7 @@ class Consumers:
         for child, parent in self.flow.takers(node):
             if _takes(parent, child, words):
                 return True
-            if isinstance(parent, _BINDS):
+            if isinstance(parent, _BINDS) and not _adds_up(parent):
                 bound |= _targets(parent)
         return bool(bound) and not self._feeding(words).isdisjoint(bound)
 
@@ -44,7 +44,7 @@ class Consumers:
         around: dict[ast.AST, list[ast.AST]] = {}  # the assignments around a node, up to its statement
         for node in self.flow.nodes:
             if isinstance(node, ast.stmt):
-                around[node] = [node] if isinstance(node, _BINDS) else []
+                around[node] = [node] if isinstance(node, _BINDS) and not _adds_up(node) else []
                 continue
             parent = parents[node]
             if parent in taken or _takes(parent, node, words):
@@ -71,6 +71,15 @@ class Consumers:
 
 def _takes(parent: ast.AST, child: ast.AST, words: frozenset[str]) -> bool:
     return isinstance(parent, ast.Call) and child is not parent.func and names.last(parent.func) in words
+
+
+def _adds_up(node: ast.AST) -> bool:
+    """`total += value * n`: a sum takes no summand as it is, as a list (`values += [value]`) does."""
+    return (
+        isinstance(node, ast.AugAssign)
+        and isinstance(node.op, ast.Add)
+        and isinstance(node.value, ast.Name | ast.BinOp)
+    )
 
 
 def _targets(node: ast.AST) -> set[str]:

@@ -307,6 +307,8 @@ class Evaluator:
     def element(self, value: Value, node: ast.expr | None) -> Value:
         """What iterating over the value gives."""
         kind = value.kind
+        if value.cls == "torch.nn.ParameterList":
+            return Value("tensor", 2, parameter=True, device=value.device)
         if kind in ("list", "size", "module", "loader") and value.elem is not None:
             return value.elem
         if kind == "loader":

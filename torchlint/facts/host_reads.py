@@ -294,7 +294,9 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         yield test
     else:
         value = place.value(test)
-        certain = value.is_tensor and (value.boolean or value.scalar) and not value.others - {"none"}
+        # What a function gives may be a bool on some of its paths: on the others it is read.
+        other = {"none", "number"} if isinstance(test, ast.Call) and value.boolean else {"none"}
+        certain = value.is_tensor and (value.boolean or value.scalar) and not value.others - other
         if certain and device_tensor(place, test) and not _raw(place, test):
             yield test
 

@@ -384,6 +384,11 @@ class Steps:
             if weight not in ("throttled", "cold") and "dummy" not in last_name(call).lower():
                 # A dummy stands in for data that is missing.
                 found += [(target, weight == "weak") for target in targets if target != asked.function]
+        for node, getter in _properties(function):
+            if loop is None or not asked.inside or loop in function.flow.loops(node):
+                weight = self.guarded(function, node, loop)
+                if weight not in ("throttled", "cold"):
+                    found.append((place_of(getter), weight == "weak"))
         return found
 
     def _calls_in(self, function: Function, loop: Loop) -> list[ast.Call]:
@@ -638,6 +643,25 @@ class Steps:
         return any(self.project.value(function, argument).kind == "module" for argument in given) and any(
             self.project.value(target, name).kind == "module" for target, name in called
         )
+
+
+def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
+    """The properties of its own object that a method reads, each with the function that runs then."""
+    klass = function.cls
+    if klass is None or not function.is_method:
+        return
+    getters: dict[str, Function] | None = klass.__dict__.get("getters")
+    if getters is None:
+        getters = {name: method for name, method in klass.methods.items() if "property" in method.decorator_names}
+        klass.__dict__["getters"] = getters
+    if not getters:
+        return
+    first = function.parameters[0].arg
+    for node in function.flow.nodes:
+        if isinstance(node, ast.Attribute) and node.attr in getters and isinstance(node.ctx, ast.Load):
+            getter = getters[node.attr]
+            if isinstance(node.value, ast.Name) and node.value.id == first and getter is not function:
+                yield node, getter
 
 
 def _is_part_of_model(call: ast.Call) -> bool:
