@@ -50,24 +50,31 @@ class Plan:
     """Whether torch's profiler is to look at the program before and after."""
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A candidate and what became of it."""
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What is known of a change, of one or of the whole: its numbers, its race, its counts a step, its metric."""
 
-    candidate: Candidate
-    decision: Decision
     judgement: Judgement | None = None
     raced: Raced | None = None
     before: dict[str, float] = field(default_factory=dict)
     after: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
-    known: bool = False
-    """Whether it is remembered from an earlier run."""
     metric: Measured | None = None
+    seconds: float = 0.0
+    """How long it took to find out."""
 
 
 @dataclass(frozen=True)
-class Optimized:
+class Tried(Found):
+    """A candidate and what became of it."""
+
+    candidate: Candidate
+    decision: Decision
+    known: bool = False
+    """Whether it is remembered from an earlier run."""
+
+
+@dataclass(frozen=True)
+class Optimized(Found):
     """All that is known at the end."""
 
     version: Version
@@ -77,15 +84,8 @@ class Optimized:
     track: Track
     scouted: Done
     outcome: Outcome
-    final: Raced | None = None
-    judgement: Judgement | None = None
-    before: dict[str, float] = field(default_factory=dict)
-    after: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
     for_gpu: bool = False
     """Whether the program is one for a GPU and was measured without."""
-    metric: Measured | None = None
-    """Of the whole change, where it needs one."""
     profiles: tuple[Path, ...] = ()
     """Before and after, where they were asked for."""
 
@@ -207,7 +207,7 @@ class Optimizer:
         self._say(f"{candidate.name} at {candidate.place}: numbers")
         compared = numbers.with_(version)
         after = measures(compared.traced.events)
-        tried = Tried(candidate, Decision("Not applied", ""), compared.judgement, None, counts, after)
+        tried = Tried(candidate, Decision("Not applied", ""), judgement=compared.judgement, before=counts, after=after)
         decision = after_numbers(compared.judgement, candidate.allowed, self._metrics is not None)
         if decision is None and candidate.device_only and races.track.clock != "device":
             decision = by_counts(counts, after)
@@ -293,7 +293,7 @@ class Optimizer:
         return replace(
             found,
             outcome=outcome,
-            final=raced,
+            raced=raced,
             judgement=compared.judgement,
             metric=measured,
             profiles=self._profiles(version, final_version),

@@ -38,7 +38,7 @@ def markdown(found: Optimized, plan: Plan) -> str:
 
 
 def _summary(found: Optimized, plan: Plan) -> Iterator[str]:
-    final, clock = found.final, found.track.clock
+    final, clock = found.raced, found.track.clock
     yield "## Optimization Summary"
     yield ""
     yield f"**Goal**: {plan.goal:.2f}x, or {1 - 1 / plan.goal:.0%} less latency, in {CLOCKS[clock]} a step"
@@ -81,8 +81,8 @@ def _summary(found: Optimized, plan: Plan) -> Iterator[str]:
 
 def result(found: Optimized) -> str:
     said = _OUTCOMES[found.outcome]
-    if found.final and found.final.rounds:
-        said = f"{1000 * found.final.after:.3g} ms a step, {_impact(found.final)}: {said}"
+    if found.raced and found.raced.rounds:
+        said = f"{1000 * found.raced.after:.3g} ms a step, {_impact(found.raced)}: {said}"
     if found.for_gpu:
         said += "; the program is one for a GPU, and none was used"
     return said
@@ -171,7 +171,7 @@ def results(found: Optimized, plan: Plan, environment: dict[str, Any], run: str)
         "seconds": found.seconds,
         "before": found.before,
         "after": found.after,
-        "final": race_fields(found.final),
+        "final": race_fields(found.raced),
         "final_numbers": _judged(found),
         "final_metric": asdict(found.metric) if found.metric else None,
         "tried": [_tried(one) for one in found.tried],
@@ -243,7 +243,7 @@ def page(found: Optimized, plan: Plan, certificate: str) -> str:
 
 
 def _picture(found: Optimized) -> str:
-    return svg([(one.candidate.name, one.raced) for one in found.tried], found.final)
+    return svg([(one.candidate.name, one.raced) for one in found.tried], found.raced)
 
 
 def write(

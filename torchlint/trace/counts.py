@@ -7,35 +7,25 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from torchlint.trace.device import Sink, size_in_bytes
+from torchlint.trace.watching import Watching
 
 _WITHOUT_KERNEL = frozenset({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::detach",
                              "aten::lift_fresh", "aten::is_same_size", "aten::_local_scalar_dense", "aten::set_",
                              "aten::_unsafe_view", "aten::record_stream"})  # fmt: skip
 
 
-class OperatorCounts(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
     """Records each operator that computes something at the user's line it serves; views and new memory are none.
 
     `silent` says whether operators are those of a virtual GPU at work, not of the program.
     """
 
-    supports_higher_order_operators = True
-
     def __init__(self, recorder: Sink, silent: Callable[[], bool]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._recorder, self._silent = recorder, silent
-
-    @classmethod
-    def is_infra_mode(cls) -> bool:  # else Dynamo skips every frame (torch up to 2.9)
-        return True
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        return True
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

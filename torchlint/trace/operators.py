@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchlint.torch_api import operators as table
 from torchlint.trace import private
 from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
 from torchlint.trace.tags import Survey
+from torchlint.trace.watching import Watching
 
 Tensors = list[torch.Tensor]
 SET_ITEM = "setitem"  # `x[i] = tensor`
@@ -283,23 +283,13 @@ def _tensors(values: Iterable[object]) -> Tensors:
     return found
 
 
-class DeviceOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
     """Sees every operator of a thread, forward, backward and in the optimizer: it places the results and records."""
 
-    supports_higher_order_operators = True
-
     def __init__(self, gpu: VirtualGpu) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._gpu, self._thread = gpu, gpu.thread
         self._keep_fresh = importlib.util.find_spec("triton") is not None
-
-    @classmethod
-    def is_infra_mode(cls) -> bool:  # else Dynamo skips every frame (torch up to 2.9)
-        return True
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        return True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:  # else each operator passes through a wrapper; compiled code never gets here

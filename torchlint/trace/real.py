@@ -12,10 +12,10 @@ from typing import Any
 from unittest import mock
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchlint.messages.event import Event
 from torchlint.trace.device import Sink, size_in_bytes
+from torchlint.trace.watching import Watching
 
 _SYNC_WARNING = "called a synchronizing CUDA operation"
 
@@ -70,20 +70,12 @@ def _kernels(recorder: Sink) -> Iterator[None]:
             recorder.emit(Event("kernel", name=kernel.key, count=kernel.count, data=data))
 
 
-class _Copies(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Copies(Watching):  # type: ignore[no-untyped-call]
     """Sees the two operators that move tensors between host and device."""
 
     def __init__(self, recorder: Sink) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._recorder = recorder
-
-    @classmethod
-    def is_infra_mode(cls) -> bool:
-        return True
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        return True
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
