@@ -14,7 +14,7 @@ from torchlint.messages.order import PROFILE, Done
 from torchlint.system.failure import Failure
 
 from .candidates import Candidate, Finder, difference
-from .compare import Numbers
+from .compare import Compared, Numbers
 from .decide import FOR_METRIC, Decision, after_metric, after_numbers, after_race, by_counts
 from .history import History
 from .intervals import Rule
@@ -208,7 +208,8 @@ class Optimizer:
         compared = numbers.with_(version)
         after = measures(compared.traced.events)
         tried = Tried(candidate, Decision("Not applied", ""), judgement=compared.judgement, before=counts, after=after)
-        decision = after_numbers(compared.judgement, candidate.allowed, self._metrics is not None)
+        for_metric = self._for_metric(compared)
+        decision = after_numbers(compared.judgement, candidate.allowed, for_metric is not None)
         if decision is None and candidate.device_only and races.track.clock != "device":
             decision = by_counts(counts, after)
         if decision is not None:
@@ -216,11 +217,15 @@ class Optimizer:
         rule = Rule()
         raced = races.race(numbers.version, version, rule, self._share(), self._told(candidate.name))
         tried = replace(tried, raced=raced, decision=after_race(raced))
-        if tried.decision.status == "Applied" and self._metrics and compared.judgement.name in FOR_METRIC:
+        if tried.decision.status == "Applied" and for_metric:
             self._say(f"{candidate.name}: metric")
-            measured = self._metrics.compare(numbers.version, version, candidate.diff)
+            measured = for_metric.compare(numbers.version, version, candidate.diff)
             tried = replace(tried, metric=measured, decision=after_metric(measured, tried.decision))
         return tried, numbers.after(version, compared) if tried.decision.status == "Applied" else None
+
+    def _for_metric(self, compared: Compared) -> Metrics | None:
+        """The metric, where it is what decides: what was not run it can't excuse."""
+        return self._metrics if compared.judgement.name in FOR_METRIC and not compared.unreached else None
 
     def _share(self) -> float:
         return max(5.0, min(_PER_RACE, (self._plan.seconds - (time.monotonic() - self._started)) / 2))
@@ -273,9 +278,9 @@ class Optimizer:
             "init" if any(one.candidate.allowed == "init" for one in found.applied) else self._plan.allowed
         )
         measured = None
-        if self._metrics and compared.judgement.name in FOR_METRIC and any(one.metric for one in found.applied):
+        if (for_metric := self._for_metric(compared)) and any(one.metric for one in found.applied):
             self._say("the whole change: metric")
-            measured = self._metrics.compare(version, final_version, diff)
+            measured = for_metric.compare(version, final_version, diff)
         if not (measured.within if measured else compared.judgement.within(allowed)):
             return replace(
                 found,

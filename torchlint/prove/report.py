@@ -100,10 +100,14 @@ def _applied(found: Optimized, one: Tried) -> Iterator[str]:
     yield ""
     yield "### Prerequisites Checked"
     yield ""
-    yield "- [x] the program repeats itself to the bit"
+    repeats = " " if judged and judged.name == "unknown" else "x"
+    yield f"- [{repeats}] the program repeats itself to the bit"
     yield "- [x] what is different was run"
     yield f"- [x] both versions take the same steps ({found.scouted.ticks})"
-    yield f"- [x] numbers: {judged.name if judged else 'as in an earlier run'}, at most {one.candidate.allowed} allowed"
+    if one.metric:
+        yield f"- [x] metric: {one.metric.said}"
+    else:
+        yield f"- [x] numbers: {judged.name if judged else 'as in an earlier run'}, at most {one.candidate.allowed} allowed"
     yield ""
     yield "### Implementation"
     yield ""
