@@ -25,7 +25,6 @@ from torchlint.lint.run import Result, lint
 from torchlint.pattern import on_libcst
 from torchlint.pattern.match import in_tree
 from torchlint.pattern.shape import shape
-from torchlint.pattern.words import is_plain
 from torchlint.rule import Finding, Site, load
 from torchlint.settings.config import Settings
 from torchlint.settings.discover import discover
@@ -43,6 +42,9 @@ class File:
         piece = self.tree._parse(module.tree, whole=True)
         self.nodes = list(piece.spans) if piece is not None else None
         self.functions = {node: function for function in module.functions for node in function.flow.nodes}
+        imports = [pair for function in module.functions for pair in function.imports.items()]
+        self.renamed = {origin.rpartition(".")[2] for local, origin in imports if origin.rpartition(".")[2] != local}
+        """The words that go by other names in the file."""
         self.strings: dict[Any, ast.AST] = {}
         """What stands in f-strings, whose parts have no positions before Python 3.12, with the whole string."""
         for node in self.nodes or ():
@@ -50,6 +52,11 @@ class File:
                 whole = self.tree.counterpart(node)
                 if isinstance(whole, ast.JoinedStr):
                     self.strings.update(dict.fromkeys(list(on_libcst.expressions(node))[1:], whole))
+
+    def text(self, node: Any) -> bytes:
+        """What is written there."""
+        start, end = self.tree.span(node)
+        return self.tree.source.data[start:end]
 
     def counterparts(self, node: Any) -> list[ast.AST]:
         """The nodes of `ast` that a node of libcst stands for: in an f-string all that are written like it."""
@@ -96,10 +103,13 @@ class First:
                     by_class.setdefault(kind, []).append((pattern, one))
         shown: dict[Function, list[Shown]] = {}
         known: set[tuple[int, str, str]] = set()
+        renamed = file.renamed | {last_word(name) for some in dispatch.project.renames.values() for name in some}
         for node in file.nodes or ():
-            last = _last(node)
-            for pattern, one in by_class.get(type(node).__name__, ()):
-                if is_plain(pattern) and searchable(one[0]) and not self._may_be(file, node, last, one):
+            candidates = by_class.get(type(node).__name__, ())
+            text = file.text(node) if candidates else b""
+            for pattern, one in candidates:
+                word = last_word(one[0])
+                if searchable(one[0]) and word not in renamed and word.encode() not in text:
                     continue
                 for function, place in self._places(dispatch, file, node, pattern, one):
                     key = (id(place), one[0], one[1].code)
@@ -108,10 +118,6 @@ class First:
                         parent = function.flow.parents[place]
                         shown.setdefault(function, []).append((place, parent, (one[0], one[1], (pattern,))))
         return shown
-
-    def _may_be(self, file: File, node: Any, last: str, asked: Asked) -> bool:
-        """Whether the last word of a name is the pattern's, or a name that an import may give to anything."""
-        return last == last_word(asked[0]) or (last != "" and type(_func(node)).__name__ == "Name")
 
     def _places(
         self, dispatch: Dispatch, file: File, node: Any, pattern: str, asked: Asked
@@ -143,19 +149,10 @@ def _above(function: Function, place: ast.AST, whole: ast.AST, pattern: str) -> 
     return node is whole
 
 
-def _func(node: Any) -> Any:
-    return node.func if type(node).__name__ == "Call" else node
-
-
-def _last(node: Any) -> str:
-    named = _func(node)
-    kind = type(named).__name__
-    return str(named.attr.value if kind == "Attribute" else named.value if kind == "Name" else "")
-
-
 def look(site: Site, patterns: Collection[str], parent: ast.AST) -> bool:
     """What libcst found has the shape."""
     (site.pattern,) = patterns
+    site._match = site._looked(parent)
     return True
 
 
