@@ -7,12 +7,15 @@ from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, plain, rule
 
 _AUTOCASTS = frozenset(("torch.autocast()", "torch.amp.autocast()", "torch.cuda.amp.autocast()"))
-_FORMATS = frozenset(("torch.channels_last", "torch.channels_last_3d"))
+_FORMATS = ("torch.channels_last", "torch.channels_last_3d")
 
 
 @rule(
     "TL705",
-    shape=["$x.to(...)", "$x.contiguous(...)", *plain(*_AUTOCASTS)],
+    shape=[
+        *(f"$x.{to}(..., memory_format={form})" for to in ("to", "contiguous") for form in _FORMATS),
+        *plain(*_AUTOCASTS),
+    ],
     scope="hot",
     severity="info",
     torch=">=1.5",
@@ -71,8 +74,7 @@ def channels_last_incomplete(site: Site) -> Iterator[Finding]:
             message = f"convolutions under `{site.short()}` read and write `channels_last` without transposing; nothing here is converted to it"
             yield site.finding(message, related=site.why_hot())
         return
-    given = site.argument("memory_format")
-    if given is None or site.resolve(given) not in _FORMATS or not (site.hot or site.warm):
+    if not (site.hot or site.warm):
         return
     if site.receiver.kind in ("tensor", "batch") and not _converts_module(site):
         yield site.finding(

@@ -11,7 +11,7 @@ _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.distributed.fsd
 
 @rule(
     "TL810",
-    shape=[f"{name}(...)" for name in _WRAPPERS],
+    shape=[f"{to} = {name}(...)" for name in _WRAPPERS for to in ("$wrapped", "$wrapped: $_")],
     severity="error",
     impact="high",
     category="distributed",
@@ -57,9 +57,7 @@ def ddp_module_bypassed(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
     """
-    wrapped = syntax.target(site.flow, site.call)
-    if wrapped is None:
-        return
+    wrapped = site.part("wrapped")
     for call in site.flow.calls:
         inner = _inner(call)
         if inner is None or not syntax.same(_load(inner.value), _load(wrapped)) or call.lineno <= site.call.lineno:

@@ -11,7 +11,7 @@ _EVENTS = ("torch.cuda.Event", "torch.xpu.Event", "torch.mps.Event", "torch.Even
 
 @rule(
     "TLM03",
-    shape=[*(f"{name}(...)" for name in _EVENTS), "$x.elapsed_time(...)"],
+    shape=[*(f"{name}(...)" for name in _EVENTS), "$start.elapsed_time($end)"],
     fix="unsafe",
     numbers="exact",
     category="measurement",
@@ -123,7 +123,7 @@ def _of(node: ast.expr, name: str) -> bool:
 
 
 def _unfinished(site: Site) -> Iterator[Finding]:
-    end = site.call.args[0] if len(site.call.args) == 1 else None
+    end = site.part("end")
     if not isinstance(end, ast.Name):
         return
     records = [

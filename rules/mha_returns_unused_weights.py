@@ -14,7 +14,7 @@ _NEED_WEIGHTS = 4
 
 @rule(
     "TL702",
-    shape="torch.nn.MultiheadAttention(...)",
+    shape=[f"{made} = torch.nn.MultiheadAttention(...)" for made in ("$made", "$made: $_")],
     fix="unsafe",
     numbers="rounding",
     torch=">=2.0",
@@ -100,7 +100,7 @@ def _wasteful_calls(site: Site) -> Iterator[tuple[Function, ast.Call]]:
 
 
 def _uses(site: Site) -> Iterator[tuple[Function, ast.expr]]:
-    made = syntax.target(site.flow, site.call)
+    made = site.part("made")
     name = syntax.own_attribute(site.function, made)
     if name is not None and site.function.cls is not None:
         yield from syntax.own_uses(site.function.cls, name)
