@@ -236,10 +236,12 @@ class _Run:
             return []
 
     def _tasks(self) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
-        anywhere, hot, compiled = (self._dispatch(scope) for scope in _SCOPES)
         # In an order that does not tell how they were named.
         ordered = sorted(self.targets, key=self.project.home)
         paths = [path for path in ordered if _is_torch(self.project.source(path))]
+        if not paths:
+            return  # what the rules' shapes look for is worked out for nothing
+        anywhere, hot, compiled = (self._dispatch(scope) for scope in _SCOPES)
         wanted = set(paths)
         for function, lines in self._sifted(paths, anywhere):
             yield anywhere, function, lines
