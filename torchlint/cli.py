@@ -27,6 +27,7 @@ COMMANDS = (
     "config",
     "dev",
     "doctor",
+    "calibrate",
     "review",
     "rule",
     "linter",

@@ -555,7 +555,13 @@ def _judged(result: Result, path: str) -> list[Finding]:
         raise Failure(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise Failure(str(error)) from None
-    return confirm.confirm(result.findings, events, {code: found.confirmed_by for code, found in rule.load().items()})
+    judged = confirm.confirm(result.findings, events, {code: found.confirmed_by for code, found in rule.load().items()})
+    if (gpu := next((event.name for event in events if event.kind == "work"), "")) == "":
+        return judged
+    from torchlint.evidence.cost import Pricing
+
+    prediction = Pricing.of(gpu).predict(events)
+    return prediction.priced(judged) if prediction else judged
 
 
 def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:

@@ -19,6 +19,7 @@ from torchlint.system.failure import Failure
 from . import progress, terminal
 
 if TYPE_CHECKING:
+    from torchlint.evidence.cost import Pricing
     from torchlint.evidence.tracing import Child, Tell, Trace
     from torchlint.messages.event import Event
     from torchlint.report.trace import Report
@@ -73,6 +74,14 @@ def _options() -> argparse.ArgumentParser:
     option("--save", metavar="FILE", type=Path, help="keep the numbers of this run")
     option("--compare", metavar="FILE", type=Path, help="exit with 1 if a number is above that of the run kept there")
     option("--certificate", metavar="DIR", type=Path, help="write a certificate of what was judged, and how, there")
+    option("--gpu", metavar="NAME", type=_gpu, help="predict the step on that GPU, and what findings cost of it: h100, "
+           "a100, l4, rtx4090, ...; nothing is measured")  # fmt: skip
+    option("--assume-batch", metavar="N", type=positive_int, help="predict for batches of N; the program is run once "
+           "more, with batches twice as large")  # fmt: skip
+    option("--host-us", metavar="LEAST-MOST", type=_host, help="microseconds that the host spends on an operator "
+           "(default: 6-25)")  # fmt: skip
+    option("--calibration", metavar="FILE", type=Path, help="constants that `torchlint calibrate` measured on the GPU")
+    option("--timeline", metavar="FILE", type=Path, help="write the predicted step as a Chrome trace, for Perfetto")
     option("--html", metavar="FILE", type=Path, help="write the report as one HTML page, too")
     option("--output-format", choices=("text", "json", "html"), default="text", help="how to report (default: text)")
     option("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
@@ -90,6 +99,25 @@ def positive_float(text: str) -> float:
         if 0 < float(text) < float("inf"):
             return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0")
+
+
+def _gpu(text: str) -> str:
+    from torchlint.predict.gpus import gpu
+
+    try:
+        gpu(text)
+    except Failure as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text.lower()
+
+
+def _host(text: str) -> tuple[float, float]:
+    least, dash, most = text.partition("-")
+    with contextlib.suppress(ValueError):
+        found = float(least), float(most if dash else least)
+        if 0 < found[0] <= found[1] < float("inf"):
+            return found
+    raise argparse.ArgumentTypeError(f"{text!r} is no interval of microseconds; write LEAST-MOST, such as 6-25")
 
 
 def _line(text: str) -> tuple[str, int]:
@@ -133,20 +161,35 @@ def run(args: argparse.Namespace) -> int:
         shapes=options.shapes,
         keep=_folder(options.keep),
         step_at=options.step_at,
+        work=options.gpu is not None,
     )
-    from torchlint.evidence import budget, confirm, tracing
+    pricing = _pricing(options)
+    from torchlint.evidence import budget, confirm, cost, tracing
 
     limits = _limits(job.entry) | options.budget
     before = budget.from_json(options.compare) if options.compare else None
     findings = _lint([_project_of(job.entry)], job.entry) if options.findings else []
-    for file in (options.events, options.save, options.html):  # what can't be written is better known before the run
+    for file in (
+        options.events,
+        options.save,
+        options.html,
+        options.timeline,
+    ):  # what can't be written is better known before the run
         _write(file, None)
     with progress.Line(sys.stderr) as line:
         traced = tracing.trace(replace(job, watch=_watch(findings)), options.passes, _teller(line, job))
+        larger = tracing.trace(replace(job, batch=2), "eager", _teller(line, job)) if options.assume_batch else None
     _complain(traced)
-    _write(options.events, "".join(event.to_json() + "\n" for event in traced.events))
+    told = [replace(event, name=options.gpu) if event.kind == "work" else event for event in traced.events]
+    _write(options.events, "".join(event.to_json() + "\n" for event in told))
     here, elsewhere = _imported(findings, traced, job.entry) if options.findings else ([], 0)
     judged = confirm.judge(here, traced.events)
+    discovered = confirm.discover(traced.events, judged, entry if Path(entry).is_file() else "")
+    more = larger.events if larger else None
+    predicted = pricing.predict(traced.events, more, options.assume_batch) if pricing else None
+    if predicted is not None:
+        judged, discovered = predicted.priced(judged), sorted(predicted.priced(discovered), key=cost.cheapness)
+        _write(options.timeline, predicted.chrome_trace())
     measures = budget.measure(traced.events, partial(_unmeasured, traced))
     made_with = _made_with(traced)
     _write(options.save, budget.to_json(measures, made_with))
@@ -155,11 +198,12 @@ def run(args: argparse.Namespace) -> int:
     report = trace.Report(
         traced,
         tuple(judged),
-        tuple(confirm.discover(traced.events, judged, entry if Path(entry).is_file() else "")),
+        tuple(discovered),
         tuple(budget.check(measures, limits)),
         tuple(budget.compare(measures, before)) if before else (),
         _differences(before.made_with, made_with) if before else (),
         elsewhere,
+        predicted,
     )
     _show(report, options)
     if options.certificate:
@@ -191,6 +235,20 @@ def failure_of(traced: Trace) -> str:
     elif hint := _hint(child):
         text += f"; {hint}"
     return text
+
+
+def _pricing(options: argparse.Namespace) -> Pricing | None:
+    """How costs are worked out; Failure for options that contradict each other or need --gpu."""
+    if options.gpu is None:
+        for name in ("assume_batch", "host_us", "calibration", "timeline"):
+            if getattr(options, name) is not None:
+                raise Failure(f"--{name.replace('_', '-')} is about a prediction: add --gpu, such as --gpu h100")
+        return None
+    if options.passes == "compile" or options.device in ("cuda", "cpu"):
+        raise Failure("--gpu predicts from the eager pass on a virtual GPU: leave --pass and --device as they are")
+    from torchlint.evidence.cost import Pricing
+
+    return Pricing.of(options.gpu, options.calibration, options.host_us)
 
 
 def _when(child: Child) -> str:

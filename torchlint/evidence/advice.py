@@ -6,10 +6,12 @@ Without a GPU nothing is timed, so that a bottleneck is what the events show, ne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..messages.event import Event
+from ..predict.changes import Change, in_precision, overlapped, together, without
+from ..predict.estimate import Estimate
 from .checks import DATA_SHARE, data_share
 from .confirm import Row, bytes_text, device_rows, is_async, is_set_up, launches, memory_slope, number, once
 from .steady import Steady
@@ -49,20 +51,69 @@ class _Suspect:
     recommendations: tuple[Recommendation, ...]
 
 
-def advise(events: Iterable[Event]) -> Advice:
-    """The advice that a run's events support."""
+def advise(events: Iterable[Event], estimate: Estimate | None = None) -> Advice:
+    """The advice that a run's events support; with an estimate, what takes most of the predicted step comes first."""
     events = tuple(events)
     steady = Steady.of(events)
     look: tuple[Callable[[Sequence[Event], Steady], Iterable[_Suspect]], ...] = (
         _skipped, _recompiling, _waiting, _copying, _loading, _breaking, _launching, _growing,
     )  # fmt: skip
-    suspects = sorted((s for each in look for s in each(events, steady)), key=lambda s: -s.weight)
+    found = [s for each in look for s in each(events, steady)]
+    if estimate is not None:
+        if not any(s.name == _LOADING for s in found):
+            found += _short_loading(events, estimate)
+        found = [*(_weighed(s, estimate) for s in found), *_slow_products(events, estimate)]
+    suspects = sorted(found, key=lambda s: -s.weight)
     if not suspects:
         return Advice("", (), ())
     todo = [r for suspect in suspects for r in suspect.recommendations]
     first = suspects[0]
     also = [s.evidence for s in suspects[1:3]]
     return Advice(first.name, (first.evidence, *also), tuple(sorted(todo, key=lambda r: _ORDER.index(r.priority))))
+
+
+_LOADING = "data loading"
+_PREDICTED = 1000.0
+"""What all of a predicted step weighs, more than any count of events."""
+_OF_A_STEP: dict[str, Change] = {
+    "host-device synchronization": without(("sync",)),
+    "blocking copies": together((overlapped(), without(("d2h",)))),
+    _LOADING: without(("data",)),
+}
+
+
+def _short_loading(events: Sequence[Event], estimate: Estimate) -> Iterable[_Suspect]:
+    """A loader that is quick beside the virtual GPU and slow beside a real one."""
+    place = next((event for event in events if event.kind == "data" and event.file), None)
+    if place is not None and estimate.saving(_OF_A_STEP[_LOADING]).share.middle >= 0.05:
+        yield _Suspect(0.0, _LOADING, "The program waits for its DataLoader.", (_load(place, "High"),))
+
+
+def _load(event: Event, priority: Priority) -> Recommendation:
+    text = "Load with workers (num_workers, persistent_workers) or do less for each sample."
+    return Recommendation(priority, text, _place(event))
+
+
+def _weighed(suspect: _Suspect, estimate: Estimate) -> _Suspect:
+    """A suspect by the share of the step that it takes, where that can be told."""
+    change = _OF_A_STEP.get(suspect.name)
+    if change is None:
+        return suspect
+    share = estimate.saving(change).share.middle
+    said = "under 1 %" if share < 0.01 else f"about {share:.0%}"
+    evidence = f"{suspect.evidence} That is {said} of the step on {estimate.gpu.name}, as predicted."
+    return replace(suspect, weight=_PREDICTED * share, evidence=evidence)
+
+
+def _slow_products(events: Sequence[Event], estimate: Estimate) -> Iterable[_Suspect]:
+    share = estimate.saving(in_precision("float32", "tf32")).share.middle
+    place = next((event for event in events if event.kind == "precision" and event.name == "float32"), None)
+    if share >= 0.05 and place is not None:
+        evidence = f"Matrix products in float32 take about {share:.0%} of the step on {estimate.gpu.name} longer than in TF32, as predicted."
+        todo = Recommendation(
+            "High", "Call torch.set_float32_matmul_precision('high') if the precision allows it.", _place(place)
+        )
+        yield _Suspect(_PREDICTED * share, "matrix products in float32", evidence, (todo,))
 
 
 def _place(event: Event) -> tuple[str, int] | None:
@@ -143,10 +194,10 @@ def _loading(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
         return
     row = next(event for event in events if event.kind == "data" and event.file)
     evidence = f"The program waits for its DataLoader {share:.0%} of the time between steps on this machine."
-    todo = Recommendation("High" if share > 0.5 else "Medium", "Load with workers (num_workers, persistent_workers) or do less for each sample.", _place(row))  # fmt: skip
+    todo = _load(row, "High" if share > 0.5 else "Medium")
     # More than half of the time here is more still beside a GPU, and whatever else there is has to share the rest.
     weight = 1000.0 if share > 0.5 else 10 * share
-    yield _Suspect(weight, "data loading", evidence, (todo,))
+    yield _Suspect(weight, _LOADING, evidence, (todo,))
 
 
 def _skipped(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal[
     "sync",  # the host waits for the device: item, bool, nonzero, a blocking copy, ...
@@ -21,6 +21,7 @@ Kind = Literal[
     "kernel",  # one kernel of a graph and the user lines it serves
     "operator",  # operators of eager code that a line had computed, and the bytes that they touched
     "step",  # a step ended; `data.seconds` since the program was started, `name` what else than an optimizer's step it is
+    "work",  # what the operators of the last whole step ask of a GPU, in their order; asked for by --gpu
     "line",  # a watched line was reached
     "memory",  # virtual memory after a step
     "data",  # the program waited for a batch of a DataLoader: `data.seconds`
@@ -36,6 +37,26 @@ Kind = Literal[
     "imported",  # `data.files`: the user's files that the program has imported
     "end",  # the child is done
 ]
+
+
+class Operation(NamedTuple):
+    """One operator, copy or wait of a step: what it asks of a GPU, and the line that it serves.
+
+    `kind` is that of the operator (`matrix`, `convolution`, `pointwise`, ...), `sync`, `h2d` or `d2h`; of a copy
+    `dtype` says how it is made (`pageable-blocking`).
+    """
+
+    kind: str
+    name: str = ""
+    dtype: str = ""
+    flops: int = 0
+    bytes: int = 0
+    launches: int = 1
+    unordered: int = 0
+    """Bytes of a convolution's activations that are put into another order first."""
+    file: str = ""
+    line: int = 0
+    via: str = ""
 
 
 DYNAMO_FAILED = "torch.compile: "

@@ -19,6 +19,7 @@ class Job:
     copies and reached lines with torch.compile switched off; `compile` sees graph breaks, recompiles and kernels.
     The program is stopped after `steps` steps or `seconds` seconds, whichever comes first. `whatif` compiles the root
     module of a program that doesn't. `watch` holds the lines to look out for by real path; reaching `step_at` is a step.
+    `work` notes what operators ask of a GPU. DataLoaders make batches that are `batch` times as large.
     """
 
     entry: str
@@ -35,6 +36,8 @@ class Job:
     keep: str | None = None
     watch: dict[str, tuple[int, ...]] = field(default_factory=dict)
     step_at: tuple[str, int] | None = None
+    work: bool = False
+    batch: int = 1
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -165,4 +165,9 @@ def impact_rank(code: str) -> int:
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Errors first, for they give wrong results; then by the impact of the rule, and by severity."""
     rank = {"error": 0, "warning": 1, "info": 2}
-    return sorted(findings, key=lambda f: (f.severity != "error", impact_rank(f.code), rank[f.severity]))
+    return sorted(findings, key=lambda f: (f.severity != "error", _cheapness(f), impact_rank(f.code), rank[f.severity]))
+
+
+def _cheapness(finding: Finding) -> float:
+    """Sorts by what a traced run says that findings cost, the dearest first; 0 where it does not say."""
+    return -finding.evidence.saves[1] if finding.evidence and finding.evidence.saves else 0.0

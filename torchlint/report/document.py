@@ -28,7 +28,7 @@ table{border-collapse:collapse;width:100%;font-size:14px}th{text-align:left;colo
 th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}td.n,th.n{text-align:right;padding-right:16px}
 .wide{overflow-x:auto}figure{margin:0}svg{display:block;width:100%;height:auto}svg text{fill:var(--dim);font:11px system-ui,sans-serif}
 .sync-bar{fill:var(--sync)}.copy-bar{fill:var(--copy)}.overlapped-bar{fill:var(--overlapped)}.break-bar{fill:var(--break)}
-.warm{fill:var(--soft)}figcaption span{margin-right:16px;font-size:13px;color:var(--dim)}
+.kernel-bar{fill:var(--kernel)}.warm{fill:var(--soft)}figcaption span{margin-right:16px;font-size:13px;color:var(--dim)}
 figcaption i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:5px}
 details{border:1px solid var(--line);border-radius:8px;margin:10px 0;overflow:hidden}summary{cursor:pointer;padding:8px 14px;
 background:var(--soft)}.source{overflow-x:auto;margin:0;padding:8px 0}.row{display:flex;min-width:max-content;padding-right:14px}

@@ -97,6 +97,8 @@ def _result(
             {"physicalLocation": {"artifactLocation": _artifact(finding.path, look), "region": _at(finding)}}
         ],
     }
+    if finding.evidence is not None and finding.evidence.saves is not None:
+        item["rank"] = round(100 * finding.evidence.saves[1], 1)
     if look.only_new:
         item["baselineState"] = "new"
     if finding.line <= len(lines):

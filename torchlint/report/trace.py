@@ -25,9 +25,12 @@ from torchlint.evidence.confirm import (
     rows,
     source_lines,
 )
+from torchlint.evidence.cost import Prediction, cheapness
 from torchlint.evidence.steady import Steady
 from torchlint.evidence.tracing import Child, Trace
 from torchlint.messages.event import Event
+from torchlint.predict.changes import without
+from torchlint.predict.estimate import Estimate, band
 from torchlint.text.finding import Finding
 
 from . import Look, budget, impact_rank, one_line, plural
@@ -56,13 +59,20 @@ class Report:
     differences: tuple[str, ...] = ()
     elsewhere: int = 0
     """How many findings are in files that the run did not import; they are not judged."""
+    predicted_step: Prediction | None = None
+
+    @property
+    def estimate(self) -> Estimate | None:
+        return self.predicted_step.estimate if self.predicted_step else None
 
     @property
     def verdicts(self) -> list[Finding]:
-        """The judged findings: confirmed ones first, then by the impact of their rules, then as they stand in the files."""
+        """The judged findings: confirmed ones first, the dearest of them, then by the impact of their rules."""
         order = ("confirmed", "refuted", "not reached")
-        judged = [(order.index(f.evidence.verdict), impact_rank(f.code), f) for f in self.judged if f.evidence]
-        return [finding for *_, finding in sorted(judged, key=lambda one: (*one[:2], one[2].sort_key))]
+        judged = [
+            (order.index(f.evidence.verdict), cheapness(f), impact_rank(f.code), f) for f in self.judged if f.evidence
+        ]
+        return [finding for *_, finding in sorted(judged, key=lambda one: (*one[:3], one[3].sort_key))]
 
     @property
     def steady(self) -> Steady:
@@ -85,6 +95,7 @@ def text(report: Report, look: Look) -> str:
         _header(report, paint),
         *(_trouble(child, paint) for child in report.trace.children),
         _advice(report, look, paint),
+        _predicted(report, paint),
         _per_step(report, look, paint),
         _device_table(report, look, paint),
         _eager_kernels(report, look, paint),
@@ -162,7 +173,7 @@ def _header(report: Report, paint: Paint) -> str:
 
 def _advice(report: Report, look: Look, paint: Paint) -> str:
     """The primary bottleneck, what shows it, and what to do about it."""
-    given = advise(report.trace.events)
+    given = advise(report.trace.events, report.estimate)
     if not given.bottleneck:
         return ""
     styles: dict[str, Style] = {"High": "red", "Medium": "yellow", "Low": "dim"}
@@ -247,6 +258,72 @@ def _per_step(report: Report, look: Look, paint: Paint) -> str:
         "in all (fewer than two steps)" if steady.whole else f"per step, over steps {steady.first + 1} to {steady.last}"
     )
     return _section(f"Steady state, {span}{_loop(events, look)}", _aligned(table, right=1), paint)
+
+
+def _predicted(report: Report, paint: Paint) -> str:
+    """The step on the GPU that was asked for; nothing here was measured."""
+    prediction = report.predicted_step
+    if prediction is None:
+        return ""
+    title = f"Predicted step on {prediction.estimate.gpu.name} ({assumptions(prediction)})"
+    return _section(title, prediction_lines(prediction, report), paint)
+
+
+def assumptions(prediction: Prediction) -> str:
+    """Where the constants are from, and the batch."""
+    measured = prediction.estimate.constants.calibrated
+    return "; ".join(filter(None, (f"measured on {measured}" if measured else "assumed constants", prediction.note)))
+
+
+def prediction_lines(prediction: Prediction, report: Report) -> list[str]:
+    """How long the step takes, what bounds it, and what all findings cost together."""
+    found = prediction.estimate
+    seconds, host, device = found.seconds, found.host, found.device
+    spread = f"{milliseconds(device.low)} to {milliseconds(device.high)}"
+    lines = [
+        f"about {milliseconds(seconds.middle)} ({milliseconds(seconds.low)} to {milliseconds(seconds.high)}), {_bound(found)}",
+        f"host {milliseconds(host.low)} to {milliseconds(host.high)}, device {spread}",
+        f"{found.step.light / found.step.seconds:.0%} of what the data sheet allows{_memory_of(report, found)}",
+    ]
+    if (saving := prediction.joint([*report.judged, *report.discovered])) is not None:
+        lines.append(f"all that is priced below, mended together: {share_text(saving.share)} (savings do not add up)")
+    return lines
+
+
+def _bound(found: Estimate) -> str:
+    if found.saving(without(("data",))).share.middle > 0.5:
+        return "waiting for its loader"
+    return f"{found.bound}-bound" if found.bound else "whether host or device bounds it can't be told"
+
+
+def _memory_of(report: Report, found: Estimate) -> str:
+    """The run's own peak, whatever batch is assumed."""
+    peak = max((int(str((e.data or {}).get("peak", 0))) for e in report.trace.events if e.kind == "memory"), default=0)
+    return f"; memory of the run {bytes_text(peak)} of {found.gpu.memory} GiB" if peak else ""
+
+
+def milliseconds(seconds: float) -> str:
+    """A time with as many digits as are known of it: one or two."""
+    value = seconds * 1e3
+    return f"{float(f'{value:.2g}'):g} ms"
+
+
+def share_text(saves: tuple[float, float, float]) -> str:
+    """`large, over 20 % of a step`; `negligible to small` where the least and the most lie apart."""
+    limits = {"negligible": "under 1 %", "small": "1 to 5 %", "medium": "5 to 20 %", "large": "over 20 %"}
+    low, middle, high = map(band, saves)
+    said = f"{middle}, {limits[middle]} of a step"
+    return said if low == high else f"{said} ({low} to {high})"
+
+
+def price(finding: Finding, report: Report) -> str:
+    """What mending it saves, "" where nobody can tell; milliseconds only of a GPU that was measured."""
+    saves = finding.evidence.saves if finding.evidence else None
+    if saves is None or report.predicted_step is None:
+        return ""
+    found = report.predicted_step.estimate
+    exact = f", about {milliseconds(saves[1] * found.step.seconds)}" if found.constants.calibrated else ""
+    return f"costs: {share_text(saves)}{exact}"
 
 
 def _total(found: Iterable[Row]) -> str:
@@ -377,6 +454,7 @@ def _verdicts(report: Report, look: Look, paint: Paint) -> str:
             verdict = paint(f"{finding.evidence.verdict:11}", _CONFIRMED[finding.evidence.verdict])
             lines.append(f"{verdict}  {look.place(finding)}  {paint.code(finding)} {one_line(finding.message)}")
             lines.append(paint(f"             {_clip(finding.evidence.detail, _WIDTH - 15)}", "dim"))
+            lines += [f"             {said}"] if (said := price(finding, report)) else []
     if report.elsewhere:
         lines.append(
             paint(f"not judged: {plural(report.elsewhere, 'finding')} in files that the run did not import", "dim")
@@ -386,10 +464,10 @@ def _verdicts(report: Report, look: Look, paint: Paint) -> str:
 
 def _discovered(report: Report, look: Look, paint: Paint) -> str:
     worst = [finding for finding in report.discovered if finding.code != "TLT04"]  # the table of launches tells it
-    shown = [
-        f"{look.place(finding)}: {paint.code(finding)} {_clip(finding.message, _WIDTH - 30)}"
-        for finding in worst[:_WORST]
-    ]
+    shown = []
+    for finding in worst[:_WORST]:
+        shown.append(f"{look.place(finding)}: {paint.code(finding)} {_clip(finding.message, _WIDTH - 30)}")
+        shown += [f"  {said}"] if (said := price(finding, report)) else []
     if len(worst) > _WORST:
         rest = len(worst) - _WORST
         shown.append(paint(f"and {rest} more, which --output-format json has", "dim"))
@@ -429,7 +507,8 @@ def as_json(report: Report, look: Look) -> str:
         "elsewhere": report.elsewhere,
         "verdicts": [_finding(finding, look) for finding in report.verdicts],
         "findings": [_finding(finding, look) for finding in report.discovered],
-        "advice": _advised(events),
+        "prediction": report.predicted_step and _prediction(report.predicted_step, report),
+        "advice": _advised(report),
         "budget": budget.as_json(report.budget),
         "compared": budget.as_json(report.compared),
         "differences": list(report.differences),
@@ -437,8 +516,23 @@ def as_json(report: Report, look: Look) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _advised(events: Sequence[Event]) -> dict[str, Any]:
-    given = advise(events)
+def _prediction(prediction: Prediction, report: Report) -> dict[str, Any]:
+    found, joint = prediction.estimate, prediction.joint([*report.judged, *report.discovered])
+    return {
+        "gpu": found.gpu.name,
+        "calibrated": found.constants.calibrated or None,
+        "note": prediction.note,
+        "seconds": list(found.seconds),
+        "host_seconds": list(found.host),
+        "device_seconds": list(found.device),
+        "bound": found.bound or None,
+        "share_of_data_sheet": found.step.light / found.step.seconds if found.step.seconds else None,
+        "joint_saving": joint and list(joint.share),
+    }
+
+
+def _advised(report: Report) -> dict[str, Any]:
+    given = advise(report.trace.events, report.estimate)
     todo = [
         {"priority": r.priority, "text": r.text, "filename": r.place and r.place[0], "line": r.place and r.place[1]}
         for r in given.recommendations
@@ -477,5 +571,11 @@ def _finding(finding: Finding, look: Look) -> dict[str, Any]:
         "column": finding.column,
         "message": finding.message,
         "severity": finding.severity,
-        "evidence": evidence and {"verdict": evidence.verdict, "detail": evidence.detail, "count": evidence.count},
+        "evidence": evidence
+        and {
+            "verdict": evidence.verdict,
+            "detail": evidence.detail,
+            "count": evidence.count,
+            "saves": evidence.saves and list(evidence.saves),
+        },
     }

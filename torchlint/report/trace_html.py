@@ -22,11 +22,12 @@ from torchlint.evidence.confirm import (
     source_lines,
 )
 from torchlint.messages.event import Event
+from torchlint.predict.timeline import Span
 from torchlint.system.printable import printable
 
 from . import Look, one_line, plural
 from .document import document, escape
-from .trace import Report
+from .trace import Report, assumptions, prediction_lines, price
 
 _CONTEXT = 6  # lines shown around a noted one in a long file
 _LONG = 400  # lines; a shorter file is shown whole
@@ -47,6 +48,7 @@ def page(report: Report, look: Look) -> str:
         _head(report, entry),
         _cards(report),
         _advice(report, look),
+        _prediction(report, look),
         _timeline(report),
         _budget("Budget", report.budget),
         _budget("Compared with the earlier run", report.compared),
@@ -110,7 +112,7 @@ def _place(file: str, line: int, look: Look) -> str:
 
 
 def _advice(report: Report, look: Look) -> str:
-    given = advise(report.trace.events)
+    given = advise(report.trace.events, report.estimate)
     if not given.bottleneck:
         return ""
     todo = "".join(
@@ -121,6 +123,53 @@ def _advice(report: Report, look: Look) -> str:
     )
     evidence = " ".join(map(escape, given.evidence))
     return f"<div class=advice><h2>Primary bottleneck: {escape(given.bottleneck)}</h2>{evidence}<ul>{todo}</ul></div>"
+
+
+# --- the predicted step ------------------------------------------------------------------------------------------
+
+_LANES = {"host": (0, "kernel-bar"), "wait": (0, "sync-bar"), "device": (1, "overlapped-bar")}
+_LANE = 34  # pixels
+_MOST_SPANS = 4000
+_WIDE = 960.0
+
+
+def _prediction(report: Report, look: Look) -> str:
+    """Host and device of one step, with what waits for what at which line; nothing of it was measured."""
+    prediction = report.predicted_step
+    if prediction is None:
+        return ""
+    drawn = prediction.spans()
+    end = max((span.end for span in drawn), default=0.0)
+    if not end:
+        return ""
+    wide = [span for span in drawn if (span.end - span.start) / end * _WIDE >= 0.2][:_MOST_SPANS]
+    bars = "".join(_bar(span, end, look) for span in wide)
+    names = "".join(
+        f"<text x='0' y='{lane * _LANE + 20}'>{name}</text>" for lane, name in enumerate(("host", "device"))
+    )
+    said = "<br>".join(escape(line) for line in prediction_lines(prediction, report))
+    legend = "".join(
+        f'<span><i style="background:var(--{name})"></i>{text}</span>'
+        for name, text in (("kernel", "host"), ("sync", "the host waits"), ("overlapped", "device; gaps are idle"))
+    )
+    title = f"Predicted step on {prediction.estimate.gpu.name}"
+    return (
+        f"<h2>{escape(title)}</h2>\n<p>{said}<br><span class=dim>{escape(assumptions(prediction))}: nothing was measured"
+        f"</span></p>\n<figure><svg viewBox='0 0 1080 {2 * _LANE + 6}' role=img aria-label='predicted timeline of a step'>"
+        f"{names}{bars}</svg><figcaption>{legend}</figcaption></figure>"
+    )
+
+
+def _bar(span: Span, end: float, look: Look) -> str:
+    lane, kind = _LANES[span.lane]
+    left, width = 70 + span.start / end * _WIDE, (span.end - span.start) / end * _WIDE
+    one = span.operation
+    where = f" {look.path(one.file)}:{one.line}" if one.file else ""
+    said = f"{'waits: ' if span.lane == 'wait' else ''}{one.name}{where}"
+    return (
+        f"<rect class={kind} x='{left:.2f}' y='{lane * _LANE + 4}' width='{max(width, 0.2):.2f}' height='{_LANE - 8}'>"
+        f"<title>{escape(said)}</title></rect>"
+    )
 
 
 # --- steps -------------------------------------------------------------------------------------------------------
@@ -343,7 +392,8 @@ def _verdicts(report: Report, look: Look) -> str:
             _tag(found.evidence.verdict, found.evidence.verdict),
             escape(found.code),
             f"<code>{escape(look.place(found))}</code>",
-            f"{escape(one_line(found.message))}<br><span class=dim>{escape(one_line(found.evidence.detail))}</span>",
+            f"{escape(one_line(found.message))}<br><span class=dim>{escape(one_line(found.evidence.detail))}</span>"
+            + (f"<br><b>{escape(said)}</b>" if (said := price(found, report)) else ""),
         )
         for found in (*report.verdicts, *report.discovered)
         if found.evidence

@@ -45,11 +45,16 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a traced run said of a finding; `count` is events per steady-state step (0 when refuted)."""
+    """What a traced run said of a finding; `count` is events per steady-state step (0 when refuted).
+
+    `saves` is what mending it saves of a step on the GPU that was asked for: the least, the likely and the most, as
+    shares from 0 to 1; None where that was not asked or nobody can tell.
+    """
 
     verdict: Verdict
     detail: str
     count: float = 0.0
+    saves: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

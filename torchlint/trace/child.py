@@ -124,8 +124,15 @@ def enter(
         private_inductor.import_inductor()  # before it could meet a GPU that this build of torch has no code for
     if job.device != "cpu":
         from torchlint.trace.virtual import at_work, real_gpu, virtual_gpu
+        from torchlint.trace.work import WorkLog
 
-        gpu = virtual_gpu(recorder, compute=job.compute, target=job.target) if virtual else real_gpu(recorder)
+        work = WorkLog(recorder) if job.work and job.run == "eager" else None
+        if work is not None:
+            observation.callback(work.tell)
+            observation.enter_context(work.batches(job.batch))
+        gpu = (
+            virtual_gpu(recorder, compute=job.compute, target=job.target, work=work) if virtual else real_gpu(recorder)
+        )
         observation.enter_context(gpu)
     if job.run == "eager":
         from torchlint.trace.compiled import compiled_code

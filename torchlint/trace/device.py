@@ -9,12 +9,15 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from torchlint.messages.event import Event, Kind
 from torchlint.trace.tags import DeviceTags, tags
+
+if TYPE_CHECKING:
+    from torchlint.trace.work import WorkLog
 
 CPU = torch.device("cpu")
 CUDA = torch.device("cuda", 0)
@@ -46,6 +49,7 @@ class VirtualGpu:
         self.properties = properties
         self.compute = compute
         self.tags: DeviceTags = tags
+        self.work: WorkLog | None = None  # asked for by --gpu
         self.forked = False  # in a child made by fork CUDA is unusable, and nothing is recorded
         self._told: set[str] = set()
         self._local = threading.local()
@@ -67,6 +71,8 @@ class VirtualGpu:
         """Record that the host waits; silent while the virtual GPU itself is at work."""
         if not self.thread.paused:
             self.recorder.record("sync", name=name, count=count)
+            if self.work is not None and name != "copy":
+                self.work.wait(name)
 
     def precision(self, name: str) -> None:
         """Record a matrix product that is slow because of its dtype or shape; float32 is one switch, and told once."""
@@ -91,6 +97,8 @@ class VirtualGpu:
         if self.thread.moves_module:
             data["module"] = True
         self.recorder.record("h2d" if to_device else "d2h", name=name, detail=detail, size=size, data=data)
+        if self.work is not None:
+            self.work.copy(name, size, to_device=to_device, pinned=pinned, blocking=blocking)
         if not to_device and (blocking or not pinned):  # a copy into pageable memory returns when it is done
             self.sync("copy")
 

@@ -331,6 +331,8 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
                 self._gpu.sync(name)
         result = self._compute(func, args, kwargs)
         self._place(func, result, inputs, survey)
+        if self._gpu.work is not None:
+            self._gpu.work.operator(func, args, kwargs, result)
         if self._keep_fresh and func in _ALLOCATING:
             tags.mark_fresh(result)
         return result

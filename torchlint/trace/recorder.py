@@ -114,7 +114,7 @@ def library_line(file: str, line: int, function: str) -> str:
     return f"{name}:{line} {function}" if name else ""
 
 
-def _here() -> tuple[Place, str]:
+def here() -> tuple[Place, str]:
     """The innermost line of the user's code and, where it is inside a library, the library's innermost line."""
     via = ""
     for frame in _frames():
@@ -170,7 +170,7 @@ class Recorder:
         """
         if not self.active:
             return
-        place, via = _here()
+        place, via = here()
         key = (kind, *place, name, detail, via)
         with self._lock:
             repeats = self._repeats.get(key)

@@ -27,6 +27,7 @@ from torchlint.trace.operators import DeviceOperators
 from torchlint.trace.real import real_gpu
 from torchlint.trace.tags import tags
 from torchlint.trace.targets import properties
+from torchlint.trace.work import WorkLog
 
 __all__ = ["plain", "real_gpu", "tags", "virtual_gpu"]
 
@@ -35,15 +36,18 @@ _gates: private.Gates | None = None
 
 
 @contextlib.contextmanager
-def virtual_gpu(recorder: Sink, *, compute: bool = True, target: str = "sm_90") -> Iterator[None]:
+def virtual_gpu(
+    recorder: Sink, *, compute: bool = True, target: str = "sm_90", work: WorkLog | None = None
+) -> Iterator[None]:
     """Let the program in the block see one GPU, a `target` (`sm_80`, `sm_90`, ...), and record what it does to it.
 
-    Without `compute`, matrix products and their like return zeros: control flow, shapes and events stay, values don't.
+    What operators ask of the GPU goes to `work`. Without `compute`, matrix products and their like return zeros: control flow, shapes and events stay, values don't.
     Raises ValueError for an unknown target.
     """
 
     global _gpu, _gates
     gpu = _gpu = VirtualGpu(recorder, properties(target), compute)
+    gpu.work = work
     tags.clear()
 
     @contextlib.contextmanager

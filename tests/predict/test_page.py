@@ -1,0 +1,32 @@
+"""docs/prediction.md is made of data, and says what the data say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "prediction")
+    import page  # type: ignore[import-not-found]
+
+    yield page
+    sys.modules.pop("page", None)
+
+
+def test_the_page_is_fresh(page: object) -> None:
+    assert 0 == page.main(["--check"])  # type: ignore[attr-defined]
+
+
+def test_models_are_ranked_and_timed_well_enough(page: object) -> None:
+    """A bar for changes: what the page reached, less a little."""
+    inference = [one for one in page.accuracy() if one.setting.startswith("infer")]  # type: ignore[attr-defined]
+
+    assert 7 == len(inference)
+    assert min(one.rank for one in inference) >= 0.94
+    assert max(one.median for one in inference) <= 0.25

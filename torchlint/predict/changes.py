@@ -1,0 +1,100 @@
+"""What a finding's repair takes out of a step: each makes operations of operations, and never more work than there was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from torchlint.messages.event import Operation
+
+Operations = Sequence[Operation]
+Change = Callable[[Operations], list[Operation]]
+
+
+class Lines(NamedTuple):
+    """Lines of a file, all of what happens there or only what does inside one line of a library."""
+
+    file: str
+    first: int
+    last: int
+    via: str | None = None
+
+    def holds(self, operation: Operation) -> bool:
+        here = operation.file == self.file and self.first <= operation.line <= self.last
+        return here and (self.via is None or self.via == operation.via)
+
+
+def without(kinds: Sequence[str], lines: Lines | None = None) -> Change:
+    """Operations of those kinds are gone: waits that are not waited for, batches that are there in time."""
+    wanted = frozenset(kinds)
+
+    def change(operations: Operations) -> list[Operation]:
+        return [one for one in operations if one.kind not in wanted or not (lines is None or lines.holds(one))]
+
+    return change
+
+
+def overlapped(lines: Lines | None = None) -> Change:
+    """Copies to the device come from pinned memory and are not waited for."""
+
+    def change(operations: Operations) -> list[Operation]:
+        return [
+            one._replace(dtype="pinned-non-blocking")
+            if one.kind == "h2d" and (lines is None or lines.holds(one))
+            else one
+            for one in operations
+        ]
+
+    return change
+
+
+def in_precision(old: str, new: str, lines: Lines | None = None) -> Change:
+    """Matrix products and convolutions of `old` are computed in `new`: float32 in tf32, float64 in float32."""
+
+    def change(operations: Operations) -> list[Operation]:
+        return [
+            one._replace(dtype=new)
+            if one.flops and one.dtype == old and one.kind != "depthwise" and (lines is None or lines.holds(one))
+            else one
+            for one in operations
+        ]
+
+    return change
+
+
+_OPTIMIZER = "torch/optim/"
+_PASSES = 7
+"""How often Adam, the greediest, goes over parameters, gradients and its two states: four reads and three writes."""
+
+
+def fused_optimizer(operations: Operations) -> list[Operation]:
+    """The optimizer's operators become one launch that goes over its tensors once."""
+    own = [one for one in operations if one.via.startswith(_OPTIMIZER) and one.launches]
+    if len(own) < 2:
+        return list(operations)
+    by_name: dict[str, int] = {}
+    for one in own:
+        by_name[one.name] = by_name.get(one.name, 0) + one.bytes
+    touched = sum(one.bytes for one in own)
+    # an operator in place reads and writes each tensor, so that half of its bytes are one pass over the parameters
+    once = _PASSES * max(by_name.values()) // 2
+    merged = own[0]._replace(kind="pointwise", name="fused optimizer", bytes=min(touched, once), launches=1)
+    found, placed = [], False
+    for one in operations:
+        if not (one.via.startswith(_OPTIMIZER) and one.launches):
+            found.append(one)
+        elif not placed:
+            found.append(merged)
+            placed = True
+    return found
+
+
+def together(changes: Sequence[Change]) -> Change:
+    """All of them, one after the other."""
+
+    def change(operations: Operations) -> list[Operation]:
+        for each in changes:
+            operations = each(operations)
+        return list(operations)
+
+    return change

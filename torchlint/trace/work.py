@@ -1,0 +1,257 @@
+"""What operators ask of a GPU: floating-point operations, bytes, launches. Asked for by --gpu, else nothing is noted."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from unittest import mock
+
+import torch
+from torch._ops import OpOverload
+from torch.utils import data as _data  # noqa: F401 - torch.utils.data is no attribute before
+from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
+
+from torchlint.messages.event import Event, Operation
+from torchlint.trace.recorder import Recorder, here
+
+_MATRIX = frozenset(("mm", "addmm", "bmm", "baddbmm", "_scaled_mm", "linear", "mv", "addmv", "dot"))
+_CONVOLUTION = frozenset(("convolution", "convolution_backward", "_convolution", "cudnn_convolution"))
+_MADE = frozenset(
+    ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "sym_size", "is_same_size", "detach",
+     "lift_fresh", "_local_scalar_dense", "record_stream", "set_", "_unsafe_view", "alias", "_reshape_alias")
+)  # fmt: skip
+_NORM = frozenset(
+    ("native_layer_norm", "native_layer_norm_backward", "native_group_norm", "native_group_norm_backward",
+     "native_batch_norm", "native_batch_norm_backward", "_native_batch_norm_legit",
+     "_native_batch_norm_legit_no_training", "cudnn_batch_norm", "_softmax", "_log_softmax", "_softmax_backward_data",
+     "_log_softmax_backward_data", "mean", "sum", "amax", "max", "var_mean", "linalg_vector_norm", "_fused_rms_norm")
+)  # fmt: skip
+_GATHERS = frozenset(("embedding", "index", "gather", "index_select", "_unsafe_index"))
+_OVERWRITES = frozenset(("fill_", "zero_", "copy_", "normal_", "uniform_", "random_", "bernoulli_"))
+_MULTI_TENSOR = ((1, 110), (2, 64), (3, 36))
+"""How many tensors one launch of a multi-tensor kernel takes, by how many lists it is given."""
+
+
+class Part(NamedTuple):
+    """A tensor that an operator reads or writes: the memory that it lies in, and the bytes touched of it."""
+
+    storage: int
+    bytes: int
+
+
+class Work(NamedTuple):
+    """One operator call."""
+
+    name: str
+    kind: str
+    flops: int
+    dtype: str
+    launches: int
+    reads: tuple[Part, ...]
+    writes: tuple[Part, ...]
+    activations: int
+    """Bytes of a convolution's activations that lie in another order than its kernels want, 0 elsewhere."""
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    """Bytes really touched: what is broadcast is read once."""
+    if tensor.layout != torch.strided:
+        return tensor.numel() * tensor.element_size()
+    sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
+    return math.prod(map(int, sizes)) * tensor.element_size()
+
+
+def _parts(tensors: Iterable[torch.Tensor]) -> tuple[Part, ...]:
+    return tuple(Part(_storage(tensor), _bytes(tensor)) for tensor in tensors)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError):
+        return id(tensor)
+
+
+def _attention(query: Any, key: Any, value: Any, *_: object, **__: object) -> int:
+    count: Any = sdpa_flop_count
+    return int(count(query.shape, key.shape, value.shape))
+
+
+def _attention_backward(gradient: Any, query: Any, key: Any, value: Any, *_: object, **__: object) -> int:
+    count: Any = sdpa_backward_flop_count
+    return int(count(gradient.shape, query.shape, key.shape, value.shape))
+
+
+_COUNTS: dict[str, Callable[..., int]] = {
+    "_scaled_dot_product_flash_attention_for_cpu": _attention,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
+}
+
+
+def _flops(func: OpOverload, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> int:
+    if name in _COUNTS:
+        return _COUNTS[name](*args, **kwargs)
+    counted = flop_registry.get(func._overloadpacket)
+    if counted is None:
+        return 0
+    try:
+        return int(counted(*args, **kwargs, out_val=result))
+    except (TypeError, ValueError, AttributeError, IndexError):  # a shape the formula does not know
+        return 0
+
+
+def _kind(name: str, args: Sequence[Any]) -> str:
+    if "attention" in name:
+        return "attention"
+    if name in _MATRIX:
+        return "matrix"
+    if name in _CONVOLUTION:
+        return _convolution(name, args)
+    return "norm" if name in _NORM else "pointwise"
+
+
+def _convolution(name: str, args: Sequence[Any]) -> str:
+    weight = args[2] if name == "convolution_backward" else args[1]
+    position = 9 if name == "convolution_backward" else 8
+    groups = args[position] if len(args) > position else 1
+    if isinstance(groups, int) and groups > 1:
+        return "depthwise" if weight.shape[1] == 1 else "grouped"
+    return "convolution"
+
+
+def _is_view(func: OpOverload) -> bool:
+    returns = func._schema.returns
+    return any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
+
+
+def _leaves(values: Iterable[Any]) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(_leaves(value))
+    return found
+
+
+def work_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
+    """What a call of an operator asks of a GPU; None of one that launches nothing."""
+    if not isinstance(func, OpOverload):
+        return None
+    name = func._overloadpacket.__name__
+    if name in _MADE or _is_view(func) or func.namespace == "profiler":
+        return None
+    given, made = _leaves((*args, *kwargs.values())), _leaves([result])
+    lists = [
+        value for value in args if isinstance(value, (list, tuple)) and value and isinstance(value[0], torch.Tensor)
+    ]
+    launches = 1
+    if name.startswith(("_foreach", "_fused")) and lists:
+        made = made or (list(lists[0]) if name.startswith("_foreach") else given)
+        most = dict(_MULTI_TENSOR).get(len(lists), 36)
+        launches = max(1, math.ceil(len(lists[0]) / most))
+    elif func._schema.is_mutable and not made:
+        made = given
+    if not made:
+        return None
+    reads, writes = _parts(given), _parts(made)
+    if name in _GATHERS and reads:
+        reads = (Part(reads[0].storage, sum(part.bytes for part in writes)), *reads[1:])
+    elif name in _OVERWRITES:
+        reads = reads[1:]
+    kind = _kind(name, args)
+    floating = [
+        tensor.dtype for tensor in (made if name in ("_to_copy", "copy_") else given) if tensor.is_floating_point()
+    ]
+    dtype = str(floating[0] if floating else torch.float32).removeprefix("torch.")
+    flops = _flops(func, name, args, kwargs, result)
+    return Work(name, kind, flops, dtype, launches, reads, writes, _unordered(kind, given, made))
+
+
+def _unordered(kind: str, given: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> int:
+    if kind not in ("convolution", "grouped") or not given:
+        return 0
+    activations = [tensor for tensor in (*given[:1], *made[:1]) if tensor.dim() == 4]
+    if any(tensor.is_contiguous(memory_format=torch.channels_last) for tensor in activations):
+        return 0
+    return sum(map(_bytes, activations))
+
+
+class WorkLog:
+    """The operations of the present step in their order; those of the last whole step are told.
+
+    The places are the user's lines, as of every event.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._step: list[Operation] = []
+        self._whole: list[Operation] = []
+        self._number = 0
+        self.batch = 0
+
+    def operator(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        with torch._C.DisableTorchFunction():
+            work = work_of(func, args, kwargs, result)
+        if work is not None:
+            size = sum(part.bytes for part in (*work.reads, *work.writes))
+            self._add(work.kind, work.name, work.dtype, work.flops, size, work.launches, work.activations)
+
+    def wait(self, name: str) -> None:
+        """The host waits for the device."""
+        self._add("sync", name)
+
+    def copy(self, name: str, size: int, *, to_device: bool, pinned: bool, blocking: bool) -> None:
+        """A copy between host and device; `dtype` says how."""
+        how = f"{'pinned' if pinned else 'pageable'}-{'blocking' if blocking else 'non-blocking'}"
+        self._add("h2d" if to_device else "d2h", name, how, 0, size)
+
+    def _add(
+        self,
+        kind: str,
+        name: str,
+        dtype: str = "",
+        flops: int = 0,
+        size: int = 0,
+        launches: int = 0,
+        unordered: int = 0,
+    ) -> None:
+        if not self._recorder.active:
+            return
+        if self._recorder.step != self._number:
+            self._number, self._whole, self._step = self._recorder.step, self._step, []
+        place, via = here()
+        operation = Operation(kind, name, dtype, flops, size, launches, unordered, place.file, place.line, via)
+        self._step.append(operation)
+
+    def tell(self) -> None:
+        """Write the last step that is whole."""
+        unfinished = self._recorder.step == self._number
+        steps = (self._whole or self._step) if unfinished else self._step
+        table: dict[Operation, int] = {}
+        sequence = [table.setdefault(operation, len(table)) for operation in steps]
+        if sequence:
+            rows = [list(operation) for operation in table]
+            data: dict[str, object] = {"rows": rows, "sequence": sequence, "batch": self.batch}
+            self._recorder.emit(Event("work", step=self._recorder.step, data=data))
+
+    @contextlib.contextmanager
+    def batches(self, factor: int) -> Iterator[None]:
+        """DataLoaders that are made inside have batches `factor` times as large; the size of the first one's is noted."""
+        make = torch.utils.data.DataLoader.__init__
+        signature = inspect.signature(make)
+
+        def init(loader: Any, *args: Any, **kwargs: Any) -> None:
+            given = signature.bind(loader, *args, **kwargs)
+            given.apply_defaults()
+            size = given.arguments.get("batch_size")
+            if isinstance(size, int) and given.arguments.get("batch_sampler") is None:
+                given.arguments["batch_size"] = size * factor
+                self.batch = self.batch or size * factor
+            make(*given.args, **given.kwargs)
+
+        with mock.patch.object(torch.utils.data.DataLoader, "__init__", init):
+            yield
