@@ -395,7 +395,7 @@ def _shown(settings: Settings) -> str:
     def text(value: object) -> str:
         if isinstance(value, frozenset):
             return ", ".join(sorted(value))
-        if isinstance(value, tuple):
+        if type(value) is tuple:
             return ", ".join(
                 text(item) if not isinstance(item, tuple) else ": ".join(map(text, item)) for item in value
             )

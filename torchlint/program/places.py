@@ -64,7 +64,7 @@ def where(key: Any) -> tuple[str, int]:
     """The file and the line that a question is about; line 0 for all of the file."""
     if isinstance(key, str):
         return key, 0
-    place: Place = key if isinstance(key, tuple) else key.function
+    place: Place = getattr(key, "function", key)  # a question may be a named tuple, a place is a plain one
     return place[0], place[1]
 
 
