@@ -54,8 +54,9 @@ class File:
                     self.strings.update(dict.fromkeys(list(on_libcst.expressions(node))[1:], whole))
 
     def text(self, node: Any) -> bytes:
-        """What is written there."""
+        """What is written there, decorators too."""
         start, end = self.tree.span(node)
+        start = min([start, *(self.tree.span(one)[0] for one in getattr(node, "decorators", ()))])
         return self.tree.source.data[start:end]
 
     def counterparts(self, node: Any) -> list[ast.AST]:
