@@ -401,7 +401,8 @@ def test_only_a_process_without_threads_forks() -> None:
 
 PROGRAM = """
 import os, sys, time
-from torchlint import cli, parallel
+from torchlint import cli
+from torchlint.lint import parallel
 parallel.WORTH = 0
 
 def sleeping(*given, **options):
