@@ -186,7 +186,7 @@ def test_links_in_circles_and_to_nowhere_are_left_out(project: Path, capsys: pyt
 
 
 def test_a_missing_path_is_an_error(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    message = "torchlint failed\n  Cause: gone.py: No such file or directory\n"
+    message = "error: gone.py: No such file or directory\n"
     assert (2, ["good.py:7:13:"], message) == check(capsys, "good.py", "gone.py")
 
 

@@ -228,14 +228,14 @@ def test_a_file_that_torchlint_fails_to_read_costs_its_own_findings(monkeypatch:
 
 
 def test_a_name_that_can_not_be_looked_up_costs_what_is_said_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    used = Dispatch._used
+    called = Dispatch._called
 
-    def fails(dispatch: Dispatch, function: Any, node: Any, parent: ast.AST, word: str) -> Any:
-        if word == "DataParallel":
+    def fails(dispatch: Dispatch, function: Any, func: ast.expr) -> Any:
+        if isinstance(func, ast.Attribute) and func.attr == "DataParallel":
             raise KeyError("of the test")
-        return used(dispatch, function, node, parent, word)
+        return called(dispatch, function, func)
 
-    monkeypatch.setattr(Dispatch, "_used", fails)
+    monkeypatch.setattr(Dispatch, "_called", fails)
 
     result = run()
 

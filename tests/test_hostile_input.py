@@ -242,7 +242,7 @@ class TestSettings:
             ("torchlint.toml", f"ignore = {'[' * 5000}{']' * 5000}\n", "{}: nested too deeply to be read"),
             ("torchlint.toml", f"a = {'{a=' * 5000}1{'}' * 5000}\n", "{}: nested too deeply to be read"),
             ("torchlint.toml", 'extend = "torchlint.toml"\n', "{}:1: `extend` leads back to {}"),
-            ("torchlint.toml", 'extend = "d/../torchlint.toml"\n', "{}:1: `extend` leads back to {.parent}/d/../torchlint.toml"),
+            ("torchlint.toml", 'extend = "d/../torchlint.toml"\n', "{}:1: `extend` leads back to {.parent}/torchlint.toml"),
             ("torchlint.toml", 'extend = "link.toml"\n', "{}:1: `extend` leads back to {.parent}/link.toml"),
             ("torchlint.toml", 'extend = "d"\n', "{}:1: `extend` names {.parent}/d, which isn't there"),
             ("torchlint.toml", 'extend = "pipe"\n', "{}:1: `extend` names {.parent}/pipe, which isn't there"),

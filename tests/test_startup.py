@@ -95,7 +95,7 @@ class TestEnd:
         assert "bye" == ran.stdout.splitlines()[-1]
 
     def test_threads_are_waited_for(self, project: Path) -> None:
-        thread = "import threading, time; threading.Thread(target=lambda: (time.sleep(1), print('done'))).start()"
+        thread = "import threading, time; threading.Thread(target=lambda: (time.sleep(8), print('done'))).start()"
         assert "done" == self.run(project, thread, "check").stdout.splitlines()[-1]
 
     def test_other_commands_end_as_usual(self, project: Path) -> None:

@@ -234,8 +234,8 @@ def _here(directory: str) -> Path | None:
 
 
 def extends(path: str | Path) -> bool:
-    """Whether a configuration file may build on another one."""
-    return re.search(rb"\bextend[\"']?\s*=", contents(str(path))) is not None
+    """Whether a configuration file may build on another one; what only has the name of one builds on nothing."""
+    return os.path.isfile(path) and re.search(rb"\bextend[\"']?\s*=", contents(str(path))) is not None
 
 
 class Closest:
@@ -425,9 +425,10 @@ def _files(path: Path) -> Iterator[_File]:
         place = _Place(str(path), text, "tool.torchlint" if in_pyproject else "")
         table = _tool(data, path).get("torchlint", {}) if in_pyproject else data
         yield table, place, path.parent
-        if not isinstance(table, Mapping) or not isinstance(table.get("extend"), str):
+        extend = table.get("extend") if isinstance(table, Mapping) else None
+        if not isinstance(extend, str) or "\0" in extend:  # the checks that follow tell what is wrong
             return
-        named = path.parent / os.path.expanduser(table["extend"])
+        named = path.parent / os.path.expanduser(extend)
         path = Path(os.path.realpath(named.parent), named.name)
         if not os.path.isfile(path):
             raise place.error(f"`extend` names {path}, which isn't there", "extend")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 Version = tuple[int, int]
 
@@ -24,7 +24,8 @@ _HIGHEST: Version = (99, 0)
 _SIGNS = "=<>!~^"
 
 
-class Range(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Range:
     """The versions from `low` up to but not including `high`, to the minor version: torch changes no API in a patch."""
 
     low: Version = _LOWEST
