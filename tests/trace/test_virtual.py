@@ -56,6 +56,12 @@ class Traced:
         return found
 
 
+@pytest.fixture(autouse=True)
+def default_precision() -> None:
+    """What programs of other tests in this process have set is not there."""
+    torch.set_autocast_dtype("cuda", torch.float16)
+
+
 @pytest.fixture
 def traced(tmp_path: Path) -> Callable[..., Traced]:
     def run(source: str, **options: Any) -> Traced:

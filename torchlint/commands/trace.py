@@ -312,9 +312,9 @@ def _unmeasured(traced: Trace, name: str) -> str:
     from torchlint.evidence import budget
 
     run: Pass = "compile" if budget.of_the_compile_pass(name) else "eager"
-    child = traced.child(run)
     if run == "compile" and traced.compiles_nothing:
-        return ""
+        run = "eager"  # it says that nothing is compiled, as far as it came
+    child = traced.child(run)
     if child is None or child.start is None:
         return f"there was no {run} pass"
     return "" if child.end.name in {"finished", "stopped"} or child.steps > 1 else f"the {run} pass failed"

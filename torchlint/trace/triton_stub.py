@@ -124,6 +124,9 @@ class JITFunction:
         self.arg_names = list(inspect.signature(fn).parameters)
         self.__name__ = fn.__name__
 
+    def __call__(self, *args: object, **options: object) -> Any:
+        raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")  # as triton's own
+
 
 def jit(fn: Callable[..., Any] | None = None, **_options: object) -> Any:
     """Stands for `triton.jit`, with options or without."""
