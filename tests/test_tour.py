@@ -48,4 +48,5 @@ def test_accuracy_is_what_was_measured() -> None:
     measured = (ROOT / "docs/accuracy.md").read_text("utf-8")
     (row,) = re.findall(r"^\| \*\*all kinds\*\* (.*)", measured, re.MULTILINE)
     every, _, default, _ = re.findall(r"\(([\d.]+) %\)", row)
+    assert f"find {default} % of the faults ({every} % with all rules)" in (ROOT / "README.md").read_text("utf-8")
     assert [every, default] == re.findall(r"^\| torchlint, \w+ rules \| ([\d.]+) % \|", PEERS, re.MULTILINE)
