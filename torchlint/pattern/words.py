@@ -58,6 +58,7 @@ def trigger(pattern: str) -> str:
     return found[-1] if found else KINDS[type(_whole(pattern))]
 
 
+@functools.cache
 def is_plain(pattern: str) -> bool:
     """Whether the name of its place is all that a pattern says: `$x.item(...)`, `torch.cat(...)`, `torch.float64`, `$x.grad`."""
     head = pattern.removesuffix("(...)")

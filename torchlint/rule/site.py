@@ -62,6 +62,7 @@ class Analysis:
         self._torch: dict[str, Range | None] = {}
         self._stated = Stated()
         self._tests_versions: dict[str, bool] = {}
+        self._stated_for: dict[str, Range | None] = {}
         self._kept: dict[Hashable, Any] = {}
 
     def tree(self, module: Module) -> Tree:
@@ -75,6 +76,11 @@ class Analysis:
 
     def stated_for(self, module: Module) -> Range | None:
         """What the settings, its project or the file itself say of its torch; None where they say nothing."""
+        if module.path not in self._stated_for:
+            self._stated_for[module.path] = self._told_for(module)
+        return self._stated_for[module.path]
+
+    def _told_for(self, module: Module) -> Range | None:
         stated = self.stated_torch(module.path.rpartition("/")[0])
         if self.settings.target_torch is not None or not self.tests_versions(module):
             return stated
