@@ -222,9 +222,15 @@ def _subclass() -> Any:
     return _SUBCLASSES[0]
 
 
+_undefined = False
+"""Whether what is made is made on `meta`: an index from there selects nothing, and the result is memory as it was found."""
+
+
 @contextlib.contextmanager
 def ambient(name: str) -> Iterator[None]:
     """What is switched on around the call, where the program's text doesn't show it."""
+    global _undefined
+    _undefined = name.endswith("meta")
     contexts: dict[str, Callable[[], Any]] = {
         "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
         "autocast to float16": lambda: torch.autocast("cpu", torch.float16),
@@ -360,7 +366,7 @@ def _tensor_described(t: Any, known: dict[int, int]) -> dict[str, Any]:
         "bits": [t.is_conj(), t.is_neg()],
         "memory of": known.setdefault(memory, len(known)),
         "object": known.setdefault(id(t), len(known)),
-        "values": "" if t.is_meta else _values(t),
+        "values": "" if t.is_meta or _undefined else _values(t),
     }
 
 
