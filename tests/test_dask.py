@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from torchlint.lint.parallel import Linter
 from torchlint.lint.run import Result, gathered, lint_project
 from torchlint.rule import load
 from torchlint.settings.config import Settings
+from torchlint.system import install
 from torchlint.system.failure import Failure
 
 distributed = pytest.importorskip("distributed")
@@ -133,7 +135,7 @@ def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(Failure, match=r"pip install 'torchlint\[dask\]'"):
+    with pytest.raises(Failure, match=re.escape(install.command("dask", "distributed"))):
         executors_dask.Dask("tcp://127.0.0.1:1")
 
 

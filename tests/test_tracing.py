@@ -15,6 +15,7 @@ from torchlint.commands.trace import failure_of
 from torchlint.evidence.tracing import Child, Trace, trace
 from torchlint.messages.event import Event, read_events
 from torchlint.messages.job import Job, Passes
+from torchlint.system import install
 from torchlint.system.failure import Failure
 
 Torchlint = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -57,7 +58,8 @@ def test_without_torch_it_says_what_to_install(torchlint: Torchlint, tmp_path: P
 
     assert (done.returncode, done.stdout) == (2, "")
     assert (
-        "torch can't be imported (broken torch). A traced run needs it: pip install 'torchlint[trace]'" in done.stderr
+        f"torch can't be imported (broken torch). A traced run needs it: {install.command('trace', 'torch')}"
+        in done.stderr
     )
 
 

@@ -13,6 +13,7 @@ from typing import IO
 import pytest
 
 from torchlint import cli
+from torchlint.system import install
 
 CLEAN = "import torch\nx = 1\n"
 BROKEN = "import torch\nx = (\n"
@@ -95,12 +96,12 @@ def test_what_can_not_be_watched(capsys: pytest.CaptureFixture[str], path: str, 
         (
             "watchfiles",
             ["check", "--watch"],
-            "watchfiles is not installed; it comes with: pip install 'torchlint[watch]'",
+            f"watchfiles is not installed; it comes with: {install.command('watch', 'watchfiles')}",
         ),
         (
             "shtab",
             ["generate-shell-completion", "bash"],
-            "shtab is not installed; it comes with: pip install 'torchlint[completion]'",
+            f"shtab is not installed; it comes with: {install.command('completion', 'shtab')}",
         ),
     ],
 )

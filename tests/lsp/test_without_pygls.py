@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from torchlint.cli import main
+from torchlint.system import install
 
 
 def test_without_pygls_the_server_says_what_to_install(
@@ -15,6 +16,6 @@ def test_without_pygls_the_server_says_what_to_install(
     monkeypatch.setitem(sys.modules, "lsprotocol", None)
     assert 2 == main(["server"])
     assert (
-        "torchlint failed\n  Cause: the language server needs pygls: pip install 'torchlint[lsp]'\n"
+        f"torchlint failed\n  Cause: the language server needs pygls: {install.command('lsp', 'pygls')}\n"
         == capsys.readouterr().err
     )

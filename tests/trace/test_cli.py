@@ -12,6 +12,8 @@ from textwrap import dedent
 
 import pytest
 
+from torchlint.system import install
+
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
@@ -184,5 +186,6 @@ def test_without_torch_one_line_says_what_is_needed(torchlint: Command, tmp_path
 
     assert 2 == done.returncode
     assert (
-        "torchlint failed\n  Cause: torch can't be imported (No module named torch). A traced run needs it: pip install 'torchlint[trace]'\n"
+        "torchlint failed\n  Cause: torch can't be imported (No module named torch). "
+        f"A traced run needs it: {install.command('trace', 'torch')}\n"
     ) == done.stderr

@@ -32,7 +32,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError:
-        raise Failure("shtab is not installed; it comes with: pip install 'torchlint[completion]'") from None
+        from torchlint.system import install
+
+        raise Failure(f"shtab is not installed; it comes with: {install.command('completion', 'shtab')}") from None
     _complete_files(args.parser, shtab.FILE)
     terminal.out(shtab.complete(args.parser, args.shell) + "\n")
     return 0

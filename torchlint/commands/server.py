@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
-        raise Failure("the language server needs pygls: pip install 'torchlint[lsp]'") from None
+        from torchlint.system import install
+
+        raise Failure(f"the language server needs pygls: {install.command('lsp', 'pygls')}") from None
     Server(metadata.version("torchlint"), plug_of(args)).run()
     # Taking the trees of a project apart would take seconds, also in the middle of a look at it.
     atexit._run_exitfuncs()

@@ -31,7 +31,7 @@ _USAGE = 2
 """The exit code of argparse and others for arguments that a program can't use."""
 _NO_TRITON = re.compile(r"No module named '?triton\b")
 _DID_SOMETHING = frozenset({"operator", "graph", "sync", "synchronize", "h2d", "d2h", "step", "memory"})
-_INSTALL = "torch can't be imported ({}). A traced run needs it: pip install 'torchlint[trace]'"
+_INSTALL = "torch can't be imported ({}). A traced run needs it: {}"
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -374,7 +374,9 @@ def _complain(traced: Trace) -> None:
     """Failure when the program did not run at all."""
     end = traced.children[-1].end
     if end.name == "no torch":
-        raise Failure(_INSTALL.format(end.detail))
+        from torchlint.system import install
+
+        raise Failure(_INSTALL.format(end.detail, install.command("trace", "torch")))
     if not traced.observed:
         tail = traced.children[-1].errors.strip()
         raise Failure(f"nothing could be observed: {end.detail}" + (f"\n{tail}" if end.name == "died" else ""))

@@ -28,7 +28,9 @@ def watch(paths: Iterable[str], once: Callable[[], int], *, clear: bool) -> int:
         from watchfiles import DefaultFilter
         from watchfiles import watch as changes
     except ImportError:
-        raise Failure("watchfiles is not installed; it comes with: pip install 'torchlint[watch]'") from None
+        from ..system import install
+
+        raise Failure(f"watchfiles is not installed; it comes with: {install.command('watch', 'watchfiles')}") from None
     default = DefaultFilter()
     code = None
     try:

@@ -35,7 +35,9 @@ class Dask:
         try:
             distributed = _distributed()
         except ImportError:
-            raise Failure("`--executor dask` needs Dask: pip install 'torchlint[dask]'") from None
+            from ..system import install
+
+            raise Failure(f"`--executor dask` needs Dask: {install.command('dask', 'distributed')}") from None
         try:
             self._client = distributed.Client(address, timeout=TIMEOUT, set_as_default=False)
         except (OSError, ValueError) as error:  # a time-out is an OSError too

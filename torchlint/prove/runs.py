@@ -18,7 +18,7 @@ from torchlint.system.failure import Failure
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_INSTALL = "torch can't be imported ({}). Running a program needs it: pip install 'torchlint[trace]'"
+_INSTALL = "torch can't be imported ({}). Running a program needs it: {}"
 _QUIET = {"WANDB_MODE": "disabled", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0", "GIT_OPTIONAL_LOCKS": "0"}
 """What a run needs so as to be the same each time and to tell nobody else of it; what the user has set stays."""
 _LOCKSTEP = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
@@ -99,8 +99,10 @@ class Runner:
         process.wait()
         text = (self._folder / "runner.log").read_text("utf-8", "replace").strip()
         last = text.splitlines()[-1] if text else f"exit code {process.returncode}"
+        from torchlint.system import install
+
         return (
-            _INSTALL.format(last)
+            _INSTALL.format(last, install.command("trace", "torch"))
             if "No module named 'torch'" in last
             else f"the process that runs programs ended: {last}"
         )

@@ -286,4 +286,6 @@ def _needed(environment: Mapping[str, str], name: str) -> str:
 
 
 def _missing(library: str) -> Failure:
-    return Failure(f"{library} is not installed; it comes with: pip install 'torchlint[review]'")
+    from ..system import install
+
+    return Failure(f"{library} is not installed; it comes with: {install.command('review', library)}")
