@@ -3,12 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls
+from torchlint.facts import calls, empties
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, chain, rule
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
-_SHAPED = frozenset(("zeros", "ones", "empty", "full"))
 _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
 # Methods between the factory and the move that keep the tensor dense.
@@ -191,7 +190,7 @@ def _factory(site: Site, made: ast.Call) -> ast.Call | None:
         return None
     if any(keyword.arg is None or keyword.arg in _KEEPS for keyword in made.keywords):
         return None
-    if last in _SHAPED and any(_is_nothing(given) for given in made.args[:1]):
+    if empties.no_sizes(last, made):
         return None
     if last in _LIKE and (not made.args or site.value(made.args[0]).device != "cpu"):
         return None
@@ -204,12 +203,6 @@ def _is_between(site: Site, call: ast.Call) -> bool:
     if call.func.attr == "to":
         return len(call.args) == 1 and not call.keywords and site.value(call.args[0]).kind == "dtype"
     return call.func.attr in _BETWEEN
-
-
-def _is_nothing(shape: ast.expr) -> bool:
-    """`torch.empty(0)`: nothing is copied."""
-    sizes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
-    return any(isinstance(size, ast.Constant) and size.value == 0 for size in sizes)
 
 
 def _host_cast(site: Site, made: ast.Call) -> bool:

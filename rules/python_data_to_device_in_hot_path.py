@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import empties
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.rule import Finding, Severity, Site, rule
@@ -81,6 +82,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if not site.call.args:
         return
     data = site.call.args[0]
+    if empties.no_data(data):
+        return
     stored = _stored(site) if site.name == "torch.tensor()" else None
     moved = stored is not None or (_on_device(site) if site.name == ".new_tensor()" else _moved(site))
     if not moved or (site.hot is None and site.rare):
