@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.messages.job import Job, Pass
-from torchlint.system import atomic
 from torchlint.system.failure import Failure
 
-from . import progress, terminal
+from . import progress, shared, terminal
 
 if TYPE_CHECKING:
     from torchlint.evidence.cost import Pricing
     from torchlint.evidence.tracing import Child, Tell, Trace
     from torchlint.messages.event import Event
-    from torchlint.report.trace import Report
     from torchlint.text.finding import Finding
 
 _TARGETS = "sm_90, sm_80, ..."
@@ -41,11 +39,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="run a program and report synchronizations, copies, graph breaks, recompiles and kernels",
         description="Run a program twice, once eagerly and once compiled, on a virtual GPU where there is none, and "
         "report what it did line by line. This executes the program: trace only what you would run.",
-        usage="torchlint trace [options] SCRIPT.py|PKG.MODULE:FUNCTION [options] [-- argument ...]",
+        usage="torchlint trace [options] SCRIPT.py|PKG.MODULE:FUNCTION [options] [-- argument ...]\n"
+        "       torchlint trace [options] --profile FILE [PATH]",
     )
-    parser.add_argument("entry", metavar="ENTRY", nargs=argparse.PARSER, help="a script, or pkg.module:function; a "
+    entry = parser.add_argument("entry", metavar="ENTRY", nargs=argparse.PARSER, help="a script, or pkg.module:function; a "
                         "function that returns a module and example inputs has forward and backward of that module "
                         "traced. What follows -- is the program's own")  # fmt: skip
+    entry.required = False  # a profile needs none
     parser.set_defaults(run=run)
 
 
@@ -82,6 +82,8 @@ def _options() -> argparse.ArgumentParser:
            "(default: 6-25)")  # fmt: skip
     option("--calibration", metavar="FILE", type=Path, help="constants that `torchlint calibrate` measured on the GPU")
     option("--timeline", metavar="FILE", type=Path, help="write the predicted step as a Chrome trace, for Perfetto")
+    option("--profile", metavar="FILE", type=Path, help="run nothing: read a Chrome trace that torch.profiler wrote of a "
+           "real run (plain or .gz), and join its times to the lines and findings of PATH (default: here)")  # fmt: skip
     option("--html", metavar="FILE", type=Path, help="write the report as one HTML page, too")
     option("--output-format", choices=("text", "json", "html"), default="text", help="how to report (default: text)")
     option("--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)")
@@ -147,6 +149,10 @@ def _target(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Trace, print the report and return 0, 1 over budget, or 2 when the program failed; Failure when nothing was observed."""
     entry, options, program = _split(args)
+    if options.profile is not None:
+        from .profile import run as read
+
+        return read(entry, options, program)
     job = Job(
         entry,
         tuple(program),
@@ -168,20 +174,20 @@ def run(args: argparse.Namespace) -> int:
 
     limits = _limits(job.entry) | options.budget
     before = budget.from_json(options.compare) if options.compare else None
-    findings = _lint([_project_of(job.entry)], job.entry) if options.findings else []
+    findings = shared.lint_of([shared.project_of(job.entry)], job.entry) if options.findings else []
     for file in (
         options.events,
         options.save,
         options.html,
         options.timeline,
     ):  # what can't be written is better known before the run
-        _write(file, None)
+        shared.write(file, None)
     with progress.Line(sys.stderr) as line:
         traced = tracing.trace(replace(job, watch=_watch(findings)), options.passes, _teller(line, job))
         larger = tracing.trace(replace(job, batch=2), "eager", _teller(line, job)) if options.assume_batch else None
     _complain(traced)
     told = [replace(event, name=options.gpu) if event.kind == "work" else event for event in traced.events]
-    _write(options.events, "".join(event.to_json() + "\n" for event in told))
+    shared.write(options.events, "".join(event.to_json() + "\n" for event in told))
     here, elsewhere = _imported(findings, traced, job.entry) if options.findings else ([], 0)
     judged = confirm.judge(here, traced.events)
     discovered = confirm.discover(traced.events, judged, entry if Path(entry).is_file() else "")
@@ -189,10 +195,10 @@ def run(args: argparse.Namespace) -> int:
     predicted = pricing.predict(traced.events, more, options.assume_batch) if pricing else None
     if predicted is not None:
         judged, discovered = predicted.priced(judged), sorted(predicted.priced(discovered), key=cost.cheapness)
-        _write(options.timeline, predicted.chrome_trace())
+        shared.write(options.timeline, predicted.chrome_trace())
     measures = budget.measure(traced.events, partial(_unmeasured, traced))
     made_with = _made_with(traced)
-    _write(options.save, budget.to_json(measures, made_with))
+    shared.write(options.save, budget.to_json(measures, made_with))
     from torchlint.report import trace
 
     report = trace.Report(
@@ -205,7 +211,7 @@ def run(args: argparse.Namespace) -> int:
         elsewhere,
         predicted,
     )
-    _show(report, options)
+    shared.show(report, options)
     if options.certificate:
         from .certified import of_trace
 
@@ -284,26 +290,13 @@ def _teller(line: progress.Line, job: Job) -> Tell:
     return tell
 
 
-def _show(report: Report, options: argparse.Namespace) -> None:
-    from torchlint.report import Look, trace, trace_html
-
-    look = Look(color=terminal.colored(options.color, sys.stdout))
-    formats = {"text": trace.text, "json": trace.as_json, "html": trace_html.page}
-    _write(options.html, trace_html.page(report, look) if options.html else "")
-    terminal.out(formats[options.output_format](report, look))
-    if options.explain and options.output_format == "text":
-        from torchlint.trace import explain
-
-        terminal.out("\n" + explain.text(explain.explain(report.trace.events)))
-
-
 def _limits(entry: str) -> dict[str, float]:
     """The budget of the configuration."""
     from torchlint import rule
     from torchlint.evidence import budget
     from torchlint.settings import config
 
-    settings = config.load(list(rule.load().values()), cwd=_folder_of(entry))
+    settings = config.load(list(rule.load().values()), cwd=shared.folder_of(entry))
     return {name: budget.limit(name, value) for name, value in settings.budget}
 
 
@@ -337,11 +330,17 @@ def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str
 
 def _split(args: argparse.Namespace) -> tuple[str, argparse.Namespace, Sequence[str]]:
     """The entry, the options (also those after it) and the program's own arguments."""
+    if args.profile is not None and args.entry is None:
+        return "", args, ()
+    if args.entry is None:
+        raise Failure("name a script or pkg.module:function, or a profile of a run with --profile")
     entry, *rest = args.entry
     end = rest.index("--") if "--" in rest else len(rest)
     options, unknown = _options().parse_known_args(rest[:end], args)
     if unknown:
         raise Failure(f"unknown option {unknown[0]}; the program's own arguments come after --: -- {' '.join(unknown)}")
+    if options.profile is not None:
+        return entry, options, rest[end + 1 :]
     if ":" not in entry and not Path(entry).is_file():
         raise Failure(f"{entry}: no such script (a function is written pkg.module:function)")
     return entry, options, rest[end + 1 :]
@@ -357,19 +356,6 @@ def _folder(keep: Path | None) -> str | None:
     return str(keep.resolve())
 
 
-def _write(path: Path | None, text: str | None) -> None:
-    """Write the text; None only tries whether the file can be written."""
-    if path is None:
-        return
-    try:
-        if text is None:
-            path.open("a").close()
-        else:
-            atomic.write(str(path), text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from error
-
-
 def _complain(traced: Trace) -> None:
     """Failure when the program did not run at all."""
     end = traced.children[-1].end
@@ -380,30 +366,6 @@ def _complain(traced: Trace) -> None:
     if not traced.observed:
         tail = traced.children[-1].errors.strip()
         raise Failure(f"nothing could be observed: {end.detail}" + (f"\n{tail}" if end.name == "died" else ""))
-
-
-def _folder_of(entry: str) -> Path:
-    return Path(entry).parent if Path(entry).is_file() else Path.cwd()
-
-
-def _project_of(entry: str) -> Path:
-    """The folder of all that the entry may import of its own project."""
-    from torchlint.settings import home
-
-    folder = _folder_of(entry)
-    return home.project_root(folder) or folder
-
-
-def _lint(paths: Sequence[Path], entry: str) -> list[Finding]:
-    """The findings in the paths, with those of preview rules: the run decides whether they are shown."""
-    from torchlint import rule
-    from torchlint.lint import run as lint
-    from torchlint.settings import config, discover, home
-
-    settings = config.load(list(rule.load().values()), {"preview": True}, cwd=_folder_of(entry))
-    files = discover.discover(paths, settings).files
-    context = discover.ProjectFiles(home.project_root(settings.project), files, settings)
-    return list(lint.lint(files, settings, context=context).findings)
 
 
 def _imported(findings: Sequence[Finding], traced: Trace, entry: str) -> tuple[list[Finding], int]:
@@ -417,11 +379,11 @@ def _imported(findings: Sequence[Finding], traced: Trace, entry: str) -> tuple[l
     listed = (told[0].data or {}).get("files") if told else None
     files = set(map(str, listed)) if isinstance(listed, list) else {event.file for event in traced.events}
     here = [finding for finding in findings if str(Path(finding.path).resolve()) in files]
-    root = _project_of(entry).resolve()
+    root = shared.project_of(entry).resolve()
     outside = sorted(Path(file) for file in files if file and not Path(file).is_relative_to(root))
     proved = [
         finding
-        for finding in judge(_lint(outside, entry) if outside else [], traced.events)
+        for finding in judge(shared.lint_of(outside, entry) if outside else [], traced.events)
         if finding.evidence is not None and finding.evidence.verdict == "confirmed"
     ]
     return [*here, *proved], len(findings) - len(here)

@@ -13,7 +13,20 @@ from ..messages.event import Event
 from ..predict.changes import Change, in_precision, overlapped, together, without
 from ..predict.estimate import Estimate
 from .checks import DATA_SHARE, data_share
-from .confirm import Row, bytes_text, device_rows, is_async, is_set_up, launches, memory_slope, number, once
+from .confirm import (
+    Row,
+    bytes_text,
+    device_rows,
+    is_async,
+    is_set_up,
+    launches,
+    memory_slope,
+    number,
+    once,
+    profiled,
+    seconds_of,
+    step_seconds,
+)
 from .steady import Steady
 
 Priority = Literal["High", "Medium", "Low"]
@@ -63,6 +76,8 @@ def advise(events: Iterable[Event], estimate: Estimate | None = None) -> Advice:
         if not any(s.name == _LOADING for s in found):
             found += _short_loading(events, estimate)
         found = [*(_weighed(s, estimate) for s in found), *_slow_products(events, estimate)]
+    elif profiled(events) is not None:
+        found = [_timed(s, events, steady) for s in found]
     suspects = sorted(found, key=lambda s: -s.weight)
     if not suspects:
         return Advice("", (), ())
@@ -72,7 +87,28 @@ def advise(events: Iterable[Event], estimate: Estimate | None = None) -> Advice:
     return Advice(first.name, (first.evidence, *also), tuple(sorted(todo, key=lambda r: _ORDER.index(r.priority))))
 
 
+def _timed(suspect: _Suspect, events: Sequence[Event], steady: Steady) -> _Suspect:
+    """A suspect by what a profile has measured of it."""
+    kinds = _TIMED.get(suspect.name)
+    step = step_seconds(events, steady)
+    if kinds is None or not step:
+        return suspect
+    share = sum(seconds_of(e) for e in events if e.kind in kinds and steady.holds(e) and not is_async(e))
+    share /= len(steady) * step
+    evidence = suspect.evidence
+    if suspect.name == _LOADING:
+        evidence = f"The program waits for its DataLoader {share:.0%} of the time."
+    else:
+        evidence += f" That is {share:.0%} of the step, as measured." if share >= 0.01 else " That is under 1 % of it."
+    return replace(suspect, weight=_PREDICTED * share, evidence=evidence)
+
+
 _LOADING = "data loading"
+_TIMED: dict[str, frozenset[str]] = {
+    "host-device synchronization": frozenset({"sync", "synchronize"}),
+    "blocking copies": frozenset({"h2d", "d2h"}),
+    _LOADING: frozenset({"data"}),
+}
 _PREDICTED = 1000.0
 """What all of a predicted step weighs, more than any count of events."""
 _OF_A_STEP: dict[str, Change] = {

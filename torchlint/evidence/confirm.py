@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..messages.event import Event
-from ..text.finding import Evidence, Finding, Severity
+from ..text.finding import Evidence, Finding, Measured, Severity
 from .checks import check
 from .steady import Steady
 
@@ -70,6 +70,7 @@ _RANK = {
 _LEAK_SAMPLES = 6  # fewer say nothing: caches and optimizer states fill in the first steps
 _MANY_SHAPES = 3
 _FEW = 3
+_FEW_LINES = 4  # more are named by their function
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class Row:
     size: float
     steps: int
     """In how many of the steady steps it happened."""
+    seconds: float = 0.0
+    """How long the host waited a step, where a profile has measured it."""
 
     @property
     def via(self) -> str:
@@ -114,7 +117,20 @@ def device_rows(events: Iterable[Event], steady: Steady) -> list[Row]:
 
 def _row(group: Sequence[Event], steps: int) -> Row:
     count = sum(event.count for event in group) / steps
-    return Row(group[0], count, sum(event.size for event in group) / steps, len({event.step for event in group}))
+    size, seconds = (sum(each) / steps for each in ((e.size for e in group), map(seconds_of, group)))
+    return Row(group[0], count, size, len({event.step for event in group}), seconds)
+
+
+def seconds_of(event: Event, key: str = "seconds") -> float:
+    """A time that a profile measured, 0 where there is none."""
+    found = (event.data or {}).get(key, 0.0)
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def possible_lines(event: Event) -> tuple[int, ...]:
+    """The lines that an event of a profile may be of, () where its own is known."""
+    found = (event.data or {}).get("lines")
+    return tuple(line for line in found if isinstance(line, int)) if isinstance(found, list) else ()
 
 
 def is_set_up(event: Event, steady: Steady) -> bool:
@@ -124,6 +140,9 @@ def is_set_up(event: Event, steady: Steady) -> bool:
 
 def is_async(event: Event) -> bool:
     """Whether it is a copy that the host does not wait for: only one with pinned memory is."""
+    data = event.data or {}
+    if event.kind in _COPIES and "pinned" not in data:  # a profile of a GPU that does not tell
+        return not data.get("blocking")
     return event.kind in _COPIES and "pinned-non-blocking" in labels(event)
 
 
@@ -133,6 +152,8 @@ def labels(event: Event) -> frozenset[str]:
         return frozenset({event.name})
     data = event.data or {}
     blocking = "blocking" if data.get("blocking") else "non-blocking"
+    if "pinned" not in data and "device" in data:
+        return frozenset({event.name, blocking})
     pinned = "pinned" if data.get("pinned") else "pageable"
     return frozenset({event.name, blocking, pinned, f"{pinned}-{blocking}"})
 
@@ -166,8 +187,14 @@ class _Index:
     def __init__(self, events: Sequence[Event]) -> None:
         self.steady = Steady.of(events)
         self.compiled = any(event.kind in {"graph", "graph_break"} for event in events)
+        self.profile = profiled(events)
+        self.step_seconds = step_seconds(events, self.steady)
         self._by_file: defaultdict[str, list[tuple[int, Event]]] = defaultdict(list)
+        self._somewhere: defaultdict[str, list[Event]] = defaultdict(list)
         for event in events:
+            if possible_lines(event):
+                self._somewhere[event.file].append(event)
+                continue
             for file, line in _places(event):
                 self._by_file[file].append((line, event))
 
@@ -175,6 +202,26 @@ class _Index:
         first, last = lines(finding)
         events = self._by_file.get(os.path.realpath(finding.path), ())
         return [event for line, event in events if first <= line <= last]
+
+    def maybe_at(self, finding: Finding) -> list[Event]:
+        """What happened there or at another line of the function: the profile can't tell which."""
+        first, last = lines(finding)
+        events = self._somewhere.get(os.path.realpath(finding.path), ())
+        return [event for event in events if any(first <= line <= last for line in possible_lines(event))]
+
+
+def profiled(events: Iterable[Event]) -> Mapping[str, object] | None:
+    """What the profile of a real run can tell, None where the events are of another run."""
+    started = (event.data or {} for event in events if event.kind == "start")
+    return next((data for data in started if "profile" in data), None)
+
+
+def step_seconds(events: Iterable[Event], steady: Steady) -> float:
+    """How long a step took in a profile, 0 where that is not known."""
+    ends = {event.step: seconds_of(event) for event in events if event.kind == "step"}
+    if steady.whole or steady.first not in ends or steady.last not in ends:
+        return 0.0
+    return max(0.0, ends[steady.last] - ends[steady.first]) / len(steady)
 
 
 def _places(event: Event) -> set[tuple[str, int]]:
@@ -205,6 +252,8 @@ def _judged(finding: Finding, index: _Index, wanted: tuple[str, ...]) -> Finding
     if not wanted or finding.cell is not None:
         return finding
     evidence = _evidence(index.at(finding), index, wanted)
+    if index.profile is not None and evidence.verdict != "confirmed":
+        evidence = _of_a_profile(evidence, index.maybe_at(finding), index, wanted)
     severity: Severity = "info" if evidence.verdict == "refuted" else finding.severity
     return replace(finding, evidence=evidence, severity=severity)
 
@@ -216,7 +265,7 @@ def _evidence(events: Sequence[Event], index: _Index, wanted: tuple[str, ...]) -
         event for event in events if matches(event, wanted) and (event.kind in _ONCE_KINDS or steady.reached(event))
     ]
     if matching:
-        return _proof(matching, steady)
+        return _proof(matching, steady, index.step_seconds)
     reached = {event.step for event in events if event.kind == "line" and steady.reached(event)}
     if not reached:
         early = any(event.kind == "line" for event in events)
@@ -227,11 +276,32 @@ def _evidence(events: Sequence[Event], index: _Index, wanted: tuple[str, ...]) -
     return Evidence("refuted", f"ran in {_steps(len(reached))} without a {nouns}")
 
 
+def _of_a_profile(found: Evidence, maybe: Sequence[Event], index: _Index, wanted: tuple[str, ...]) -> Evidence:
+    """What a profile can say of a finding that it does not confirm."""
+    known = index.profile or {}
+    if not any(want.partition(":")[0] in _DEVICE_KINDS for want in wanted):
+        return Evidence("not reached", "a profile does not show such things")
+    if not known.get("gpu"):
+        return Evidence("not reached", "the profile saw no GPU at work")
+    matching = [event for event in maybe if matches(event, wanted) and index.steady.holds(event)]
+    if matching:
+        row = _row(matching, len(index.steady))
+        return Evidence(
+            "not reached", f"it is not known which line it was: {_what(row, index.steady, [row.event.name])}"
+        )
+    if found.verdict == "refuted":
+        return found
+    missing = (
+        "the profile does not show this line" if known.get("stacks") else "the profile names no lines (with_stack)"
+    )
+    return Evidence("not reached", missing)
+
+
 def _steps(count: int) -> str:
     return f"{count} step" if count == 1 else f"{count} steps"
 
 
-def _proof(matching: Sequence[Event], steady: Steady) -> Evidence:
+def _proof(matching: Sequence[Event], steady: Steady, step: float = 0.0) -> Evidence:
     first = matching[0]
     if first.kind == "kernel":
         count = sum(event.count for event in matching)
@@ -245,7 +315,12 @@ def _proof(matching: Sequence[Event], steady: Steady) -> Evidence:
         total = sum(event.count for event in matching)
         return Evidence("confirmed", f"`{first.name}`, {total} times after the last step")
     row = _row(inside, len(steady))
-    return Evidence("confirmed", _what(row, steady, sorted({event.name for event in inside})), row.count)
+    what = _what(row, steady, sorted({event.name for event in inside}))
+    return Evidence("confirmed", what, row.count, measured=_measured(row, step))
+
+
+def _measured(row: Row, step: float) -> Measured | None:
+    return Measured(row.seconds, row.seconds / step if step else 0.0) if row.seconds else None
 
 
 def _listed(events: Sequence[Event]) -> str:
@@ -260,7 +335,22 @@ def _what(row: Row, steady: Steady, names: Sequence[str]) -> str:
     rate = "in all" if steady.whole else f"a step ({row.steps} of {len(steady)} steps)"
     size = f", {bytes_text(row.size)}" if row.size else ""
     via = f", inside {row.via}" if row.via else ""
-    return f"{said}{how}, {number(row.count)} {rate}{size}{via}"
+    took = f", {milliseconds(row.seconds)} measured" if row.seconds else ""
+    return f"{said}{how}, {number(row.count)} {rate}{size}{took}{via}{_somewhere(event)}"
+
+
+def _somewhere(event: Event) -> str:
+    """Which lines of its function an event may be of, where that is not known."""
+    if not (found := possible_lines(event)):
+        return ""
+    if len(found) > _FEW_LINES:
+        return f", somewhere in `{event.function}`"
+    return f", on line {' or '.join(map(str, found))}"
+
+
+def milliseconds(seconds: float) -> str:
+    """A measured time, with three digits."""
+    return f"{float(f'{seconds * 1e3:.3g}'):g} ms"
 
 
 def number(value: float) -> str:
@@ -337,14 +427,15 @@ def _device(events: Sequence[Event], steady: Steady) -> Iterable[_Weighed]:
         "TLT06": "The host waits for a copy",
         "TLT08": "The allocator's cache is emptied",
     }
+    step = step_seconds(events, steady)
     for row in device_rows(events, steady):
         if row.event.file and not is_async(row.event) and not is_set_up(row.event, steady):
             code = _DEVICE_KINDS[row.event.kind]
             what = _what(row, steady, [row.event.name])
             often: Severity = "warning" if steady.whole or row.count >= 0.5 else "info"
             finding = _finding(code, row.event, f"{sentences[code]}: {what}.", often)
-            evidence = Evidence("confirmed", what, row.count)
-            yield row.count, replace(finding, evidence=evidence)
+            evidence = Evidence("confirmed", what, row.count, measured=_measured(row, step))
+            yield row.seconds or row.count, replace(finding, evidence=evidence)
 
 
 def break_hint(event: Event) -> str:

@@ -88,8 +88,10 @@ def priced(findings: Iterable[Finding], of: Estimate, confirmed_by: dict[str, tu
 
 def cheapness(finding: Finding) -> float:
     """Sorts dear findings first and those without a price behind all."""
-    saves = finding.evidence.saves if finding.evidence else None
-    return -saves[1] if saves is not None else 1.0
+    evidence = finding.evidence
+    if evidence is not None and evidence.saves is None and evidence.measured is not None:
+        return -evidence.measured.share
+    return -evidence.saves[1] if evidence is not None and evidence.saves is not None else 1.0
 
 
 def joint(findings: Iterable[Finding], of: Estimate, confirmed_by: dict[str, tuple[str, ...]]) -> Saving | None:

@@ -25,6 +25,7 @@ Kind = Literal[
     "line",  # a watched line was reached
     "memory",  # virtual memory after a step
     "data",  # the program waited for a batch of a DataLoader: `data.seconds`
+    "time",  # of a profile: what a line took, `data` has `host` and `device` seconds and `launches`
     "cudagraph_skip",  # Inductor could not use CUDA graphs
     "precision",  # a matrix product in a slow dtype or shape: float64, float32, unaligned
     "ddp",  # what DistributedDataParallel says of itself after the run

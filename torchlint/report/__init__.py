@@ -169,5 +169,9 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _cheapness(finding: Finding) -> float:
-    """Sorts by what a traced run says that findings cost, the dearest first; 0 where it does not say."""
-    return -finding.evidence.saves[1] if finding.evidence and finding.evidence.saves else 0.0
+    """Sorts by what a traced run or a profile says that findings cost, the dearest first; 0 where none does."""
+    if finding.evidence is None:
+        return 0.0
+    if finding.evidence.saves is not None:
+        return -finding.evidence.saves[1]
+    return -finding.evidence.measured.share if finding.evidence.measured else 0.0

@@ -28,7 +28,13 @@ def item(result: Result, finding: Finding, look: Look) -> dict[str, Any]:
         "cell": finding.cell,
         "code": finding.code,
         "end_location": _location(finding.end_line, finding.end_column),
-        "evidence": evidence and {"verdict": evidence.verdict, "detail": evidence.detail, "count": evidence.count},
+        "evidence": evidence
+        and {
+            "verdict": evidence.verdict,
+            "detail": evidence.detail,
+            "count": evidence.count,
+            **({"measured_seconds": evidence.measured.seconds} if evidence.measured else {}),
+        },
         "filename": look.absolute(finding.path),
         "fix": _fix(result, finding),
         "impact": impact(finding.code),

@@ -99,6 +99,8 @@ def _result(
     }
     if finding.evidence is not None and finding.evidence.saves is not None:
         item["rank"] = round(100 * finding.evidence.saves[1], 1)
+    elif finding.evidence is not None and finding.evidence.measured is not None:
+        item["rank"] = round(100 * finding.evidence.measured.share, 1)
     if look.only_new:
         item["baselineState"] = "new"
     if finding.line <= len(lines):
@@ -137,6 +139,8 @@ def _properties(finding: Finding) -> dict[str, Any]:
         properties["verdict"] = finding.evidence.verdict
         properties["evidence"] = finding.evidence.detail
         properties["eventsPerStep"] = finding.evidence.count
+        if finding.evidence.measured is not None:
+            properties["measuredMilliseconds"] = round(1000 * finding.evidence.measured.seconds, 6)
     return properties
 
 

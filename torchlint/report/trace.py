@@ -22,10 +22,13 @@ from torchlint.evidence.confirm import (
     memory_slope,
     number,
     once,
+    possible_lines,
     rows,
     source_lines,
 )
+from torchlint.evidence.confirm import milliseconds as milliseconds_of
 from torchlint.evidence.cost import Prediction, cheapness
+from torchlint.evidence.profile import Profile
 from torchlint.evidence.steady import Steady
 from torchlint.evidence.tracing import Child, Trace
 from torchlint.messages.event import Event
@@ -33,7 +36,7 @@ from torchlint.predict.changes import without
 from torchlint.predict.estimate import Estimate, band
 from torchlint.text.finding import Finding
 
-from . import Look, budget, impact_rank, one_line, plural
+from . import Look, budget, impact_rank, one_line, plural, profile
 from .paint import Paint, Style
 
 _WIDTH = 110
@@ -60,6 +63,8 @@ class Report:
     elsewhere: int = 0
     """How many findings are in files that the run did not import; they are not judged."""
     predicted_step: Prediction | None = None
+    measured: Profile | None = None
+    """The profile of a real run that all this is from, in place of a run of ours."""
 
     @property
     def estimate(self) -> Estimate | None:
@@ -97,6 +102,7 @@ def text(report: Report, look: Look) -> str:
         _advice(report, look, paint),
         _predicted(report, paint),
         _per_step(report, look, paint),
+        _times(report, look, paint),
         _device_table(report, look, paint),
         _eager_kernels(report, look, paint),
         _breaks(report, look, paint),
@@ -133,6 +139,8 @@ def _aligned(table: Sequence[tuple[str, ...]], *, right: int = 0) -> list[str]:
 def _place(event: Event, look: Look) -> str:
     if not event.file:
         return "outside the user's code"
+    if possible_lines(event):
+        return f"{look.path(event.file)}:{event.line} ({event.function})"
     return f"{look.path(event.file)}:{event.line}"
 
 
@@ -150,6 +158,12 @@ def _clip(line: str, width: int) -> str:
 
 
 def _header(report: Report, paint: Paint) -> str:
+    if report.measured is not None:
+        found = report.measured
+        steps = f"{plural(found.steps, 'step')} in" if found.steps else "no step is marked in its"
+        title = f"{paint(_clip(report.trace.job.entry, _WIDTH - 40), 'bold')}: {steps} {milliseconds_of(found.seconds)}"
+        lines = [title, paint(f"device: {found.device or 'none is told'}; measured by torch.profiler", "dim")]
+        return "\n".join([*lines, *profile.notes(found)]) + "\n"
     job, start = report.trace.job, report.start
     first = report.trace.children[0]
     entry = " ".join([job.entry, *job.args])
@@ -240,6 +254,10 @@ def _per_step(report: Report, look: Look, paint: Paint) -> str:
     if not report.trace.observed:
         return ""
     table: list[tuple[str, ...]] = []
+    if report.measured is not None:
+        table.extend((value, what, "") for value, what in profile.summary(events, steady))
+        span = "in all" if steady.whole else f"per step, over {plural(len(steady), 'step')}"
+        return _section(f"Measured, {span}", _aligned(table, right=1), paint)
     device = device_rows(events, steady)
     syncs = [row for row in device if row.event.kind in {"sync", "synchronize"}]
     waiting = [row for row in device if row.event.kind in {"h2d", "d2h"} and not is_async(row.event)]
@@ -362,6 +380,27 @@ def _compiled(report: Report) -> list[tuple[str, ...]]:
     return table
 
 
+def _times(report: Report, look: Look, paint: Paint) -> str:
+    """What a profile measured of each line."""
+    if report.measured is None:
+        return ""
+    found = profile.lines(report.trace.events, report.steady)
+    table = [
+        (
+            *(milliseconds_of(value) if value else "" for value in line.times[:3]),
+            number(line.times.launches) if line.times.launches else "",
+            _place(line.event, look),
+            _clip(_code(line.event) if line.sure else "one of its lines", 50),
+        )
+        for line in found[: 2 * _WORST]
+    ]
+    if not table:
+        return ""
+    heads = ("host", "waits", "device", "launches", "where", "line")
+    lines = _aligned([heads, *table], right=4)
+    return _section("Time by line, a step", [paint(lines[0], "dim"), *lines[1:]], paint)
+
+
 def _device_table(report: Report, look: Look, paint: Paint) -> str:
     table: list[tuple[str, ...]] = []
     for row in device_rows(report.trace.events, report.steady):
@@ -370,11 +409,13 @@ def _device_table(report: Report, look: Look, paint: Paint) -> str:
         what = " ".join(filter(None, (row.event.kind, row.event.name, detail)))
         often = "" if report.steady.whole else f"{row.steps}/{len(report.steady)}"
         code = f"in {row.via}" if row.via else _code(row.event)
-        table.append((number(row.count), often, size, what, _place(row.event, look), _clip(code, 60)))
+        took = (milliseconds_of(row.seconds),) if report.measured is not None else ()
+        table.append((number(row.count), often, *took, size, what, _place(row.event, look), _clip(code, 60)))
     if not table:
         return ""
-    heads = ("count", "steps", "bytes", "what", "where", "line")
-    lines = _aligned([heads, *table], right=3)
+    took = ("time",) if report.measured is not None else ()
+    heads = ("count", "steps", *took, "bytes", "what", "where", "line")
+    lines = _aligned([heads, *table], right=3 + len(took))
     return _section("Synchronizations and copies", [paint(lines[0], "dim"), *lines[1:]], paint)
 
 
@@ -456,9 +497,8 @@ def _verdicts(report: Report, look: Look, paint: Paint) -> str:
             lines.append(paint(f"             {_clip(finding.evidence.detail, _WIDTH - 15)}", "dim"))
             lines += [f"             {said}"] if (said := price(finding, report)) else []
     if report.elsewhere:
-        lines.append(
-            paint(f"not judged: {plural(report.elsewhere, 'finding')} in files that the run did not import", "dim")
-        )
+        where = "the run did not import" if report.measured is None else "the profile does not show"
+        lines.append(paint(f"not judged: {plural(report.elsewhere, 'finding')} in files that {where}", "dim"))
     return _section("Verdicts", lines, paint)
 
 
@@ -507,6 +547,7 @@ def as_json(report: Report, look: Look) -> str:
         "elsewhere": report.elsewhere,
         "verdicts": [_finding(finding, look) for finding in report.verdicts],
         "findings": [_finding(finding, look) for finding in report.discovered],
+        "profile": report.measured and profile.as_json(report.measured, steady),
         "prediction": report.predicted_step and _prediction(report.predicted_step, report),
         "advice": _advised(report),
         "budget": budget.as_json(report.budget),
@@ -558,7 +599,8 @@ def _event(event: Event) -> dict[str, Any]:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    return {**_event(row.event), "count": row.count, "size": row.size, "steps": row.steps}
+    took = {"seconds": row.seconds} if row.seconds else {}
+    return {**_event(row.event), "count": row.count, "size": row.size, "steps": row.steps, **took}
 
 
 def _finding(finding: Finding, look: Look) -> dict[str, Any]:
@@ -577,5 +619,6 @@ def _finding(finding: Finding, look: Look) -> dict[str, Any]:
             "detail": evidence.detail,
             "count": evidence.count,
             "saves": evidence.saves and list(evidence.saves),
+            **({"measured_seconds": evidence.measured.seconds} if evidence.measured else {}),
         },
     }

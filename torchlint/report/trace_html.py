@@ -21,11 +21,12 @@ from torchlint.evidence.confirm import (
     rows,
     source_lines,
 )
+from torchlint.evidence.confirm import milliseconds as milliseconds_of
 from torchlint.messages.event import Event
 from torchlint.predict.timeline import Span
 from torchlint.system.printable import printable
 
-from . import Look, one_line, plural
+from . import Look, one_line, plural, profile
 from .document import document, escape
 from .trace import Report, assumptions, prediction_lines, price
 
@@ -53,6 +54,7 @@ def page(report: Report, look: Look) -> str:
         _budget("Budget", report.budget),
         _budget("Compared with the earlier run", report.compared),
         _source(report, look),
+        _times(report, look),
         _device(report, look),
         _kernels(report, look),
         _verdicts(report, look),
@@ -63,6 +65,11 @@ def page(report: Report, look: Look) -> str:
 
 def _head(report: Report, entry: str) -> str:
     start, job = report.start, report.trace.job
+    if (found := report.measured) is not None:
+        steps = plural(found.steps, "step") if found.steps else "no step is marked"
+        facts = [steps, found.device or "no device is told", "measured by torch.profiler"]
+        said = "<br>".join(map(escape, profile.notes(found)))
+        return f"<h1><code>{entry}</code></h1>\n<div class=dim>{escape(' · '.join(facts))}<br>{said}</div>"
     facts = [plural(report.trace.children[0].steps, "step")]
     if start is not None:
         python = (start.data or {}).get("python", "")
@@ -76,6 +83,8 @@ def _head(report: Report, entry: str) -> str:
 
 def _cards(report: Report) -> str:
     events, steady = report.trace.events, report.steady
+    if report.measured is not None:
+        return _in_cards(profile.summary(events, steady))
     device = device_rows(events, steady)
     waiting = [row for row in device if row.event.kind in {"h2d", "d2h"} and not is_async(row.event)]
     peak = max((int(str((e.data or {}).get("peak", 0))) for e in events if e.kind == "memory"), default=0)
@@ -93,6 +102,10 @@ def _cards(report: Report) -> str:
     if peak:
         grows = f", grows by {bytes_text(slope)} a step" if slope else ""
         cards.append((bytes_text(peak), f"peak of the device's memory{grows}"))
+    return _in_cards(cards)
+
+
+def _in_cards(cards: Iterable[tuple[str, str]]) -> str:
     inner = "".join(
         f"<div class=card><b>{escape(value)}</b><span class=dim>{escape(name)}</span></div>" for value, name in cards
     )
@@ -269,7 +282,8 @@ def _said(row: Row, whole: bool) -> str:
     what = " ".join(filter(None, (event.kind, event.name, event.detail if event.kind in {"h2d", "d2h"} else "")))
     size = f", {bytes_text(row.size)}" if row.size else ""
     via = f", in {row.via}" if row.via else ""
-    return f"{what}: {number(row.count)} {'in all' if whole else 'a step'}{size}{via}"
+    took = f", {milliseconds_of(row.seconds)}" if row.seconds else ""
+    return f"{what}: {number(row.count)} {'in all' if whole else 'a step'}{size}{took}{via}"
 
 
 def _file(file: str, notes: dict[int, list[Note]], look: Look) -> str:
@@ -328,6 +342,23 @@ def _table(title: str, heads: Sequence[str], body: Sequence[Sequence[str]], numb
     return f"<h2>{escape(title)}</h2>\n<div class=wide><table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table></div>"
 
 
+def _times(report: Report, look: Look) -> str:
+    """What a profile measured of each line."""
+    if report.measured is None:
+        return ""
+    body = [
+        (
+            *(milliseconds_of(value) if value else "" for value in line.times[:3]),
+            number(line.times.launches) if line.times.launches else "",
+            f"<code>{_place(line.event.file, line.event.line, look)}</code>",
+            "" if line.sure else f"one of the lines of <code>{escape(line.event.function)}</code>",
+        )
+        for line in profile.lines(report.trace.events, report.steady)
+    ]
+    heads = ("host", "waits", "device", "launches", "where", "")
+    return _table("Time by line, a step", heads, body, 4)
+
+
 def _device(report: Report, look: Look) -> str:
     steady = report.steady
     body = []
@@ -339,12 +370,15 @@ def _device(report: Report, look: Look) -> str:
                 number(row.count),
                 "" if steady.whole else f"{row.steps}/{len(steady)}",
                 bytes_text(row.size) if row.size else "",
+                *((milliseconds_of(row.seconds),) if report.measured is not None else ()),
                 f"{_tag(kind, row.event.kind)} {escape(' '.join(filter(None, (row.event.name, detail))))}",
                 f"<code>{_place(row.event.file, row.event.line, look)}</code>",
                 f"<code>{escape(row.via)}</code>",
             )
         )
-    return _table("Synchronizations and copies", ("count", "steps", "bytes", "what", "where", "inside"), body, 3)
+    took = ("time",) if report.measured is not None else ()
+    heads = ("count", "steps", "bytes", *took, "what", "where", "inside")
+    return _table("Synchronizations and copies", heads, body, 3 + len(took))
 
 
 def _kernels(report: Report, look: Look) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
 Applicability = Literal["safe", "unsafe", "suggestion"]
@@ -43,6 +43,13 @@ class Related:
     message: str
 
 
+class Measured(NamedTuple):
+    """For how long the host waited there in the profile of a real run: seconds a step, and the share of the step."""
+
+    seconds: float
+    share: float
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What a traced run said of a finding; `count` is events per steady-state step (0 when refuted).
@@ -55,6 +62,7 @@ class Evidence:
     detail: str
     count: float = 0.0
     saves: tuple[float, float, float] | None = None
+    measured: Measured | None = None
 
 
 @dataclass(frozen=True, slots=True)
