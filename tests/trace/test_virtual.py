@@ -195,6 +195,9 @@ def test_synchronizations(traced: Callable[..., Traced]) -> None:
         x.detach()[labels > 2, labels[:1]] = 0.0  # sync mask
         torch.linspace(x.sum(), 1, 5, device="cuda")  # sync item
         torch.isin(labels, labels.repeat(50))  # sync isin
+        torch.isin(labels, labels.repeat(2))  # sync isin
+        torch.isin(labels, labels.repeat(2)[1:])
+        x.detach()[labels > 2, 0] = 0.0
         torch.arange(i)  # sync item
         torch.tensor([one, one])  # sync item x2
         torch.full((2,), one)  # sync item

@@ -121,7 +121,7 @@ def _masked_fill(call: Call) -> None:
 def _isin(call: Call) -> None:
     """Few elements are compared one by one; more are sorted, after their duplicates are gone (TensorCompare.cpp)."""
     elements, test = call.argument(0, "elements"), call.argument(1, "test_elements")
-    sorts = test.numel() >= 10 * elements.numel() ** 0.145
+    sorts = test.numel() >= int(10 * elements.numel() ** 0.145)
     if _KNOWN and sorts and not call.kwargs.get("assume_unique", False):
         call.gpu.sync("isin")
 
