@@ -126,6 +126,19 @@ def _isin(call: Call) -> None:
         call.gpu.sync("isin")
 
 
+def _checked(call: Call) -> None:
+    """`inv_ex` and its like read whether they failed only if they are asked to."""
+    if call.kwargs.get("check_errors", False):
+        call.gpu.sync("linalg")
+
+
+def _normal(call: Call) -> None:
+    """Deviations must not be negative: those of a tensor are read."""
+    deviation = call.argument(1, "std")
+    if isinstance(deviation, torch.Tensor) and call.gpu.tags.is_cuda(deviation):
+        call.gpu.sync("normal")
+
+
 def _where(call: Call) -> None:
     if private.in_builtin_backward():  # a derivative's own zeros, which a GPU makes on the device
         return
@@ -192,6 +205,11 @@ for _rule, _names in (
     (_fill, ("fill_.Tensor",)),
     (_isin, ("isin.Tensor_Tensor",)),
     (_where, ("where.self",)),
+    (
+        _checked,
+        ("linalg_cholesky_ex", "linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_lu_factor_ex", "_linalg_solve_ex"),
+    ),
+    (_normal, ("normal.Tensor_Tensor", "normal.float_Tensor")),
     (_copy, ("copy_",)),
     (_multiply(0), ("mm", "bmm")),
     (_multiply(1), ("addmm", "baddbmm")),
