@@ -66,7 +66,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     if site.role == "test":
         return
     if isinstance(site.target, ast.Call):
-        if not _one_device(site.call) and not _told_of(site, site.call):
+        if not _one_device(site.call) and not _told_of(site, site.call) and not _only_wraps(site):
             yield site.finding(
                 f"`{site.short()}` copies the model to every GPU on each forward and runs them from one process; "
                 "`DistributedDataParallel` does neither"
@@ -91,6 +91,30 @@ def _told_of(site: Site, call: ast.Call) -> bool:
         for statement in block
         if isinstance(statement, ast.Expr)
         for node in ast.walk(statement)
+    )
+
+
+_TAKEN_OFF = frozenset(("module", "load_state_dict", "state_dict", "to", "cuda", "eval", "train"))
+
+
+def _only_wraps(site: Site) -> bool:
+    """Whether the wrapper is there for the names of a checkpoint: only what is in it (`model.module`) is used."""
+    statement = site.statement
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name = statement.targets[0].id
+    if name in site.flow.globals or (site.function is site.module.body and _is_read_elsewhere(site, name)):
+        return False
+    used = [site.flow.parents[load] for load in site.flow.loads.get(name, ())]
+    methods = {use.attr if isinstance(use, ast.Attribute) else "" for use in used}
+    return "module" in methods and methods <= _TAKEN_OFF
+
+
+def _is_read_elsewhere(site: Site, name: str) -> bool:
+    return any(
+        name in function.flow.loads and name not in function.flow.stores and name not in function.flow.parameters
+        for function in site.module.functions
+        if function is not site.function
     )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.module import Class
 from torchlint.facts.told import Options
 from torchlint.rule import Finding, Site, Value, chain, rule
 
@@ -12,13 +13,15 @@ _WRITTEN = {
     "no `persistent_workers=True`": "persistent_workers=True",
 }
 """What a loader lacks, and how it is written where the call does not name the option yet."""
+_CONVERTS = frozenset(
+    ("int", "float", "len", "tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "Tensor")
+)
 _IN_MEMORY = ("TensorDataset", "ArrayDataset")
 
 
 @rule(
     "TL401",
     shape="torch.utils.data.DataLoader(...)",
-    set="opt-in",
     severity="info",
     fix="suggestion",
     impact="high",
@@ -30,8 +33,9 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `DataLoader(...)` without `num_workers`, without `pin_memory=True` in programs that use an accelerator, and
-    with workers but without `persistent_workers=True` where an epoch loop iterates over it again and again. One finding
+    Finds `DataLoader(...)` without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
+    its batches to the device. With `--preview` it finds those without such a loop in sight as well, and loaders
+    with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
 
     ## Why is this slow?
@@ -42,15 +46,19 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Data that is in memory already (a `TensorDataset`, a list) gains nothing from workers and is not reported for them.
+    Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers and is not reported for them.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
-    needs an `if __name__ == "__main__"` guard. This is why the rule is opt-in.
+    needs an `if __name__ == "__main__"` guard.
 
     ## Bad
 
     ```python
     dataset = torchvision.datasets.ImageFolder('images')
     loader = torch.utils.data.DataLoader(dataset, batch_size=64, shuffle=True)  # TL401
+    for images, labels in loader:
+        loss = criterion(model(images.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
     ```
 
     ## Good
@@ -70,6 +78,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     if site.role in ("test", "benchmark") or "jax" in site.module.imports.values():
         return
     missing = list(_missing(site))
+    if missing and not site.settings.preview and not site.feeds_device:
+        return
     if missing:
         lacking = tuple(_WRITTEN[fault] for fault in missing if fault in _WRITTEN)
         yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}", told=Options(lacking))
@@ -86,7 +96,7 @@ def _missing(site: Site) -> Iterator[str]:
         yield "no `pin_memory=True`"
     several = workers is not None and isinstance(workers.const, int) and workers.const > 0
     kept = _option(site, "persistent_workers", -1)
-    if several and (kept is None or _is(kept, False)) and _in_epochs(site):
+    if site.settings.preview and several and (kept is None or _is(kept, False)) and _in_epochs(site):
         yield "no `persistent_workers=True`"
 
 
@@ -117,8 +127,16 @@ def _in_memory(site: Site) -> bool:
     dataset = site.value(given)
     if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.cls.endswith(_IN_MEMORY):
         return True
+    if dataset.klass is not None and _only_indexes(dataset.klass):
+        return True
     bases = dataset.klass.node.bases if dataset.klass is not None else []
     return any((chain(base) or [""])[-1] == "IterableDataset" for base in bases)
+
+
+def _only_indexes(dataset: Class) -> bool:
+    """Whether a dataset hands out what it holds: `__getitem__` calls nothing but what makes a number or a tensor of it."""
+    item = dataset.methods.get("__getitem__")
+    return item is not None and all((chain(call.func) or [""])[-1] in _CONVERTS for call in item.flow.calls)
 
 
 def _of_indices(site: Site) -> bool:

@@ -92,4 +92,4 @@ def test_the_configuration_is_one(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     settings = config.load(load().values(), cwd=tmp_path)
     assert () == settings.warnings
-    assert "TL401" in settings.codes and "TL702" not in settings.codes
+    assert "TL712" in settings.codes and "TL702" not in settings.codes

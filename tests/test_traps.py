@@ -210,8 +210,10 @@ TRAPS = {
     "data that is in memory": Trap(
         "TL401",
         "from torch_geometric.loader import DataLoader\nheld = torch.utils.data.TensorDataset(torch.zeros(8, 2))\n"
-        "a = torch.utils.data.DataLoader(held, num_workers=0, pin_memory=True)\nb = DataLoader(graphs, num_workers=0)\n",
-        "a = torch.utils.data.DataLoader(Images('folder'), num_workers=0, pin_memory=True)\n",
+        "loader = torch.utils.data.DataLoader(held, num_workers=0, pin_memory=True)\n"
+        + step("pass")
+        + "b = DataLoader(graphs, num_workers=0)\n",
+        "loader = torch.utils.data.DataLoader(Images('folder'), num_workers=0, pin_memory=True)\n" + step("pass"),
     ),
     "a recompile limit for many shapes": Trap(
         "TL212",

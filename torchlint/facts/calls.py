@@ -183,7 +183,7 @@ def is_device(value: Value | None) -> bool:
 
 def mixed(*values: Value) -> Device:
     """Where an operation on these values runs."""
-    devices = {v.device for v in values if v.kind in ("tensor", "module", "batch")}
+    devices = {v.device for v in values if v.kind in ("tensor", "module", "batch") or (v.device == "cpu" and not v)}
     if "accelerator" in devices:
         return "accelerator"
     return "cpu" if devices == {"cpu"} else ""
@@ -471,7 +471,11 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
     if row.device in ("factory", "data"):
         return "" if args.open else "cpu"
     # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory.
-    numbers = bool(args.positional) and not args.open and all(value.kind == "number" for value in args.positional)
+    numbers = (
+        bool(args.positional)
+        and not args.open
+        and all(value.kind == "number" and "unknown" not in value.others for value in args.positional)
+    )
     return "cpu" if numbers else mixed(*values)
 
 
@@ -512,7 +516,7 @@ def loader(node: ast.Call, args: Arguments) -> Value:
         cls="torch.utils.data.DataLoader",
         origin=node,
         pinned=pinned,
-        elem=Value("batch", 2, device="cpu", batch=True, pinned=pinned),
+        elem=Value("batch", 2, device="cpu", batch=True, pinned=pinned, feeders=frozenset((node,))),
         klass=dataset.klass,
     )
 
@@ -525,6 +529,7 @@ def batch_tensor(batch: Value) -> Value:
         device=batch.device,
         batch=batch.batch,
         pinned=batch.pinned,
+        feeders=batch.feeders,
         managed=batch.managed,
     )
 
@@ -541,8 +546,8 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
         return replace(base, sure=min(base.sure, 1), origin=node)
     if attr == "type_as":
         return replace(base, device=args.first.device, boolean=args.first.boolean, integer=args.first.integer)
-    if attr in ("items", "values") and base.grad and not args.positional:
-        # A model gave a dict of tensors.
+    if attr in ("items", "values") and (base.grad or base.batch) and not args.positional:
+        # A model, or a loader, gave a dict of tensors.
         return sequence(base if attr == "values" else Value("tuple", 2, items=(STR, base)))
     row = operator(f"torch.Tensor.{attr}")
     if row is not None and row.alias == "itself" and row.returns.kind == "tensor":

@@ -35,6 +35,7 @@ from .values import (
     BOOL,
     CUDA,
     DEVICE,
+    DTYPE,
     EXTENT,
     INTEGER,
     LIKELY_TENSOR,
@@ -59,6 +60,12 @@ KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 CHAIN = 100
 """How many bindings are read one for another before they are read in their order instead."""
+
+
+_OF_GRAPHS = frozenset(
+    "x y pos batch ptr edge_index edge_attr edge_weight edge_type train_mask val_mask test_mask".split()
+)
+"""The tensors that a graph of PyTorch Geometric holds."""
 
 
 class World(Protocol):
@@ -504,6 +511,11 @@ class Evaluator:
             return self.bound(binding)
         return self.attribute_of(self.expr(node.value), node)
 
+    @functools.cached_property
+    def on_graphs(self) -> bool:
+        """Whether the file works on graphs of PyTorch Geometric."""
+        return b"torch_geometric" in self.function.module.source.data
+
     def attribute_of(self, base: Value, node: ast.Attribute) -> Value:
         value = self.member(base, node.attr)
         if value.sure < 2 and value.kind in ("unknown", "tensor") and self.evidence:
@@ -516,6 +528,8 @@ class Evaluator:
         kind = base.kind
         if kind == "name":
             return self.named(self.canonical(f"{base.cls}.{attr}"))
+        if attr in _OF_GRAPHS and base.sure < 2 and kind in ("unknown", "tensor") and self.on_graphs:
+            return tensor(base.device)
         if kind == "tensor":
             return operations.tensor_attribute(base, attr)
         if kind in ("instance", "module", "class") and base.klass is not None:
@@ -536,6 +550,8 @@ class Evaluator:
                 )
         if base.klass is None and base.either:
             return functools.reduce(join, [self.member(one, attr) for one in _each(base)])
+        if attr == "dtype" and kind == "unknown":
+            return DTYPE
         if attr == "device":
             return CUDA if kind in ("accelerator",) else Value("device", 2, device=base.device)
         if kind == "batch":

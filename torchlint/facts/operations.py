@@ -61,7 +61,8 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         if left.kind == "tuple" and right.kind == "tuple" and left.items is not None and right.items is not None:
             return Value("tuple", 2, items=left.items + right.items)
         return left if left.elem else right if right.kind == "list" else replace(left, items=None)
-    return UNKNOWN
+    # `x.cpu() - y`: what is calculated with something on the host is there.
+    return Value(device="cpu") if "cpu" in (left.device, right.device) and kinds <= {"unknown", "number"} else UNKNOWN
 
 
 def _may_be_number(value: Value) -> bool:

@@ -78,6 +78,8 @@ class Value:
     """Comes out of a loader, not moved yet."""
     pinned: bool | None = None
     """A loader, or a batch of one: pin_memory=True (False: proven not pinned)."""
+    feeders: frozenset[ast.expr] = frozenset()
+    """The calls that made the loaders which a batch comes from."""
     managed: bool = False
     """A loader whose batches a framework moves (accelerate, fabric)."""
     compiled: bool = False
@@ -263,6 +265,7 @@ def _same_kind(a: Value, b: Value) -> Value:
         grad=a.grad or b.grad,
         batch=a.batch or b.batch,
         pinned=a.pinned if a.pinned == b.pinned else (True if True in (a.pinned, b.pinned) else None),
+        feeders=a.feeders | b.feeders,
         managed=a.managed or b.managed,
         compiled=a.compiled or b.compiled,
         parameter=a.parameter and b.parameter,

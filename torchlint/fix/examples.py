@@ -25,7 +25,7 @@ from .apply import apply
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 FENCE = re.compile(
-    r"^```python(?P<whole> whole)?(?P<target> torch\S+)?(?P<option> suggest-\S+)?\n(?P<code>.*?)^```"
+    r"^```python(?P<whole> whole)?(?P<target> torch\S+)?(?P<option> suggest-\S+)?(?P<preview> preview)?\n(?P<code>.*?)^```"
     r"(?:\n+^```output\n(?P<output>.*?)^```)?"
     r"(?:\n+^```fixed\n(?P<fixed>.*?)^```)?"
     r"(?:\n+^```safe\n(?P<safe>.*?)^```)?",
@@ -46,12 +46,14 @@ class Example:
     prelude: str
     target: str
     options: frozenset[str]
+    preview: bool = False
+    """Whether `--preview` is on, which a rule may find more with."""
 
     @property
     def settings(self) -> Settings:
         wanted = frozenset((self.rule.code,))
         target = Range.stated(self.target) if self.target else None
-        return Settings(codes=wanted, fixable=wanted, target_torch=target, options=self.options)
+        return Settings(codes=wanted, fixable=wanted, target_torch=target, options=self.options, preview=self.preview)
 
     def result(self, source: bytes, sieve: bool = True) -> Result:
         return lint({"example.py": source}, replace(self.settings, sieve=sieve))
@@ -65,7 +67,7 @@ def examples(rule: Rule, text: str, where: str) -> Iterator[Example]:
         options = frozenset(f"{rule.code}.{option}" for option in (match["option"] or "").split())
         name = f"{rule.name}-{where}-{number}"
         given = match["code"], match["output"], match["fixed"], match["safe"]
-        yield Example(name, rule, *given, prelude, target, options)
+        yield Example(name, rule, *given, prelude, target, options, match["preview"] is not None)
 
 
 def mistakes(example: Example) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ..facts.flow import Flow, Loop
 from ..facts.module import Function, Module
 from ..facts.values import Value
 from ..text.source import Words
-from . import families
+from . import families, settled
 from .frameworks import STEP_NAMES, runs_on_steps
 from .places import (
     Ask,
@@ -230,7 +230,9 @@ class Steps:
         self._warm_in: dict[str, Collection[Function]] = {}
         self._warm_callers: dict[tuple[Function, int], tuple[Function, Loop] | None] = {}
         self._conditions: dict[Loop, frozenset[ast.expr]] = {}
+        self._gathered: dict[Loop, frozenset[ast.expr]] = {}
         self._whole: dict[ast.stmt, bool] = {}
+        self._truths: dict[ast.expr, bool | None] = {}
         self._hot_statements: dict[ast.stmt, Hot | None] = {}
         self._runs: dict[Function, bool] = {}
 
@@ -411,17 +413,38 @@ class Steps:
                     continue
                 if guard.block is not None and self._is_whole_step(function, guard.block):
                     continue
-                return meaning
+                if loop is None or guard.test not in self._gathering(function, loop):
+                    return meaning
+                meaning = "weak"
+            elif not meaning and self._never(function, guard.test, guard.true):
+                return "cold"
             found = meaning or found
         return found
+
+    def _never(self, function: Function, test: ast.expr, true: bool) -> bool:
+        """Whether no call of the program gives the options that a condition asks for."""
+        if test not in self._truths:
+            self._truths[test] = None
+            self._truths[test] = settled.truth(self.project, function, test)
+        return self._truths[test] is (not true)
 
     def _step_conditions(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
         """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
         if loop not in self._conditions:
             steps = [call for call in self._calls_in(function, loop) if self._is_step(function, call)]
-            behind = [frozenset(guard.test for guard in function.flow.guards(step, loop)) for step in steps]
-            self._conditions[loop] = frozenset.intersection(*behind) if behind else frozenset()
+            self._conditions[loop] = self._behind(function, loop, steps)
+            updates = [call for call in steps if last_name(call) == "step"]
+            self._gathered[loop] = self._behind(function, loop, updates) if len(updates) < len(steps) else frozenset()
         return self._conditions[loop]
+
+    def _gathering(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
+        """The conditions that all optimizers of a loop are behind, which wait for the gradients of a few batches."""
+        self._step_conditions(function, loop)
+        return self._gathered[loop]
+
+    def _behind(self, function: Function, loop: Loop, calls: Sequence[ast.Call]) -> frozenset[ast.expr]:
+        behind = [frozenset(guard.test for guard in function.flow.guards(call, loop)) for call in calls]
+        return frozenset.intersection(*behind) if behind else frozenset()
 
     def _is_whole_step(self, function: Function, block: tuple[ast.stmt, ...]) -> bool:
         """Whether a block runs a backward pass and an optimizer of its own: what stands there is part of that step."""

@@ -16,6 +16,7 @@ from ..facts.roles import Role
 from ..facts.values import Value
 from ..pattern.words import is_plain
 from ..program.context import Context
+from ..program.feeding import feeders
 from ..program.places import place_of
 from ..program.project import Project
 from ..program.regions import Region, Regions
@@ -308,6 +309,14 @@ class Site:
     def warm_caller(self) -> tuple[Function, Loop] | None:
         """The evaluation or generation loop in another function that runs the place on each iteration, and that function."""
         return self.analysis.steps.warm_caller(self.function, self.target) if self.warm is None else None
+
+    @property
+    def feeds_device(self) -> bool:
+        """Whether the place makes a loader whose batches a training or evaluation loop sends to the device."""
+        found = self.once(
+            ("feeders", self.module.path), lambda: feeders(self.project, self.analysis.steps, self.module)
+        )
+        return self.target in found
 
     @cached_property
     def shown_whole(self) -> bool:

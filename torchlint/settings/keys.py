@@ -153,7 +153,7 @@ KEYS: dict[str, Key] = {
     ),
     "ignore": Key("list", "[]", "Rules to leave out.", 'ignore = ["TL702"]', selects=True),
     "extend-select": Key(
-        "list", "[]", "Rules to use beside the selected ones, or beside the default set.", 'extend-select = ["TL401"]',
+        "list", "[]", "Rules to use beside the selected ones, or beside the default set.", 'extend-select = ["TL712"]',
         selects=True,
     ),
     "preview": Key("bool", "false", "Whether to use rules that are still being tried out.", "preview = true"),

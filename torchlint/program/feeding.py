@@ -1,0 +1,43 @@
+"""Which loaders feed loops that send their batches to the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from ..facts.module import Function, Module
+from .project import Project
+from .steps import Steps
+
+_MOVES = ("to", "cuda", "xpu", "to_device")
+
+
+def feeders(project: Project, steps: Steps, module: Module) -> frozenset[ast.expr]:
+    """The calls that make loaders whose batches go to the device on each step or in an evaluation loop.
+
+    They are looked for in a file, in what it imports, and in what imports it.
+    """
+    users = [found for path in project.importers(module) if (found := project.module(path)) is not None]
+    near = dict.fromkeys((module, *project.imports_of(module), *users))
+    return frozenset(
+        feeder for one in near for function in _running(project, steps, one) for feeder in _sent(project, function)
+    )
+
+
+def _running(project: Project, steps: Steps, module: Module) -> Iterable[Function]:
+    """The functions of a file that run on each step, or hold an evaluation loop."""
+    if not any(word in module.source.data for word in (b".to(", b".cuda(", b".xpu(", b"to_device(")):
+        return ()
+    project.note("steps", module.path)
+    return dict.fromkeys((*steps.functions_in({module.path}), *steps.warm_in(module.path)))
+
+
+def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
+    for method in _MOVES:
+        for call in function.flow.calls_named(method):
+            # What a method made of a batch, `x.float()`, is mostly new, and so no longer in pinned memory.
+            if not isinstance(call.func, ast.Attribute) or isinstance(call.func.value, ast.Call):
+                continue
+            batch = project.value(function, call.func.value)
+            if batch.batch:
+                yield from batch.feeders
