@@ -9,7 +9,8 @@ import pytest
 
 from torchlint import cli
 from torchlint.messages.order import Done
-from torchlint.prove.bench import Kept, Row, worse
+from torchlint.prove.bench import Bench, Kept, Row, worse
+from torchlint.prove.bench_report import text
 from torchlint.prove.race import track
 
 from .test_optimize import BEFORE, PATCH
@@ -55,6 +56,25 @@ def test_start_and_compiling_are_told_apart() -> None:
 def test_percentiles_are_of_turns() -> None:
     found = Row("eager", times=tuple(number / 1000 for number in range(101))).percentiles
     assert {50: 0.05, 90: 0.09, 99: 0.099} == {at: round(value, 6) for at, value in found.items()}
+
+
+def bench(*modes: str, cuda: bool = False) -> Bench:
+    rows = [Row(name, Done("stopped", wall=(1.0,), cuda=cuda), (0.01, 0.011, 0.01), (0.01,)) for name in modes]
+    return Bench("train.py", tuple(rows), track(Done("stopped", ticks=20, wall=(1.0, *20 * (0.1,))), "cpu"), False)
+
+
+@pytest.mark.parametrize(
+    ("modes", "said"),
+    [
+        (["eager", "default"], []),
+        (["eager", "max-autotune"], ["and max-autotune does what default does"]),
+        (["eager", "reduce-overhead", "max-autotune"], ["and reduce-overhead and max-autotune do what default does"]),
+    ],
+)
+def test_what_modes_for_a_gpu_do_without_one_is_said(modes: list[str], said: list[str]) -> None:
+    lines = [line for line in text(bench(*modes)).splitlines() if line.startswith("no GPU was used")]
+    assert [f"no GPU was used: CUDA graphs and a search for kernels are for one, {one}" for one in said] == lines
+    assert "no GPU was used" not in text(bench(*modes, cuda=True))
 
 
 class TestTrack:

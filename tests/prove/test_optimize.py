@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
+from torchlint.prove.candidates import Candidate, Finder
 from torchlint.prove.decide import after_numbers, after_race, by_counts
 from torchlint.prove.intervals import Interval
+from torchlint.prove.lab import Lab
 from torchlint.prove.numbers import Judgement
 from torchlint.prove.race import Raced, Round, Track
+from torchlint.prove.workspace import Project
+
+from .conftest import version
 
 BEFORE = """\
 import torch
@@ -140,6 +145,9 @@ class TestRuns:
             "report.md", "report.html", "certificate.md", "results.json", "plot.svg", "change.patch", "backup.patch",
             "traces/before.json", "traces/after.json",
         } == made  # fmt: skip
+        page = (home / "first" / "report.html").read_text()
+        assert made - {"plot.svg", "report.html"} == set(re.findall(r'<a href="([^"]+)">', page))
+        assert "<svg " in page
         assert before == {path: digest for path, digest in state(home).items() if "/first/" not in path}
         self.check_report((home / "first" / "report.md").read_text())
         found = json.loads((home / "first" / "results.json").read_text())
@@ -271,3 +279,29 @@ def test_goals_are_gains(given: str, said: str, home: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit):
         cli.main(["optimize", "train.py", given])
     assert said in capsys.readouterr().err
+
+
+class TestCandidates:
+    CHECKED = BEFORE.replace(
+        "torch.manual_seed(0)\n", "torch.manual_seed(0)\ntorch.autograd.set_detect_anomaly(True)\n"
+    )
+
+    def found(self, lab: Lab, project: Project, suggestions: bool) -> list[Candidate]:
+        tried = version(project, self.CHECKED.replace("zero_grad()", "zero_grad(set_to_none=False)"))
+        finder = Finder(lab.space, tried, [], "rounding", "", suggestions=suggestions)
+        return list(finder.fixes(tried.overlay))
+
+    def test_suggestions_are_left_alone(self, lab: Lab, project: Project) -> None:
+        (only,) = self.found(lab, project, False)
+        assert ("TL501 grads-filled-with-zeros", "unsafe") == (only.name, only.risk)
+
+    def test_they_are_tried_where_that_is_asked_for_after_all_fixes(self, lab: Lab, project: Project) -> None:
+        fix, suggestion = self.found(lab, project, True)
+        assert "TL501 grads-filled-with-zeros" == fix.name
+        assert ("TL504 debug-mode-left-on", "train.py:3", "suggestion") == (
+            suggestion.name,
+            suggestion.place,
+            suggestion.risk,
+        )
+        changed = [line for line in suggestion.diff.splitlines() if line[0] in "+-"][2:]
+        assert ["-torch.autograd.set_detect_anomaly(True)"] == changed

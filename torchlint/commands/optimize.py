@@ -81,6 +81,7 @@ def _options() -> argparse.ArgumentParser:
     )
     option("--patch", action="append", type=Path, default=[], metavar="FILE", help="try this patch, too")
     option("--select", default="", metavar="CODES", help="only fixes of these rules")
+    option("--suggestions", action="store_true", help="try what is only suggested, too, after all fixes")
     option(
         "--numbers",
         choices=("exact", "rounding"),
@@ -162,6 +163,7 @@ def _optimize(entry: str, options: argparse.Namespace, program: list[str]) -> in
         options.resume,
         Metric(options.metric, options.metric_regex or "", options.metric_better) if options.metric else None,
         options.profile,
+        options.suggestions,
     )
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     shown = Progress()

@@ -15,6 +15,7 @@ from .bench import Bench, Kept, Row
 from .report import CLOCKS, finite, race_fields
 
 _VERSION = 1
+_FOR_GPUS = ("reduce-overhead", "max-autotune")
 _HEAD = ("", "start s", "compile s", "ms a step", "95 %", "times as fast", "95 %", "memory", "breaks", "numbers")
 
 
@@ -30,6 +31,7 @@ def text(found: Bench) -> str:
         *(row.failure for row in found.rows if row.failure),
         "",
         f"{first.name} against itself: {found.control:.3f}",
+        *_of_graphs(found),
         f"start and compile: wall seconds of a first run, alone and with empty caches; {unit} with compiling do not count",
     ]
     if found.latency or len(first.times) > 1:
@@ -42,6 +44,17 @@ def text(found: Bench) -> str:
         ]
         lines.append(f"milliseconds of {what} that so many percent stay below")
     return "\n".join(lines) + "\n"
+
+
+def _of_graphs(found: Bench) -> list[str]:
+    """What modes that are meant for a GPU do without one."""
+    modes = [row.name for row in found.rows if row.name in _FOR_GPUS]
+    if not modes or any(row.scouted and row.scouted.cuda for row in found.rows):
+        return []
+    does = "does" if len(modes) == 1 else "do"
+    return [
+        f"no GPU was used: CUDA graphs and a search for kernels are for one, and {' and '.join(modes)} {does} what default does"
+    ]
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from .workspace import Overlay, Project, Workspace
 CATEGORIES = frozenset({"sync", "data", "memory", "kernel", "precision"})
 """Of rules whose fixes are meant to make eager code faster; the others mend, migrate or compile."""
 _IMPACT = ("high", "medium", "low")
+_RISKS = ("safe", "unsafe", "suggestion")
 _OF_DEVICE = frozenset({"h2d", "d2h", "sync", "synchronize", "empty_cache"})
 
 
@@ -65,8 +66,17 @@ class _Group(NamedTuple):
 class Finder:
     """Looks for candidates in the files that the program imports."""
 
-    def __init__(self, space: Workspace, version: Version, files: Sequence[str], allowed: Allowed, select: str) -> None:
+    def __init__(
+        self,
+        space: Workspace,
+        version: Version,
+        files: Sequence[str],
+        allowed: Allowed,
+        select: str,
+        suggestions: bool = False,
+    ) -> None:
         self._space = space
+        self._suggestions = suggestions
         self._project = version.project
         self._files = [path for path in dict.fromkeys([*filter(None, [version.script]), *files]) if not _foreign(path)]
         self._allowed = allowed
@@ -93,11 +103,14 @@ class Finder:
         groups: dict[_Group, list[Finding]] = {}
         for finding, group in self._grouped(result):
             rule = rules.get(finding.code)
-            if rule and finding.fix and finding.fix.applicability != "suggestion" and _wanted(rule):
+            if rule and self._tries(finding) and _wanted(rule):
                 groups.setdefault(group, []).append(finding)
         for group, findings in sorted(groups.items(), key=lambda one: _order(rules[one[0].code], one[1])):
             if candidate := self._candidate(rules[group.code], group, findings, state, texts, looked):
                 yield candidate
+
+    def _tries(self, finding: Finding) -> bool:
+        return finding.fix is not None and (self._suggestions or finding.fix.applicability != "suggestion")
 
     def _grouped(self, result: Result) -> Iterator[tuple[Finding, _Group]]:
         """Findings with what they are tried with: those of a rule in one function."""
@@ -114,7 +127,8 @@ class Finder:
         looked: _Remembering,
     ) -> Candidate | None:
         def narrow(result: Result) -> Result:
-            return replace(result, findings=tuple(one for one, its in self._grouped(result) if its == group))
+            its = (one for one, other in self._grouped(result) if other == group and self._tries(one))
+            return replace(result, findings=tuple(map(_to_be_applied, its)))
 
         fixed = fix_files(
             texts, self._settings, unsafe=True, write=False, context=self._context, narrow=narrow, lint=looked
@@ -124,7 +138,6 @@ class Finder:
             return None
         first = findings[0]
         assert first.fix is not None
-        unsafe = any(one.fix and one.fix.applicability == "unsafe" for one in findings)
         events = {event.partition(":")[0] for event in rule.confirmed_by}
         more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
         return Candidate(
@@ -132,7 +145,7 @@ class Finder:
             f"{os.path.relpath(first.path, self._project.home)}:{first.line}{more}",
             first.message,
             first.fix.note,
-            "unsafe" if unsafe else "safe",
+            _RISKS[_risk(findings)],
             _least(rule.numbers or "rounding", self._allowed),
             {**state, **after},
             difference(self._space, self._project, state, {**state, **after}),
@@ -180,10 +193,23 @@ def _wanted(rule: Rule) -> bool:
     return rule.category in CATEGORIES and rule.numbers != "changed"
 
 
-def _order(rule: Rule, findings: Sequence[Finding]) -> tuple[int, int, int, str, int]:
-    """Great impact first, of equal ones the safe first, and what another rule is waited for after it."""
-    unsafe = any(one.fix and one.fix.applicability == "unsafe" for one in findings)
-    return _IMPACT.index(rule.impact), int(unsafe), len(rule.depends_on), findings[0].path, findings[0].line
+def _order(rule: Rule, findings: Sequence[Finding]) -> tuple[int, int, int, int, str, int]:
+    """Great impact first, of equal ones the safe first, and what another rule is waited for after it; suggestions last."""
+    risk = _risk(findings)
+    suggested = int(_RISKS[risk] == "suggestion")
+    return suggested, _IMPACT.index(rule.impact), risk, len(rule.depends_on), findings[0].path, findings[0].line
+
+
+def _risk(findings: Sequence[Finding]) -> int:
+    """The greatest risk of the fixes of these."""
+    return max(_RISKS.index(one.fix.applicability) for one in findings if one.fix)
+
+
+def _to_be_applied(finding: Finding) -> Finding:
+    """A suggestion is applied as an unsafe fix is: its numbers and its time are looked at before it is kept."""
+    if finding.fix is None or finding.fix.applicability != "suggestion":
+        return finding
+    return replace(finding, fix=replace(finding.fix, applicability="unsafe"))
 
 
 def _least(of_rule: str, of_user: Allowed) -> Allowed:

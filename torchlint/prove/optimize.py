@@ -48,6 +48,8 @@ class Plan:
     metric: Metric | None = None
     profile: bool = False
     """Whether torch's profiler is to look at the program before and after."""
+    suggestions: bool = False
+    """Whether suggestions are candidates, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +121,10 @@ class Optimizer:
         (counted,) = self._lab.record([Asked(self._version, "traced")])
         baseline = counts = measures(counted.events)
         for_gpu = not scouted.cuda and any(baseline[name] for name in ("h2d", "d2h", "syncs"))
-        finder = Finder(self._lab.space, self._version, scouted.files, self._plan.allowed, self._plan.select)
+        plan = self._plan
+        finder = Finder(
+            self._lab.space, self._version, scouted.files, plan.allowed, plan.select, suggestions=plan.suggestions
+        )
         seen: set[str] = set()
         while (candidate := self._next(finder, seen)) is not None:
             seen.add(candidate.fingerprint)
@@ -172,7 +177,7 @@ class Optimizer:
         for number, before in zip(applied, befores, strict=False):
             one = self._tried[number]
             late = time.monotonic() - self._started > self._plan.seconds
-            if one.candidate.risk != "unsafe" or len(applied) < 2 or late:
+            if one.candidate.risk not in ("unsafe", "suggestion") or len(applied) < 2 or late:
                 continue
             space, project, whole = self._lab.space, self._version.project, self._state
             back = difference(space, project, one.candidate.after, before)

@@ -235,6 +235,13 @@ def finite(value: Any) -> Any:
     return [finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
+_PROFILES = ("before", "after")
+_BESIDE = (
+    "report.md", "certificate.md", "results.json", "change.patch", "backup.patch", "traces/before.json", "traces/after.json",
+)  # fmt: skip
+"""What lies beside the page."""
+
+
 def page(found: Optimized, plan: Plan, certificate: str) -> str:
     """All of it on one page."""
     from html import escape
@@ -242,8 +249,14 @@ def page(found: Optimized, plan: Plan, certificate: str) -> str:
     from torchlint.report.document import document
 
     parts = [f"<h1>torchlint optimize <code>{escape(found.version.entry)}</code></h1>", _picture(found)]
+    links = [*_BESIDE, *(f"traces/{name}.profile.json" for name, _ in zip(_PROFILES, found.profiles, strict=False))]
+    parts.append(f"<p>{' · '.join(map(_link, links))}</p>")
     parts += [f"<pre>{escape(text)}</pre>" for text in (markdown(found, plan), certificate, found.diff) if text]
     return document(f"torchlint optimize {escape(found.version.entry)}", "\n".join(parts))
+
+
+def _link(name: str) -> str:
+    return f'<a href="{name}">{name}</a>'
 
 
 def _picture(found: Optimized) -> str:
@@ -270,5 +283,5 @@ def write(
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8", errors="surrogateescape")
-    for name, profile in zip(("before", "after"), found.profiles, strict=False):
+    for name, profile in zip(_PROFILES, found.profiles, strict=False):
         shutil.copyfile(profile, folder / "traces" / f"{name}.profile.json")
