@@ -1,0 +1,1 @@
+"""Questions that ask each other, each answered once: see README.md."""

@@ -1,0 +1,369 @@
+"""Answers by key: each is worked out once, and knows what it was made of.
+
+Whoever wants an answer says its key, how it is worked out, and what stands for it where it is asked for by itself. What is
+asked meanwhile is noted by the database, so that after a change of what was read (`changed`) only that is worked out anew
+which was made of it.
+
+Questions may lead back to themselves. Those that do are a circle, and are answered together: all of them begin with what
+stands for them, and are worked out again until nothing changes. Which answers they get does not depend on what was asked
+first:
+
+- An answer that is being worked out waits for one other at a time. So the circle that is met first is the same from
+  wherever one comes to it, and nothing that is not known for good was used before it was met.
+- What is met while a circle is solved is answered by itself, if it can be. If it leads back into the circle, it is a part
+  of it, and the circle is begun anew with it.
+- A circle is worked out in the order of its keys' places, whatever was met first.
+- Answers that were made of answers that may still change are not kept.
+
+A circle that does not come to rest after some rounds leaves unknown what still changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, TypeVar, cast
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+Key = Any
+"""A tuple: what is asked, and about what."""
+Leaf = tuple[str, ...]
+"""One thing that was read: a kind, what it is about and, last, how it was."""
+ROUNDS = 8
+"""How often a circle is worked out until what changes still is unknown."""
+_OPEN: Any = object()
+"""In place of an answer that is not known."""
+_NONE: set[Any] = set()
+"""What answers were made of, where that is not noted."""
+
+
+class Node:
+    """An answer, what was read for it, and the answers that it was made of."""
+
+    __slots__ = ("leaves", "parts", "value")
+
+    def __init__(self, *, noting: bool) -> None:
+        self.value: Any = _OPEN
+        self.leaves: set[Leaf] = set() if noting else _NONE
+        self.parts: set[Node] = set() if noting else _NONE
+
+
+class _Asked:
+    """How an answer is worked out, and what stands for it meanwhile."""
+
+    __slots__ = ("initial", "work")
+
+    def __init__(self, work: Callable[[], Any], initial: Any) -> None:
+        self.work = work
+        self.initial = initial
+
+
+class _Circle(BaseException):
+    """Questions lead back to the first of them. Not an Exception: nobody on the way may swallow it."""
+
+    def __init__(self, first: _Asked, asked: dict[Key, _Asked]) -> None:
+        self.first = first
+        self.asked = asked
+
+
+class _Joins(BaseException):
+    """Questions lead back into a circle that is being solved."""
+
+    def __init__(self, circle: _Solving, asked: dict[Key, _Asked]) -> None:
+        self.circle = circle
+        self.asked = asked
+
+
+class _Known(BaseException):
+    """A question was answered with others, while it was being answered by itself further out."""
+
+    def __init__(self, asked: _Asked) -> None:
+        self.asked = asked
+
+
+class _Solving:
+    """A circle that is being solved."""
+
+    __slots__ = ("asked", "begun", "open", "parts", "values")
+
+    def __init__(self, asked: dict[Key, _Asked]) -> None:
+        self.asked = asked
+        self.values: dict[Key, Any] = {}
+        """The answers as far as they are known."""
+        self.begun: set[Key] = set()
+        """What was worked out in this round, or is being so."""
+        self.parts: dict[tuple[Parts, Any], Any] = {}
+        """The parts of answers that hold in this round."""
+        self.open: dict[Key, _Asked] = {}
+        """Other questions that are being answered, each asked by the one before."""
+
+
+class Database:
+    """What was answered, by key."""
+
+    def __init__(self, place: Callable[[Key], Any], *, noting: bool = False) -> None:
+        """`place` is what the keys of a circle are ordered by; with `noting` answers know what they were made of."""
+        self._place = place
+        self.noting = noting
+        self._nodes: dict[Key, Node] = {}
+        self._here: Node | None = None
+        """The answer that is being worked out, where that is noted."""
+        self._base: dict[Key, _Asked] = {}
+        """What is being answered outside of all circles, each asked by the one before."""
+        self._open = self._base
+        """What is being answered since the innermost circle was met, each asked by the one before."""
+        self._circles: list[_Solving] = []
+        """Those that are being solved, each for the sake of the one before."""
+        self._circle_of: dict[Key, _Solving] = {}
+        self.circle: _Solving | None = None
+        """The innermost circle, while what works out one of its own answers is running."""
+        self.provisional = False
+        """Whether that has read another of its answers."""
+
+    def get(self, key: Key, work: Callable[[], T], initial: T) -> T:
+        """The answer of a key; `work` finds it at the first time."""
+        node = self._nodes.get(key)
+        if node is None or node.value is _OPEN:
+            return self._ask(key, work, initial)
+        if self._here is not None:
+            self._here.parts.add(node)
+        return cast(T, node.value)
+
+    def _ask(self, key: Key, work: Callable[[], T], initial: T) -> T:
+        circle = self._circle_of.get(key)
+        if circle is not None:
+            if circle is self.circle:
+                return cast(T, self._of_circle(circle, key))
+            raise _Joins(circle, self._since(circle))
+        if key in self._open:
+            keys = list(self._open)
+            raise _Circle(self._open[key], {one: self._open[one] for one in keys[keys.index(key) :]})
+        node = self._node(key)
+        opened, outer, here, provisional = self._open, self.circle, self._here, self.provisional
+        asked = opened[key] = _Asked(work, initial)
+        self.circle = None
+        self._here = node if self.noting else None
+        met: _Circle | None = None
+        try:
+            node.value = work()
+        except _Circle as circle_:
+            if circle_.first is not asked:
+                raise
+            met = circle_
+        except _Known as known:
+            if known.asked is not asked:
+                raise
+        finally:
+            del opened[key]
+            self._open, self.circle, self._here, self.provisional = opened, outer, here, provisional
+        if met is not None:
+            self._solve(met.asked)
+        if here is not None:
+            here.parts.add(node)
+        return cast(T, node.value)
+
+    def _node(self, key: Key) -> Node:
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = Node(noting=self.noting)
+        return node
+
+    # Circles
+
+    def _since(self, circle: _Solving) -> dict[Key, _Asked]:
+        """What was asked since a circle was met, up to what leads back into it."""
+        found: dict[Key, _Asked] = {}
+        for inner in reversed(self._circles):
+            found.update(inner.open)
+            if inner is circle:
+                break
+            found.update(inner.asked)
+        return found
+
+    def _solve(self, asked: dict[Key, _Asked]) -> None:
+        """Answer questions that lead to one another."""
+        opened, outer, here, provisional = self._open, self.circle, self._here, self.provisional
+        circle = _Solving(asked)
+        self._circles.append(circle)
+        self._open = circle.open
+        try:
+            self._joined(circle)
+        finally:
+            self._circles.pop()
+            for key in circle.asked:
+                self._circle_of.pop(key, None)
+            self._open, self.circle, self._here, self.provisional = opened, outer, here, provisional
+        for key, value in circle.values.items():
+            self._node(key).value = value
+        for opened in (self._base, *(outer.open for outer in self._circles)):
+            for key, one in opened.items():
+                if key in circle.values:
+                    raise _Known(one)
+
+    def _joined(self, circle: _Solving) -> None:
+        """Solve a circle with all that turns out to be a part of it."""
+        while True:
+            self._circle_of.update(dict.fromkeys(circle.asked, circle))
+            circle.values = {key: one.initial for key, one in circle.asked.items()}
+            try:
+                return self._settle(circle)
+            except _Joins as joins:
+                if joins.circle is not circle:
+                    raise
+                circle.asked = {**circle.asked, **joins.asked}
+
+    def _settle(self, circle: _Solving) -> None:
+        """Work all answers of a circle out until none changes any more."""
+        keys = sorted(circle.asked, key=self._place)
+        for _ in range(ROUNDS):
+            before = dict(circle.values)
+            circle.begun.clear()
+            circle.parts.clear()
+            for key in keys:
+                self._of_circle(circle, key)
+            if circle.values == before:
+                for (parts, part), value in circle.parts.items():
+                    parts.known[part] = value
+                return
+        for key in keys:
+            if circle.values[key] != before[key]:
+                circle.values[key] = circle.asked[key].initial
+
+    def _of_circle(self, circle: _Solving, key: Key) -> Any:
+        """The answer of a circle as far as it is known in this round."""
+        here = self._here
+        node = self._node(key)
+        if key not in circle.begun:
+            circle.begun.add(key)
+            outer = self.circle
+            self.circle, self._here = circle, node if self.noting else None
+            try:
+                circle.values[key] = circle.asked[key].work()
+            finally:
+                self.circle, self._here = outer, here
+        self.provisional = True
+        if here is not None:
+            here.parts.add(node)
+        return circle.values[key]
+
+    # What answers are made of
+
+    def note(self, *leaf: str) -> None:
+        """Told what is read for the answer that is being worked out."""
+        if self._here is not None:
+            self._here.leaves.add(leaf)
+
+    def noted(self, node: Node, answer: Callable[[], T]) -> T:
+        """An answer that is kept elsewhere; what is read and asked for it is noted in the node."""
+        if not self.noting:
+            return answer()
+        here = self._here
+        if here is not None:
+            here.parts.add(node)
+        self._here = node
+        try:
+            return answer()
+        finally:
+            self._here = here
+
+    def apart(self, answer: Callable[[], T]) -> T:
+        """An answer that does not belong to the one being worked out."""
+        here, self._here = self._here, None
+        try:
+            return answer()
+        finally:
+            self._here = here
+
+    def leaves(self, key: Key) -> frozenset[Leaf]:
+        """All that was read for an answer, and for those that it was made of."""
+        node = self._nodes.get(key)
+        return leaves(node) if node is not None else frozenset()
+
+    def changed(self, is_other: Callable[[Leaf], bool]) -> None:
+        """Forget the answers for which something was read that is another one now."""
+        known: dict[Leaf, bool] = {}
+        makes: dict[Node, list[Node]] = {}
+        todo: list[Node] = []
+        for node in _all(self._nodes.values()):
+            for part in node.parts:
+                makes.setdefault(part, []).append(node)
+            for leaf in node.leaves:
+                if leaf not in known:
+                    known[leaf] = is_other(leaf)
+            if any(map(known.__getitem__, node.leaves)):
+                todo.append(node)
+        stale = set(todo)
+        while todo:
+            new = set(makes.get(todo.pop(), ())) - stale
+            stale |= new
+            todo += new
+        for key in [key for key, node in self._nodes.items() if node in stale]:
+            del self._nodes[key]
+        for node in stale:
+            if isinstance(node, Parts):
+                node.clear()
+
+    def forget(self, is_stale: Callable[[Key], bool]) -> None:
+        """Forget the answers of some keys."""
+        for key in [key for key in self._nodes if is_stale(key)]:
+            del self._nodes[key]
+
+
+class Parts(Node):
+    """Parts of answers, such as the values in a function: too many and too small to be questions of their own.
+
+    What is read and asked for any of them (see `Database.noted`) counts for whoever asks for one.
+    """
+
+    __slots__ = ("_database", "known")
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(noting=database.noting)
+        self._database = database
+        self.known: dict[Any, Any] = {}
+        """Those that hold for good."""
+
+    def of(self, key: K, work: Callable[[K], T]) -> T:
+        """The part of that key, which is never None; `work` finds it at the first time."""
+        known = self.known.get(key)
+        if known is not None:
+            return cast(T, known)
+        database = self._database
+        if database.circle is None:
+            answer = self.known[key] = work(key)
+            return answer
+        parts = database.circle.parts
+        if (self, key) in parts:
+            database.provisional = True
+            return cast(T, parts[self, key])
+        before, database.provisional = database.provisional, False
+        answer = work(key)
+        if database.provisional:
+            parts[self, key] = answer
+        else:
+            self.known[key] = answer
+            database.provisional = before
+        return answer
+
+    def clear(self) -> None:
+        """Forget them."""
+        self.known.clear()
+        self.leaves.clear()
+        self.parts.clear()
+
+
+def leaves(*nodes: Node) -> frozenset[Leaf]:
+    """All that was read for some answers."""
+    return frozenset(leaf for node in _all(nodes) for leaf in node.leaves)
+
+
+def _all(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Some nodes, and all that they were made of."""
+    seen = set(nodes)
+    todo = list(seen)
+    while todo:
+        node = todo.pop()
+        yield node
+        new = node.parts - seen
+        seen |= new
+        todo += new
