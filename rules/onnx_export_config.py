@@ -88,8 +88,8 @@ def _training(site: Site) -> bool:
     model = site.argument("model", 0)
     if model is None or site.value(model).kind != "module" or site.argument("training") is not None:
         return False
-    origin = site.value(model).origin
-    return (
-        not re.search(rb"\.eval\(|\.train\(|from_pretrained|load_model|export\.export", site.source.data)
-        and origin is not None
+    value = site.value(model)
+    made_here = value.origin is not None and value.home is site.module
+    return made_here and not re.search(
+        rb"\.eval\(|\.train\(|from_pretrained|load_model|export\.export", site.source.data
     )

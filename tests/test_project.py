@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import random
 from collections.abc import Callable
 
 import pytest
@@ -710,6 +712,9 @@ def test_classes_that_are_modules_of_torch(files: Files, expected: bool) -> None
         ("def __init__(self):\n        self.register_buffer('x', y)\n    def f(self):\n        self.x", "tensor"),
         ("def __init__(self):\n        self.register_buffer('y', x)\n    def f(self):\n        self.x", "unknown"),
         ("@property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
+        ("@cached_property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
+        ("@functools.cached_property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
+        ("@cached\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "function"),
         ("def f(self):\n        self.inherited", "number"),
         ("def f(self):\n        self.nowhere()", "unknown"),
         ("def f(self):\n        self.distant", "str"),
@@ -775,19 +780,145 @@ def test_an_attribute_that_may_be_none_says_so() -> None:
             },
             "unknown",
         ),
-        # A chain of calls is followed some way.
+        # Names that stand for each other, in files that import each other
+        ({"a.py": "from b import y\nx = y\nx", "b.py": "from a import x\ny = x"}, "unknown"),
+        # A chain of calls is followed to its end.
         ({"a.py": "def f():\n    return g()\ndef g():\n    return h()\ndef h():\n    return 1\nf()"}, "number"),
         (
             {
-                "a.py": "\n".join(f"def f{n}():\n    return f{n + 1}()" for n in range(9))
-                + "\ndef f9():\n    return 1\nf0()"
+                "a.py": "\n".join(f"def f{n}():\n    return f{n + 1}()" for n in range(30))
+                + "\ndef f30():\n    return 1\nf0()"
             },
-            "unknown",
+            "number",
+        ),
+        # What comes out of a recursion is what goes in at its end.
+        ({"a.py": "def f(n):\n    if n:\n        return f(n - 1)\n    return 1\nf(3)"}, "number"),
+        (
+            {"a.py": "def f(n):\n    if n:\n        return g(n)\n    return 1\ndef g(n):\n    return f(n - 1)\ng(3)"},
+            "number",
+        ),
+        (
+            {
+                "a.py": TORCH
+                + "class A:\n    def __init__(self):\n        self.h = torch.zeros(3)\n"
+                + "    def step(self):\n        self.h = self.next(self.h)\n"
+                + "    def next(self, h):\n        return h + 1\nA().h"
+            },
+            "tensor",
         ),
     ],
 )
 def test_values_across_files(files: Files, expected: str) -> None:
-    assert expected == value(files, "a.py").kind
+    assert expected == with_room(lambda: value(files, "a.py")).kind
+
+
+CIRCLES: Files = {
+    "a.py": TORCH
+    + """from b import Base, walk
+
+class A(Base):
+    def __init__(self, first):
+        self.first = first
+        self.rest = []
+
+    def put(self, x):
+        self.rest.append(self.first)
+        self.first = self.change(x)
+        return walk(self, x)
+
+    def change(self, x):
+        return self.put(x) if x is None else Base.change(self, x)
+
+def go(n):
+    if n:
+        return back(n - 1)
+    return torch.zeros(3)
+""",
+    "b.py": """from a import A, go
+
+class Base:
+    def change(self, y):
+        self.last = y
+        return walk(self, self.last)
+
+def walk(node, z):
+    if z is None:
+        return back(z)
+    return node.put(node.change(z))
+
+def back(n):
+    if n:
+        return go(n)
+    return A(go(0)).first
+""",
+}
+"""Questions that lead to each other in many ways."""
+
+
+@pytest.mark.parametrize("turn", range(12))
+def test_what_is_asked_first_makes_no_difference(turn: int) -> None:
+    def told(order: random.Random | None) -> dict[object, str]:
+        project = project_of(CIRCLES)
+        functions = [f for path in CIRCLES for f in module(project, path).functions]
+        classes = [c for path in CIRCLES for c in module(project, path).classes]
+        questions: dict[object, Callable[[], object]] = {
+            (f.module.path, f.qualname): functools.partial(project.returns, f) for f in functions
+        }
+        questions |= {
+            (f.module.path, f.qualname, p.arg): functools.partial(project.parameter, f, p.arg)
+            for f in functions
+            for p in f.parameters
+        }
+        questions |= {
+            (c.name, name): functools.partial(project.attribute, c, name)
+            for c in classes
+            for name in ("first", "last", "rest")
+        }
+        questions |= {
+            (node.lineno, node.col_offset, str(ast.dump(node))): functools.partial(project.value, f, node)
+            for f in functions
+            for node in f.flow.nodes
+            if isinstance(node, ast.Call | ast.Attribute)
+        }
+        keys = list(questions)
+        if order is not None:
+            order.shuffle(keys)
+        found = {key: questions[key]() for key in keys}
+        return {key: _told(found[key]) for key in questions}
+
+    assert told(None) == told(random.Random(turn))
+
+
+def _told(value: object) -> str:
+    assert isinstance(value, Value)
+    owners = [owner.qualname for owner in (value.function, value.klass, *value.either) if owner is not None]
+    return repr((value.kind, value.sure, value.device, value.cls, sorted(value.others), owners, value.elem is None))
+
+
+def test_a_number_beside_what_may_be_anything_is_a_number() -> None:
+    code = """class Trainer:
+    def __init__(self):
+        self.steps = 0
+
+    def load(self, path):
+        self.steps = on_cpu(read(path))
+
+    def f(self):
+        self.steps
+
+def on_cpu(data):
+    if isinstance(data, torch.Tensor):
+        return data.cpu()
+    if isinstance(data, dict):
+        return {key: on_cpu(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [on_cpu(value) for value in data]
+    return data
+"""
+    found = value({"a.py": TORCH + code}, "a.py")
+
+    assert "number" == found.kind
+    assert {"none"} >= found.others
 
 
 def test_code_that_is_nested_deeply_has_a_value_where_there_is_room() -> None:

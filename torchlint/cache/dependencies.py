@@ -291,18 +291,18 @@ class Recording(Project):
 
     # Values and calls
 
-    def _ask(self, key: object, compute: Callable[[], T], default: T) -> T:
+    def _ask(self, key: tuple[Any, ...], compute: Callable[[], T], initial: T) -> T:
         ask = super()._ask
-        if isinstance(key, tuple) and isinstance(key[1], Function):
+        if isinstance(key[1], Function):
             self._note_unit(key[1])
-        return self._given(self._own(lambda: self.linked(key, lambda: ask(key, compute, default))))
+        return self._given(self._own(lambda: self.linked(key, lambda: ask(key, compute, initial))))
 
-    def _inside(self, function: Function, ask: Callable[[Any], T], default: T) -> T:
-        inside = super()._inside
+    def inside(self, function: Function, ask: Callable[[Any], T]) -> T:
+        inside = super().inside
 
         def answer() -> T:
             self._note_unit(function)
-            return inside(function, ask, default)
+            return inside(function, ask)
 
         return self._given(self._own(lambda: self.linked(("inside", function), answer)))
 

@@ -368,6 +368,10 @@ class Bindings:
             if key is not None:
                 self._set(key, self._new(Narrowed(test, true)))
 
+    def _assert(self, node: ast.Assert) -> None:
+        self._children(node)
+        self._narrow(node.test, True)
+
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         self._read(node.iter)
         self._loop(node)
@@ -609,6 +613,7 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Bindings, Any], None]] = {
     ast.Import: _nothing,
     ast.ImportFrom: _nothing,
     ast.If: Bindings._if,
+    ast.Assert: Bindings._assert,
     ast.For: Bindings._for,
     ast.AsyncFor: Bindings._for,
     ast.While: Bindings._loop,

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from ..query.database import Database, Parts
 from . import calls, names, narrowing, operations
 from . import torch_table as table
-from .answers import Answers, Depth
 from .bindings import (
     Assigned,
     Augmented,
@@ -98,17 +98,14 @@ class World(Protocol):
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules."""
 
-    def evaluator(self, function: Function) -> Evaluator:
-        """The values of another function, for one that is defined in it."""
-
-    def linked(self, key: object, answer: Callable[[], T]) -> T:
-        """An answer that is kept under a key, or taken from where it is kept."""
+    def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
+        """What the values of a function say."""
 
 
 class Evaluator:
     """The values in one function, each worked out when it is asked for: what nobody asks for is not evaluated."""
 
-    def __init__(self, function: Function, world: World, depth: Depth) -> None:
+    def __init__(self, function: Function, world: World, database: Database) -> None:
         self.function = function
         self.world = world
         self.bindings = function.bindings
@@ -119,7 +116,7 @@ class Evaluator:
         self.rest = set()
         if not isinstance(node, ast.Module):
             self.rest = {a.arg for a in (node.args.vararg, node.args.kwarg) if a is not None}
-        self._answers = Answers(depth)
+        self.answers = Parts(database)
         self._resolved: dict[str, str | None] = {}
         self._nested = 0
         """How many bindings are being read, one for another."""
@@ -130,7 +127,7 @@ class Evaluator:
         """What an expression of the function evaluates to."""
         # The values of calls are kept by `expr`.
         return self._entered(
-            lambda: self.expr(node) if node.__class__ is ast.Call else self._answers.of(node, self.expr)
+            lambda: self.expr(node) if node.__class__ is ast.Call else self.answers.of(node, self.expr)
         )
 
     def final(self, name: str) -> Value | None:
@@ -160,7 +157,7 @@ class Evaluator:
 
     def bound(self, binding: Binding) -> Value:
         """What a binding binds its name to."""
-        return self._answers.of(binding, self._bound)
+        return self.answers.of(binding, self._bound)
 
     def _bound(self, binding: Binding) -> Value:
         if self._nested >= CHAIN:
@@ -292,7 +289,7 @@ class Evaluator:
     def before(self, binding: Before) -> Value:
         node = binding.node
         if isinstance(node, ast.Name):
-            return self._answers.of(node.id, self.outer)
+            return self.answers.of(node.id, self.outer)
         return self.attribute_of(self.expr(node.value), node)
 
     def lambda_parameter(self, binding: Parameter) -> Value:
@@ -309,7 +306,7 @@ class Evaluator:
 
     def _of_outer(self, scope: Function, name: str) -> Value:
         """A parameter of a function around this one."""
-        return self.world.linked(("inside", scope), lambda: self.world.evaluator(scope).parameter(name))
+        return self.world.inside(scope, lambda values: values.parameter(name))
 
     def element(self, value: Value, node: ast.expr | None) -> Value:
         """What iterating over the value gives."""
@@ -376,7 +373,7 @@ class Evaluator:
     def expr(self, node: ast.expr) -> Value:
         if isinstance(node, ast.Call) and self.reach is self.bindings.reach:
             # In `x.a().b().c()` each call may be asked for, and asks for all before.
-            return self._answers.of(node, self.call)
+            return self.answers.of(node, self.call)
         method: Reader | None = _METHODS.get(node.__class__)
         return method(self, node) if method is not None else UNKNOWN
 
@@ -392,7 +389,7 @@ class Evaluator:
         return self.lookup(node.id, self.reach.get(node))
 
     def lookup(self, name: str, binding: Binding | None) -> Value:
-        value = self.bound(binding) if binding is not None else self._answers.of(name, self.outer)
+        value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
         if value.sure < 2 and name in self.evidence and value.kind in ("unknown", "tensor"):
             value = replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
         elif value.sure < 2 and value.kind == "tensor" and not value.batch and name in self.bindings.sliced:
@@ -545,7 +542,7 @@ class Evaluator:
             if method is not None:
                 return (
                     self.world.returns(method)
-                    if "property" in method.decorator_names
+                    if method.decorator_names & _PROPERTIES
                     else Value("function", 2, function=method)
                 )
         if base.klass is None and base.either:
@@ -972,6 +969,8 @@ def _is_scripting(test: ast.expr) -> bool:
 _OPTION_PARSERS = frozenset(
     ("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse")
 )
+
+_PROPERTIES = frozenset(("property", "cached_property"))
 
 _METHODS: dict[type[ast.expr], Reader] = {
     ast.Constant: Evaluator.constant,

@@ -99,6 +99,11 @@ class Value:
         return self.kind == "tensor"
 
     @property
+    def may_be_anything(self) -> bool:
+        """Another thing on each path, and not known on one: what goes through nested data gives that."""
+        return self.sure < 2 and "unknown" in self.others and len(self.others) > 2
+
+    @property
     def on_cpu(self) -> bool:
         """Proven to live in host memory."""
         return self.kind in ("ndarray", "number", "str", "none") or self.device == "cpu"

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
@@ -27,6 +27,8 @@ class Interrupted(BaseException):
     """A look was given up because its answer is not wanted any more. Not an Exception: no rule may swallow it."""
 
 
+_NAMES = frozenset(("definition", "canonical", "is module"))
+"""Questions about what files bring to each other by name."""
 T = TypeVar("T", Function, Class)
 Stop = Callable[[], bool]
 """Whether a look should be given up."""
@@ -257,13 +259,11 @@ class _Warm(Project):
         own = (before, module)
         for function in [function for function in self._evaluators if function.module in own]:
             del self._evaluators[function]
-        self._answers.forget(lambda key: self._is_stale(key, own))
+        others = _NAMES if _skeleton(before) != _skeleton(module) else frozenset[str]()
+        self._database.forget(lambda key: key[0] in others or self._is_stale(key, own))
         self._held.clear()
         self._holders.clear()
-        if _skeleton(before) != _skeleton(module):
-            self._definitions.clear()
-            self._canonical.clear()
-            self._is_module.clear()
+        if others:
             self.__dict__.pop("_heirs", None)
         imports, words = self.import_text(path), self.own_words(path)
         del self._kept[path]
@@ -279,11 +279,10 @@ class _Warm(Project):
             self.__dict__.pop("_callable_words", None)
             self.__dict__.pop("_definers", None)
 
-    def _is_stale(self, key: object, own: tuple[Module, Module]) -> bool:
-        assert isinstance(key, tuple)
+    def _is_stale(self, key: tuple[Any, ...], own: tuple[Module, Module]) -> bool:
         kind, owner = key[0], key[1]
         if isinstance(owner, Module):
-            return owner in own or any(as_bytes(str(key[2])) in module.source.data for module in own)
+            return owner in own or (kind == "named" and any(as_bytes(key[2]) in one.source.data for one in own))
         if not isinstance(owner, Function | Class):
             return False
         if owner.module in own:

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..facts import names
 from ..facts import torch_table as table
-from ..facts.answers import Answers, Depth, work_out
 from ..facts.calls import MODEL_NAME
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.roles import is_test
 from ..facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, anywhere, constant, join
+from ..query.database import Database
 from ..settings.home import Home
 from ..system.fault import FileError, fault
 from ..system.stack import with_room
@@ -42,8 +42,6 @@ _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy"))
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 # Methods that are called in other ways than by name, or whose names are too common to find callers by.
 GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
-LEVELS = 4
-"""How far one question about values may lead through other functions: callers, callees, constructors."""
 MAX_SITES = 8
 """Callers that many hardly agree on what they pass."""
 MAX_FILES = 40
@@ -52,7 +50,7 @@ MAX_FILES = 40
 _NUMBERS = {"int": INTEGER, "float": NUMBER, "bool": BOOL}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class CallSite:
     """A call of a function, and the function it stands in.
 
@@ -102,15 +100,12 @@ class Project:
         """What torchlint failed at that more than one file may need to be known."""
         self._sources: dict[str, Source | None] = {}
         self._modules: dict[str, Module | None] = {}
-        self._depth = Depth(LEVELS)
+        self._database = Database(_place)
         self._evaluators: dict[Function, Evaluator] = {}
-        self._answers = Answers(self._depth)
+        self._starts: dict[tuple[Module, str], Sequence[tuple[Function, ast.Call, ast.Call]]] = {}
         self._found: dict[tuple[str, str], str | None] = {}
-        self._definitions: dict[tuple[str, str], Function | Class | Module | None] = {}
-        self._canonical: dict[tuple[str, str], str] = {}
         self._import_words: dict[str, frozenset[bytes]] = {}
         self._module_importers: dict[tuple[str, str], list[str]] = {}
-        self._is_module: dict[Class, bool] = {}
         self._imports_of: dict[Module, list[str]] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
         self._holders: dict[bytes, frozenset[str]] = {}
@@ -268,11 +263,9 @@ class Project:
 
     def definition(self, name: str, near: Module) -> Function | Class | Module | None:
         """What the project defines under a dotted name that `near` may import."""
-        key = (name, near.path)
-        if key not in self._definitions:
-            # What asks for itself (a circular re-export) finds nothing.
-            work_out(self._definitions, key, None, lambda: self._definition(name, near))
-        return self._definitions[key]
+        # What asks for itself (a circular re-export) finds nothing.
+        nothing: Function | Class | Module | None = None
+        return self._database.get(("definition", near, name), lambda: self._definition(name, near), nothing)
 
     def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
         parts = name.split(".")
@@ -317,10 +310,7 @@ class Project:
             return names.ALIASES.get(name, name)
         if root in _OUTSIDE:
             return name
-        key = (name, near.path)
-        if key not in self._canonical:
-            work_out(self._canonical, key, name, lambda: self._follow(name, near))
-        return self._canonical[key]
+        return self._database.get(("canonical", near, name), lambda: self._follow(name, near), name)
 
     def _follow(self, name: str, near: Module) -> str:
         parts = name.split(".")
@@ -367,39 +357,35 @@ class Project:
 
     # Values
 
-    def _ask(self, key: object, compute: Callable[[], T], default: T) -> T:
-        if self._depth.level == 0:
-            # Whatever it would ask of other functions is out of reach.
-            self._depth.lowest = -1
-            return default
-        return self._answers.of(key, lambda _: compute())
+    def _ask(self, key: tuple[Any, ...], compute: Callable[[], T], initial: T) -> T:
+        """The answer to a question that may lead through other functions; `initial` stands for it where it asks for itself."""
+        return self._database.get(key, compute, initial)
 
-    def _inside(self, function: Function, ask: Callable[[Evaluator], T], default: T) -> T:
-        """What a function's values say, one level below the question; the default where it has led too far from where it was asked."""
-        depth = self._depth
-        if depth.level == 0:
-            depth.lowest = -1
-            return default
-        depth.level -= 1
-        try:
-            return ask(self.evaluator(function))
-        finally:
-            depth.level += 1
+    def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
+        """What the values of a function say."""
+        return ask(self.evaluator(function))
 
     def evaluator(self, function: Function) -> Evaluator:
         """The values of a function."""
         found = self._evaluators.get(function)
         if found is None:
-            found = self._evaluators[function] = Evaluator(function, self, self._depth)
+            found = self._evaluators[function] = Evaluator(function, self, self._database)
         return found
 
     def value(self, function: Function, node: ast.expr) -> Value:
         """What an expression of a function evaluates to."""
-        return self._inside(function, lambda values: values.value(node), UNKNOWN)
+        return self.inside(function, lambda values: values.value(node))
 
     def final(self, function: Function, name: str) -> Value | None:
         """What a name is at the end of a function or module body; None where it binds no such name."""
-        return self._inside(function, lambda values: values.final(name), None)
+        return self.inside(function, lambda values: self._final(values, name))
+
+    def _final(self, values: Evaluator, name: str) -> Value | None:
+        if name not in values.bindings.final:
+            return None
+        function = values.function
+        initial: Value | None = UNKNOWN
+        return self._ask(("final", function, name), lambda: self.inside(function, lambda own: own.final(name)), initial)
 
     def returns(self, function: Function) -> Value:
         """What a call of the function gives: its annotation where that is telling, else what it returns on all paths."""
@@ -408,7 +394,7 @@ class Project:
     def _return_value(self, function: Function) -> Value:
         if isinstance(function.node, ast.AsyncFunctionDef | ast.Module):
             return UNKNOWN
-        return self._inside(function, _given, UNKNOWN)
+        return self.inside(function, _given)
 
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
@@ -465,14 +451,9 @@ class Project:
 
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules: through a base of torch, of a library that makes models, or of the project."""
-        if klass not in self._is_module:
-            work_out(
-                self._is_module,
-                klass,
-                False,
-                lambda: any(self._is_module_base(klass, base) for base in klass.node.bases),
-            )
-        return self._is_module[klass]
+        return self._database.get(
+            ("is module", klass), lambda: any(self._is_module_base(klass, base) for base in klass.node.bases), False
+        )
 
     def _is_module_base(self, klass: Class, base: ast.expr) -> bool:
         if isinstance(base, ast.Subscript):
@@ -512,6 +493,8 @@ class Project:
             values.append(self.value(method, target))
         if values:
             known = [v for v in values if v.kind not in ("unknown", "none")]
+            # A number beside an entry of a checkpoint, which may be anything, is a number.
+            known = [v for v in known if not v.may_be_anything] or known
             if not known:
                 return values[0]
             value = _joined(known)
@@ -582,7 +565,7 @@ class Project:
 
     def targets(self, function: Function, call: ast.Call) -> list[Function]:
         """The project's functions that a call runs: a function, a method, a class's `__init__`, a module's `forward`."""
-        return self._ask(("targets", call), lambda: self._targets(function, call), [])
+        return self._ask(("targets", function, call), lambda: self._targets(function, call), [])
 
     def _targets(self, function: Function, call: ast.Call) -> list[Function]:
         func = call.func
@@ -698,10 +681,15 @@ class Project:
         for caller, call in calls_named(module, name):
             for target in dict.fromkeys(self.targets(caller, call)):
                 found.setdefault(target, []).append(CallSite(caller, call))
-        for caller, call, given in _started(module, name):
+        for caller, call, given in self._started(module, name):
             for target in dict.fromkeys(self.targets(caller, given)):
                 found.setdefault(target, []).append(CallSite(caller, call, given))
         return found
+
+    def _started(self, module: Module, name: str) -> Sequence[tuple[Function, ast.Call, ast.Call]]:
+        if (module, name) not in self._starts:
+            self._starts[module, name] = list(_started(module, name))
+        return self._starts[module, name]
 
     def _callers(self, function: Function) -> list[str] | None:
         """The files that may call the function: its own, and those that import it, its class or its module."""
@@ -917,6 +905,24 @@ class Project:
             if path != module.path and (named or (folder == own and "." in module.name)):
                 found.append(path)
         return found
+
+
+def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the keys of questions are ordered by: as what they are about stands in the project."""
+    kind, owner, *about = key
+    module = owner if isinstance(owner, Module) else owner.module
+    nodes = [one for one in (getattr(owner, "node", None), *about) if isinstance(one, ast.AST)]
+    nodes += [
+        node.func for node in nodes if isinstance(node, ast.Call)
+    ]  # which stands elsewhere where a process calls it
+    words = [str(one) for one in about if not isinstance(one, ast.AST)]
+    return module.path, [_position(node) for node in nodes], kind, words
+
+
+def _position(node: ast.AST) -> tuple[int, int, int, int]:
+    where = (getattr(node, name, 0) or 0 for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
+    line, column, end_line, end_column = where
+    return line, column, end_line, end_column
 
 
 def _given(values: Evaluator) -> Value:

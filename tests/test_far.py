@@ -1,0 +1,87 @@
+"""What is found does not depend on how many functions or files lie between where a value is made and what is done with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchlint.lint.run import lint
+from torchlint.rule import load
+from torchlint.settings.config import Settings
+from torchlint.system.stack import with_room
+
+LOOP = """\
+import torch
+from torch.utils.data import DataLoader
+{makers}
+def train(model, optimizer, dataset):
+    for step, batch in enumerate(DataLoader(dataset)):
+        loss = model(batch.to("cuda")).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        report0({made})
+
+{helpers}
+"""
+
+
+def found(files: dict[str, str], codes: set[str], root: Path) -> list[tuple[str, int, str]]:
+    for name, text in files.items():
+        (root / name).write_text(text)
+    settings = Settings(codes=frozenset(codes), fixable=frozenset(), project=root)
+    given = {str(root / name): text.encode() for name, text in files.items()}
+    result = with_room(lambda: lint(given, settings))
+    return [(Path(one.path).name, one.line, one.code) for one in result.findings]
+
+
+@pytest.mark.parametrize("makers", [0, 1, 3, 20])
+@pytest.mark.parametrize("helpers", [1, 2, 3])
+def test_a_read_is_found_behind_any_number_of_functions(makers: int, helpers: int, tmp_path: Path) -> None:
+    chain = "\n".join(
+        f"def make{n}():\n    return " + (f"make{n + 1}()" if n + 1 < makers else "torch.zeros(3, device='cuda').sum()")
+        for n in range(makers)
+    )
+    reports = "\n".join(
+        f"def report{n}(t):\n    " + (f"report{n + 1}(t)" if n + 1 < helpers else "print(float(t))")
+        for n in range(helpers)
+    )
+    made = "make0()" if makers else "torch.zeros(3, device='cuda').sum()"
+    text = LOOP.format(makers=chain, made=made, helpers=reports)
+    line = text.count("\n", 0, text.index("print(")) + 1
+
+    assert [("train.py", line, "TL104")] == found({"train.py": text}, {"TL104"}, tmp_path)
+
+
+@pytest.mark.parametrize("made", ["3.0", "make()", "len(dataset)"])
+def test_a_number_is_none_behind_any_number_of_functions(made: str, tmp_path: Path) -> None:
+    reports = "\n".join(
+        f"def report{n}(t):\n    " + (f"report{n + 1}(t)" if n < 2 else "print(float(t))") for n in range(3)
+    )
+    text = LOOP.format(makers="def make():\n    return torch.zeros(3).shape[0]\n", made=made, helpers=reports)
+
+    assert [] == found({"train.py": text}, {"TL104"}, tmp_path)
+
+
+EXPORT = """\
+import torch
+
+def export(model, x):
+    torch.onnx.export(model, (x,), "net.onnx", dynamic_axes={"x": {0: "batch"}})
+"""
+MAKES = """\
+class Net(torch.nn.Module):
+    pass
+
+net = Net()
+export(net, torch.randn(2, 4))
+"""
+
+
+def test_the_mode_of_a_model_that_another_file_makes_is_not_known(tmp_path: Path) -> None:
+    apart = {"export.py": EXPORT, "main.py": "import torch\nfrom export import export\n\n" + MAKES}
+
+    assert "TLD02" in load()
+    assert [] == found(apart, {"TLD02"}, tmp_path)
+    assert [("main.py", 4, "TLD02")] == found({"main.py": f"{EXPORT}\n{MAKES}"}, {"TLD02"}, tmp_path)
