@@ -21,7 +21,7 @@ A circle that does not come to rest after some rounds leaves unknown what still 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -127,13 +127,15 @@ class Database:
             return self._ask(key, work, initial)
         if self._here is not None:
             self._here.parts.add(node)
-        return cast(T, node.value)
+        value: T = node.value
+        return value
 
     def _ask(self, key: Key, work: Callable[[], T], initial: T) -> T:
-        circle = self._circle_of.get(key)
-        if circle is not None:
+        if key in self._circle_of:
+            circle = self._circle_of[key]
             if circle is self.circle:
-                return cast(T, self._of_circle(circle, key))
+                known: T = self._of_circle(circle, key)
+                return known
             raise _Joins(circle, self._since(circle))
         if key in self._open:
             keys = list(self._open)
@@ -160,13 +162,13 @@ class Database:
             self._solve(met.asked)
         if here is not None:
             here.parts.add(node)
-        return cast(T, node.value)
+        value: T = node.value
+        return value
 
     def _node(self, key: Key) -> Node:
-        node = self._nodes.get(key)
-        if node is None:
-            node = self._nodes[key] = Node(noting=self.noting)
-        return node
+        if key not in self._nodes:
+            self._nodes[key] = Node(noting=self.noting)
+        return self._nodes[key]
 
     # Circles
 
@@ -327,7 +329,7 @@ class Parts(Node):
         """The part of that key, which is never None; `work` finds it at the first time."""
         known = self.known.get(key)
         if known is not None:
-            return cast(T, known)
+            return known  # type: ignore[no-any-return]
         database = self._database
         if database.circle is None:
             answer = self.known[key] = work(key)
@@ -335,7 +337,7 @@ class Parts(Node):
         parts = database.circle.parts
         if (self, key) in parts:
             database.provisional = True
-            return cast(T, parts[self, key])
+            return parts[self, key]  # type: ignore[no-any-return]
         before, database.provisional = database.provisional, False
         answer = work(key)
         if database.provisional:
