@@ -8,10 +8,12 @@ import json
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from torchlint import cli
+from torchlint.prove import report
 from torchlint.prove.candidates import Candidate, Finder
 from torchlint.prove.decide import after_numbers, after_race, by_counts
 from torchlint.prove.intervals import Interval
@@ -208,6 +210,11 @@ class TestRuns:
             ),
             ("raise ValueError('no data')", 2, "train.py does not run: ValueError: no data, at train.py:1"),
             ("open('/outside.txt', 'w')", 2, "train.py writes to /outside.txt, outside of its copy"),
+            (
+                "import torch\ntry:\n    torch.save({}, '/outside.pt')\nexcept BaseException:\n    pass",
+                2,
+                "train.py writes to /outside.pt, outside of its copy",
+            ),
             ("import sys\nprint('x')", 0, "ADVISORY_ONLY"),
         ],
     )
@@ -256,6 +263,36 @@ class TestRuns:
         assert 2 == cli.main(command)
         assert capsys.readouterr().err.endswith(": No space left on device\n")
         assert before == state(home)
+
+
+def test_a_file_of_the_report_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    report.put(tmp_path / "report.md", b"whole")
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match=re.escape(f"No space left on device: '{tmp_path / 'certificate.md'}'")):
+        report.put(tmp_path / "certificate.md", b"half")
+    assert ["report.md"] == [path.name for path in tmp_path.iterdir()]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("free", "code", "said"),
+    [
+        (65535, 70, "no space is left on the device of /tmp/runs, where runs write"),
+        (65536, 70, "exit code 70"),
+        (10**9, -9, "SIGKILL"),
+    ],
+)
+def test_a_run_that_filled_the_disk_left_no_word(
+    free: int, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from torchlint.runner import server
+
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
+    assert said == server._last_word(code, "/tmp/runs/one")
 
 
 @pytest.mark.parametrize(

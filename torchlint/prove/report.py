@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from torchlint.evidence.confirm import bytes_text
+from torchlint.system import atomic
 
 from .candidates import difference
 from .lab import Lab
@@ -263,6 +264,14 @@ def _picture(found: Optimized) -> str:
     return svg([(one.candidate.name, one.raced) for one in found.tried], found.raced)
 
 
+def put(path: Path, contents: bytes) -> None:
+    """Write a file whole or not at all. Raises OSError, which names it."""
+    try:
+        atomic.put(str(path), contents)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
 def write(
     folder: Path, lab: Lab, found: Optimized, plan: Plan, environment: dict[str, Any], run: str, certificate: str
 ) -> None:
@@ -282,6 +291,6 @@ def write(
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8", errors="surrogateescape")
+        put(path, text.encode("utf-8", "surrogateescape"))
     for name, profile in zip(_PROFILES, found.profiles, strict=False):
         shutil.copyfile(profile, folder / "traces" / f"{name}.profile.json")

@@ -13,6 +13,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import sys
 import time
@@ -27,6 +28,8 @@ from torchlint.messages.order import Done, Order
 from torchlint.runner import child, clock, modes, profiled, recording, traced
 
 _WORLDS: dict[str, child.Observe] = {"traced": traced.traced, "profiled": profiled.profiled}
+_WORD = 65536
+"""Bytes that a run needs at most to say how it ended."""
 _PAUSE = 0.02
 _CHILD_SUBREAPER = 36
 
@@ -176,7 +179,7 @@ class _Server:
             done = Done.of(json.loads(Path(one.order.out, child.RESULT).read_text("utf-8")))
             return replace(done, seconds=seconds, usage=usage)
         code = os.waitstatus_to_exitcode(status)
-        return Done("died", signal.Signals(-code).name if code < 0 else f"exit code {code}", code, seconds=seconds)
+        return Done("died", _last_word(code, one.order.out), code, seconds=seconds)
 
     @contextlib.contextmanager
     def _ended(self, running: dict[int, _Child]) -> Iterator[None]:
@@ -186,6 +189,13 @@ class _Server:
             for one in running.values():
                 _end(one.pid)
             raise
+
+
+def _last_word(code: int, folder: str) -> str:
+    """Why a run has left no word itself; one that has filled the disk could not."""
+    if shutil.disk_usage(folder).free < _WORD:
+        return f"no space is left on the device of {os.path.dirname(folder)}, where runs write"
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 def _end(pid: int) -> tuple[int, float]:
