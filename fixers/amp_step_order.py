@@ -7,10 +7,11 @@ from torchlint.facts import order, related, syntax
 from torchlint.facts.calls import OPTIMIZER_NAME
 from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site, chain
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, line_after, line_before, operand
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_")
-_SCALER = re.compile(rb"[sS]caler")
+_SCALER = regex(rb"[sS]caler")
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

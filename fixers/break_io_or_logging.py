@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchlint.facts import api_table
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import behind, older_torch, spelled
 
 _NOTE = "the compiled program does not write this any more"
@@ -21,7 +21,7 @@ _PURE = frozenset(
     """len str repr float int bool complex tuple list dict set type min max sum round abs sorted format isinstance id any all
     hasattr getattr zip range enumerate""".split()
 )
-_RANDOM = re.compile(r"rand|normal|bernoulli|multinomial|poisson|dropout|exponential|uniform|seed")
+_RANDOM = regex(r"rand|normal|bernoulli|multinomial|poisson|dropout|exponential|uniform|seed")
 _VALUES = frozenset(("tensor", "str", "dict", "list", "tuple", "number", "size"))
 _CHANGES = frozenset(
     "pop popitem append extend insert remove clear update setdefault sort reverse backward register_hook copy_".split()

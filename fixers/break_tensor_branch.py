@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchlint.facts import related
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import arguments, spelled
 
-_CAUGHT = re.compile(rb"except[^\n:]*AssertionError|[rR]aises\(\s*AssertionError")
+_CAUGHT = regex(rb"except[^\n:]*AssertionError|[rR]aises\(\s*AssertionError")
 _NOTE = (
     "compiled, a failed assertion is a RuntimeError (on a GPU one that ends its context) that does not show the values"
 )

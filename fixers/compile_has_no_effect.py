@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchlint.facts import related
 from torchlint.rule import Edit, Finding, Fix, Site, Value, chain
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, arguments, call_node, operand
 
 _IN_PLACE = (2, 2)
 """The first version of torch whose modules have `compile` for sure."""
-_OWN = re.compile(rb"def compile\(")
+_OWN = regex(rb"def compile\(")
 _NOTE = "the program runs compiled code from here on: that takes time and a compiler, and the last digits differ"
 
 

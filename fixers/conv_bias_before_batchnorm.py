@@ -6,9 +6,10 @@ import re
 from torchlint.facts import layers, related, syntax
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node
 
-_MENTION = re.compile(rb"\.bias\b|bias[\"']")
+_MENTION = regex(rb"\.bias\b|bias[\"']")
 _NOTE = "the state_dict loses a key, running means start without the bias, and later layers draw other random numbers"
 _ASKS = frozenset(("hasattr", "endswith", "startswith"))
 

@@ -8,14 +8,15 @@ from torchlint.facts import related, training
 from torchlint.facts.calls import MODEL_NAME
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Fix, Site, Value
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import spelled
 
 _NOTE = "what the function gives, keeps or hands on no longer carries a graph for autograd"
-_TRAINING_NAME = re.compile(
+_TRAINING_NAME = regex(
     r"train|fit\b|fit_|backward|optim|learn|tune|step|search|attack|callback|hook|closure", re.IGNORECASE
 )
 # Names of functions that are given to a function, and do not train what they are not given.
-_MEASURES = re.compile(
+_MEASURES = regex(
     r"loss|criteri|metric|accura|score|transform|token|process|decode|encode|normali|augment|device|log|print",
     re.IGNORECASE,
 )

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.facts import related, syntax
 from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, operand
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ else:
 _NOTE = "code that reads `p.grad` before the backward pass meets None, and optimizers skip unused parameters"
 _DROPS = (2, 0)
 """Since this version `zero_grad()` drops the gradients."""
-_OWN = re.compile(rb"def zero_grad\(")
-_SCALER = re.compile(rb"[sS]caler")
-_READ = re.compile(rb"(?<!autograd)\.grad\b(?!\s*(?:is\b|=[^=]))")
+_OWN = regex(rb"def zero_grad\(")
+_SCALER = regex(rb"[sS]caler")
+_READ = regex(rb"(?<!autograd)\.grad\b(?!\s*(?:is\b|=[^=]))")
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

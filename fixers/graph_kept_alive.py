@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.facts import related, training
 from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Fix, Site, chain
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, operand
 
 _NOTE = "what is kept no longer answers to `requires_grad`, prints no `grad_fn` and can't be back-propagated"
-_COLLECTS = re.compile(rb"def (?:append|__i?add__|__radd__)\(")
+_COLLECTS = regex(rb"def (?:append|__i?add__|__radd__)\(")
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:

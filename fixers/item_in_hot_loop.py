@@ -1,19 +1,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Literal
 
 from torchlint.facts.dtypes import dtype
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import line_after
 
 Number = Literal["float", "int"]
 
-_COMPLEX = re.compile(rb"complex|fft|polar|\dj\b")
-_NARROW = re.compile(rb"half\b|bfloat16|float16|\b(?:fp|bf)16|autocast|\bamp\b")
+_COMPLEX = regex(rb"complex|fft|polar|\dj\b")
+_NARROW = regex(rb"half\b|bfloat16|float16|\b(?:fp|bf)16|autocast|\bamp\b")
 _LOOKS = frozenset(("locals", "vars", "eval", "exec"))
 _SWALLOWS = frozenset(("suppress", "raises", "ignore"))
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import re
-
 from torchlint.facts import related
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node, shown
 
-_HOOKS = re.compile(rb"register_(?:module_)?forward_hook")
+_HOOKS = regex(rb"register_(?:module_)?forward_hook")
 """What may read the weights of any module."""
 
 

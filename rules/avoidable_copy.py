@@ -117,16 +117,18 @@ def _moved_by_cast(site: Site) -> Iterator[Finding]:
 def _doubled(site: Site) -> Iterator[Finding]:
     """`x.clone().float()`, `x.cpu().clone()`"""
     found = copies.doubled(site.flow, site.call)
-    if site.role == "test" or site.region is not None or not site.receiver.is_tensor:
-        return
     made = site.part("x")
-    plain = not site.call.args and not site.call.keywords
-    new = plain and copies.fresh(made, site.resolve, site.value, grad_off=site.grad_off)
-    if found is None and not new:
+    if found is None and not isinstance(made, ast.Call | ast.BinOp):
+        return
+    if site.role == "test" or site.region is not None:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
     repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
-    if not (sampled or repeated or site.hot or site.in_forward):
+    if not (sampled or repeated or site.hot or site.in_forward) or not site.receiver.is_tensor:
+        return
+    plain = not site.call.args and not site.call.keywords
+    new = plain and copies.fresh(made, site.resolve, site.value, grad_off=site.grad_off)
+    if found is None and not new:
         return
     if new:
         message = f"`{site.short()}` copies a tensor that has just been made, and that nothing else refers to"

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from torchlint.facts import triton
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_LAUNCH = re.compile(r"(\w+)\s*(?:<[^<>;]*>)?\s*<<<([^;]*?)>>>", re.DOTALL)
-_CHECKED = re.compile(
+_COMMENT = regex(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LAUNCH = regex(r"(\w+)\s*(?:<[^<>;]*>)?\s*<<<([^;]*?)>>>", re.DOTALL)
+_CHECKED = regex(
     r"KERNEL_LAUNCH_CHECK|cudaGetLastError|cudaPeekAtLastError|CUDA_CHECK|checkCuda|gpuErr|hipGetLastError|CUDA_POST_KERNEL_CHECK",
     re.IGNORECASE,
 )

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_OTHER_WAY = re.compile(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun")
-_BY_NAME = re.compile(r"data_?parallel", re.IGNORECASE)
+_OTHER_WAY = regex(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun")
+_BY_NAME = regex(r"data_?parallel", re.IGNORECASE)
 
 
 @rule(

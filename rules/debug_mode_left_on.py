@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
 _VARIABLES = {
     "CUDA_LAUNCH_BLOCKING": ("1", "the host waits for every kernel"),
@@ -23,8 +24,8 @@ _CALLS = {
     "torch.autograd.profiler.emit_itt": "every operation is annotated",
 }
 _SETS = ("os.environ[$name] = $value", "os.environ.setdefault($name, $value)", "os.putenv($name, $value)")
-_ON_PURPOSE = re.compile(r"determin|debug|seed|reproduc|profil|trace|detect|anomal|check", re.IGNORECASE)
-_REPEATABLE = re.compile(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.MULTILINE)
+_ON_PURPOSE = regex(r"determin|debug|seed|reproduc|profil|trace|detect|anomal|check", re.IGNORECASE)
+_REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.MULTILINE)
 """A program that asks for the same bits on every run as a whole: slow on purpose."""
 
 

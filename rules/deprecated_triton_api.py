@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax, triton
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_FORK = re.compile(rb"\bnpu|_npu|ascend", re.IGNORECASE)
+_FORK = regex(rb"\bnpu|_npu|ascend", re.IGNORECASE)
 """A file for another compiler of the same language, which keeps names of its own."""
 _EXPERIMENTAL = {
     "_experimental_descriptor_load": "tl.make_tensor_descriptor(...).load",

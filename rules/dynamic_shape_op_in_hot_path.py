@@ -99,9 +99,11 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[mask]` where it is read; `x[mask] = number` is a fill."""
     if not isinstance(node.ctx, ast.Load) or not site.accelerator or site.region is not None:
         return
+    if reads.severity(site) is None:
+        return
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     masks = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant) and _is_mask(site, part)]
-    if masks and not site.value(node.value).on_cpu and reads.severity(site) is not None:
+    if masks and not site.value(node.value).on_cpu:
         yield _finding(site, site.short(node))
 
 

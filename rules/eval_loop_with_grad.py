@@ -9,9 +9,10 @@ from torchlint.facts import runs
 from torchlint.facts.module import Function
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
 # Code that asks for gradients, or for none, by other means.
-_ASKS = re.compile(
+_ASKS = regex(
     r"backward\(|autograd\.grad|requires_grad|enable_grad|\.grad\b|attack|advers|salienc|attribut|gradcam|pgd|fgsm",
     re.IGNORECASE,
 )
@@ -37,7 +38,7 @@ _NO_RUN = frozenset(
         "float",
     ]
 )
-_LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
+_LOSS = regex(r"loss|criterion", re.IGNORECASE)
 _DEPTH = 4
 
 

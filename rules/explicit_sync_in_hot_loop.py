@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts import serving
 from torchlint.facts.flow import is_elif
 from torchlint.rule import Finding, Site, chain, plain, rule
+from torchlint.rule.lazy import regex
 
 _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelerator")
 _WAITS = {f"{module}.synchronize()" for module in _MODULES}
@@ -128,8 +128,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     )
 
 
-_PIPELINE = re.compile(r"Pipeline|Trainer|Callback|Module|Mixin|Dataset|Model$")
-_ONCE = re.compile(
+_PIPELINE = regex(r"Pipeline|Trainer|Callback|Module|Mixin|Dataset|Model$")
+_ONCE = regex(
     r"^__|(?:^|_)(?:init|load|reset|close|finish|release|clear|free|unload|offload|train|fit|run|main|test|warmup)"
 )
 

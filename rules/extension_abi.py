@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_STABLE = re.compile(rb"TORCH_STABLE_ONLY|TORCH_TARGET_VERSION|torch/csrc/stable")
-_ARCH = re.compile(rb"TORCH_CUDA_ARCH_LIST|-gencode|compute_\d\d|-arch=")
+_STABLE = regex(rb"TORCH_STABLE_ONLY|TORCH_TARGET_VERSION|torch/csrc/stable")
+_ARCH = regex(rb"TORCH_CUDA_ARCH_LIST|-gencode|compute_\d\d|-arch=")
 
 
 @rule(

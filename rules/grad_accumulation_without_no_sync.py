@@ -9,6 +9,7 @@ from torchlint.facts.calls import OPTIMIZER_NAME
 from torchlint.facts.flow import Loop
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
 _WRAPPERS = frozenset(
     (
@@ -18,13 +19,13 @@ _WRAPPERS = frozenset(
         "torch.distributed._composable.fsdp.fully_shard",
     )
 )
-_WRAPS = re.compile(rb"DistributedDataParallel|FullyShardedDataParallel|fully_shard|\bDDP\b|\bFSDP\b")
-_HANDLED = re.compile(
+_WRAPS = regex(rb"DistributedDataParallel|FullyShardedDataParallel|fully_shard|\bDDP\b|\bFSDP\b")
+_HANDLED = regex(
     rb"no_sync|require_backward_grad_sync|set_requires_gradient_sync|set_is_last_backward|no_backward_sync|\.accumulate\("
     rb"|[Aa]ccelerator\b|\bfabric\b|lightning|deepspeed"
 )
-_WRAPPER_NAME = re.compile(r"DDP|FSDP|wrap|parallel|distribute")
-_ACCUMULATION = re.compile(r"accum", re.IGNORECASE)
+_WRAPPER_NAME = regex(r"DDP|FSDP|wrap|parallel|distribute")
+_ACCUMULATION = regex(r"accum", re.IGNORECASE)
 
 
 @rule(

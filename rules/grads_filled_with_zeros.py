@@ -1,19 +1,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
 from torchlint.facts.argparse_defaults import argparse_defaults
 from torchlint.facts.units import related, top_of
 from torchlint.rule import Finding, Range, Site, rule
+from torchlint.rule.lazy import regex
 
 _FILLS = Range.parse(">=1.7,<2.0")
 # Gradients that are buffers, whoever deals with them: part of a bucket, views of a flat tensor, captured in a graph.
-_BUCKETS = re.compile(rb"gradient_as_bucket_view|flat_?(?:grad|param)|CUDAGraph|cuda\.graph\(")
+_BUCKETS = regex(rb"gradient_as_bucket_view|flat_?(?:grad|param)|CUDAGraph|cuda\.graph\(")
 # A gradient that has to be there: it is added to, or sent by reference.
-_ADDED_TO = re.compile(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_memory_))")
+_ADDED_TO = regex(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_memory_))")
 
 
 @rule(

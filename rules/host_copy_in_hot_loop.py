@@ -71,8 +71,10 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if reads.host_copy(site, site.call, sure=1) is None:
         return
     level = reads.severity(site)
-    forward = level is None and _in_forward(site)
-    if (level is None and not forward) or (not forward and reads.host_copy(site, site.call) is None):
+    if level is not None and reads.host_copy(site, site.call) is None:
+        level = None  # a forward is given tensors, loops elsewhere may be given arrays
+    forward = level is None and site.hot is None and _in_forward(site)
+    if level is None and not forward:
         return
     if (
         reads.scalar_reads(site, site.statement)

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_TRAINS = re.compile(
+_TRAINS = regex(
     rb"\.backward\(|optim\b|[Oo]ptimizer|Trainer\b|\.train\(|\.eval\(|training_step|fabric|set_training_mode|bn_update|update_bn"
 )
-_MODAL = re.compile(rb"Dropout|BatchNorm|dropout|batch_norm|DropPath|InstanceNorm")
+_MODAL = regex(rb"Dropout|BatchNorm|dropout|batch_norm|DropPath|InstanceNorm")
 
 
 @rule(

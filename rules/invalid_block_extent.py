@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchlint.facts import triton
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_SIZES = re.compile(rb"(?:\.shape\[-?\d+\]|\.size\(-?\d+\)|_dim)\s+in\s+[\[({]([\d, ]+)[\])}]")
+_SIZES = regex(rb"(?:\.shape\[-?\d+\]|\.size\(-?\d+\)|_dim)\s+in\s+[\[({]([\d, ]+)[\])}]")
 
 
 @rule(

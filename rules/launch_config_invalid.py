@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from torchlint.facts import triton
 from torchlint.facts.told import Launch
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
 _MOST_WARPS = 32
-_GATE = re.compile(
+_GATE = regex(
     rb"get_device_capability|capability|is_(?:hopper|blackwell|sm)|\bsm_?(?:90|100|120)|is_tma|arch\b", re.IGNORECASE
 )
 

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
 _PRODUCTS = frozenset(
     ("torch.matmul", "torch.bmm", "torch.baddbmm", "torch.einsum", "einsum", "torch.functional.einsum")
 )
 _METHODS = frozenset(("matmul", "bmm"))
 _FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
-_FUSED = re.compile(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
+_FUSED = regex(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
 _STEPS = 8
 """How many assignments back the scores are followed."""
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchlint.facts import closure
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_DONE = re.compile(rb"\bcompile\b|torch_compile|\bjit\b|torch_tensorrt|torch_xla|export\(|thunder|\bTrainer\b")
+_DONE = regex(rb"\bcompile\b|torch_compile|\bjit\b|torch_tensorrt|torch_xla|export\(|thunder|\bTrainer\b")
 
 
 @rule(

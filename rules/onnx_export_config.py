@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from torchlint.facts.told import Export
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
 _SHAPES = ("dynamic_shapes", "dynamic_axes")
 _POSITIONAL = 8
 """With so many arguments by position, the axes may be one of them."""
 
 
-_PROGRAM = re.compile(r"exported|program", re.IGNORECASE)
+_PROGRAM = regex(r"exported|program", re.IGNORECASE)
 """A name for what `torch.export` gave, which fixed the shapes or not."""
 
 

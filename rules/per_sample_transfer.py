@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.facts import calls
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
 
 @rule(
@@ -170,7 +170,7 @@ def _to_accelerator(site: Site) -> bool:
     return value is not None and calls.is_device(value) and calls.device_of(value) != "cpu"
 
 
-_COLLATE = re.compile(r"collate_fn\s*=\s*(?:\w+\.)?(\w+)")
+_COLLATE = regex(r"collate_fn\s*=\s*(?:\w+\.)?(\w+)")
 
 
 def _loading(site: Site) -> str:

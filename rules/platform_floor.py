@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Range, Site, rule
+from torchlint.rule.lazy import regex
 
-_REQUIREMENT = re.compile(r"torch\s*((?:[<>=!~]=?|===)[^;#]*)$")
+_REQUIREMENT = regex(r"torch\s*((?:[<>=!~]=?|===)[^;#]*)$")
 
 
 @rule(

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_CUDA = re.compile(rb"[\"']cuda|\.cuda\(|set_device\(")
+_CUDA = regex(rb"[\"']cuda|\.cuda\(|set_device\(")
 
 
 @rule(

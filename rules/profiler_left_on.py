@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchlint.facts.flow import Loop
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_ON_PURPOSE = re.compile(r"profil|trace|bench|debug|snapshot", re.IGNORECASE)
+_ON_PURPOSE = regex(r"profil|trace|bench|debug|snapshot", re.IGNORECASE)
 _FEW = 1000
 """So many iterations are a bounded loop."""
 

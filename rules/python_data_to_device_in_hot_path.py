@@ -117,10 +117,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[:, [2, 0, 1]]` of a tensor of the device: the list is made a tensor of the host, and sent."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    for part in parts:
-        if isinstance(part, ast.Slice | ast.Constant) or not _numbers(site, part):
-            continue
-        if _is_on_device(site, node.value) and reads.severity(site) is not None:
+    lists = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
+    for part in lists if lists and reads.severity(site) is not None else ():
+        if _numbers(site, part) and _is_on_device(site, node.value):
             message = (
                 f"the list `{site.short(part)}` becomes a tensor, and is copied to the device, each time it is an index"
             )

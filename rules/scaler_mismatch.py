@@ -1,20 +1,20 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, plain, rule
+from torchlint.rule.lazy import regex
 
 _SCALERS = {"torch.amp.GradScaler()", "torch.cuda.amp.GradScaler()"}
 _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"))
-_SCALES = re.compile(
+_SCALES = regex(
     rb"[Ss]caler|scale_loss|[Aa]ccelerat(?:e|or)\b|\bfabric\b|[Ll]ightning|deepspeed|set_autocast|loss_scale"
 )
 _HALF = frozenset(("torch.float16", "torch.half"))
-_OTHER_SCALES = re.compile(rb"float16|\bhalf\b")
+_OTHER_SCALES = regex(rb"float16|\bhalf\b")
 
 
 @rule(

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchlint.facts import serving, syntax
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_WARM = re.compile(rb"warm|load_cache_artifacts|set_stance|aoti_load_package|AOTI", re.IGNORECASE)
+_WARM = regex(rb"warm|load_cache_artifacts|set_stance|aoti_load_package|AOTI", re.IGNORECASE)
 
 
 @rule(

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
 _SLOW = {
     "torch.backends.cudnn.deterministic": (True, "keeps cuDNN to its deterministic kernels, which are slower"),
     "torch.backends.cudnn.enabled": (False, "turns cuDNN off"),
 }
-_ON_PURPOSE = re.compile(r"determin|reprod|seed|random|setup_rng", re.IGNORECASE)
-_SEEDED = re.compile(rb"manual_seed|seed_everything|set_seed|CUBLAS_WORKSPACE_CONFIG")
+_ON_PURPOSE = regex(r"determin|reprod|seed|random|setup_rng", re.IGNORECASE)
+_SEEDED = regex(rb"manual_seed|seed_everything|set_seed|CUBLAS_WORKSPACE_CONFIG")
 """A program that sets its seeds wants the same numbers again: the slow kernels are on purpose."""
 
 

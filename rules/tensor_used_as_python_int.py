@@ -73,7 +73,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.maximum.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.index_select.html>
     """
-    if not site.accelerator:
+    if not site.accelerator or (site.shown_whole and reads.severity(site) is None):
         return
     found = next((node for node in _needed(site) if reads.device_tensor(site, node) is not None), None)
     level = reads.severity(site) if found is not None else None

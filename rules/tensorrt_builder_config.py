@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, plain, rule
+from torchlint.rule.lazy import regex
 
 _REMOVED = {
     ".max_workspace_size": "`config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, size)`",
@@ -12,9 +12,9 @@ _REMOVED = {
     ".build_cuda_engine()": "`builder.build_serialized_network(network, config)`",
     ".max_batch_size": "an explicit batch dimension",
 }
-_ASKS = re.compile(rb"__version__|hasattr\(|tensorrt_rtx|is_trt\d|TRT_VERSION|torch_tensorrt")
-_LOW = re.compile(rb"FP16|BF16|FP8|INT8|FP4|STRONGLY_TYPED|fp16|float16")
-_INT8 = re.compile(
+_ASKS = regex(rb"__version__|hasattr\(|tensorrt_rtx|is_trt\d|TRT_VERSION|torch_tensorrt")
+_LOW = regex(rb"FP16|BF16|FP8|INT8|FP4|STRONGLY_TYPED|fp16|float16")
+_INT8 = regex(
     rb"int8_calibrator|set_dynamic_range|QuantizeLinear|add_quantize|modelopt|pytorch_quantization|\bQ/?DQ\b|qdq"
 )
 

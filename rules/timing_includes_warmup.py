@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchlint.facts import clocks
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_WARM = re.compile(rb"warm|do_bench|adaptive_autorange|blocked_autorange|cold", re.IGNORECASE)
+_WARM = regex(rb"warm|do_bench|adaptive_autorange|blocked_autorange|cold", re.IGNORECASE)
 
 
 @rule(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
 _NAMES = [
     "script",
@@ -18,7 +19,7 @@ _NAMES = [
     "interface",
 ]
 _USES = (("", "(...)"), ("@", "\ndef $made(*$_): ..."), ("@", "\nclass $made: ..."))
-_BY_NAME = re.compile(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
+_BY_NAME = regex(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
 
 
 @rule(

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchlint.facts import closure
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
-_HALF = re.compile(rb"autocast|b?float16|\.half\(|mixed_precision")
+_HALF = regex(rb"autocast|b?float16|\.half\(|mixed_precision")
 _SMALL = 64
 _TILE = 8
 

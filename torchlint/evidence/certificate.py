@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Literal
 
 from ..system.failure import Failure
+from ..system.regex import regex
 
 Status = Literal[
     "APPROVED", "CONDITIONALLY_APPROVED", "REJECTED", "REQUIRES_REMEDIATION", "GO", "NO_GO", "RECOMMEND",
     "DO_NOT_RECOMMEND", "ADVISORY_ONLY", "NEEDS_FURTHER_REVIEW", "EMERGENCY_STOP",
 ]  # fmt: skip
-_FILE = re.compile(r"^- ([0-9a-f]{64})  (.+)$", re.MULTILINE)
-_ID = re.compile(r"^- Identifier: TLC-([0-9a-f]{16})$", re.MULTILINE)
+_FILE = regex(r"^- ([0-9a-f]{64})  (.+)$", re.MULTILINE)
+_ID = regex(r"^- Identifier: TLC-([0-9a-f]{16})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

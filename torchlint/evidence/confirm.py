@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..messages.event import Event
+from ..system.regex import regex
 from ..text.finding import Evidence, Finding, Measured, Severity
 from .checks import check
 from .steady import Steady
@@ -32,7 +32,7 @@ _ONCE_KINDS = _COMPILE_KINDS | {
 _DEVICE_KINDS = {"sync": "TLT01", "synchronize": "TLT01", "h2d": "TLT06", "d2h": "TLT06", "empty_cache": "TLT08"}
 _COPIES = frozenset({"h2d", "d2h"})
 _OF_THE_COMPILER = _COMPILE_KINDS | {"graph", "kernel"}
-_FRAME = re.compile(r"(?P<file>.+):(?P<line>\d+) \S*$")
+_FRAME = regex(r"(?P<file>.+):(?P<line>\d+) \S*$")
 _NOUNS = {
     "sync": "host-device synchronization",
     "h2d": "such host-to-device copy",

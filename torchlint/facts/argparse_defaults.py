@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
+from ..system.regex import regex
 from .module import Function, Module
 
-_ADDED = re.compile(rb"\.add_argument\(")
+_ADDED = regex(rb"\.add_argument\(")
 _STORED = {"store_true": False, "store_false": True}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
+from ..system.regex import regex
 from . import break_table
 from .break_place import Break, Place, argument, called, found, is_tensor
 from .calls import holds
@@ -239,7 +239,7 @@ def dynamic_shape_op(place: Place) -> Break | None:
 
 
 # What an index of booleans is called where nothing else tells its type: an index of integers is no mask.
-_MASK = re.compile(r"(?:^|_|\.)masks?$")
+_MASK = regex(r"(?:^|_|\.)masks?$")
 
 
 def _masked(place: Place, node: ast.Subscript) -> str:

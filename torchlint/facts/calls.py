@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import overload
 
+from ..system.regex import regex
 from ..torch_api.operators import Atom, Condition, Operator, Result, When, operator
 from . import names
 from . import torch_table as table
@@ -42,21 +43,21 @@ NAMED_PARAMETERS = sequence(Value("tuple", 2, items=(STR, Value("tensor", 2, par
 STATE_DICT = Value("dict", 2, elem=TENSOR)
 
 # Names that people give to models and losses; what calling one gives is likely a tensor.
-MODEL_NAME = re.compile(
+MODEL_NAME = regex(
     r"(?:^|_)(?:model|net|network|criterion|loss_?fn|loss_?func|loss_?function|generator|discriminator|backbone|unet|vae"
     r"|transformer|critic|actor|policy|teacher|student|q_network|qf\d|classifier|encoder|decoder|ddp|lm|gpt|llm"
     r"|net[GD]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
     re.IGNORECASE,
 )
-LOADER_NAME = re.compile(
+LOADER_NAME = regex(
     r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$",
     re.IGNORECASE,
 )
-OPTIMIZER_NAME = re.compile(
+OPTIMIZER_NAME = regex(
     r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$",
     re.IGNORECASE,
 )
-DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
+DEVICE_NAME = regex(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 
 
 _DEVICE_WORDS = ("device", "rank", "gpu", "cuda", "gpu_id", "local_rank")
@@ -424,7 +425,8 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         return UNKNOWN
     if result.kind in _PLAIN:
         return _PLAIN[result.kind]
-    values = [*args.positional, *args.keywords.values()]
+    # What a factory is given says nothing of what it makes: it may be long to tell.
+    values = [] if row.device in _MAKING and not row.alias else [*args.positional, *args.keywords.values()]
     device = _place(row, args, values)
     grad = not row.device and any(value.grad for value in values)
     if result.kind not in ("tensor", "int64"):
@@ -457,6 +459,7 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
 
 
 _INTEGERS = frozenset(("int64", "int32"))
+_MAKING = frozenset(("factory", "host"))
 
 
 def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:

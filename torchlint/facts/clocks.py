@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ..system.regex import regex
 from ..torch_api import operators
 from .module import Function
 from .values import Value
@@ -17,7 +18,7 @@ CLOCKS = frozenset(
     for name in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time")
     for suffix in ("", "_ns")
 ) | {"timeit.default_timer"}
-BENCHMARK = re.compile(r"bench|measure|latency|throughput|profil|timeit|time_|_time\b|speed|perf", re.IGNORECASE)
+BENCHMARK = regex(r"bench|measure|latency|throughput|profil|timeit|time_|_time\b|speed|perf", re.IGNORECASE)
 _WAITING = ("wait", "barrier", "mark_step", "elapsed_time", "query", "result")
 """What waits for the device beside torch's operators, by the last part of its name."""
 _HARMLESS = frozenset(

@@ -6,10 +6,10 @@ Parameters and what other functions give may be anything.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Hashable
 from typing import Literal, Protocol
 
+from ..system.regex import regex
 from . import names
 from .bindings import Assigned, Augmented, Binding, Joined, Reach
 from .module import Function
@@ -17,7 +17,7 @@ from .values import Value
 
 Dtype = Literal["floating", "int64", "bool"]
 
-_COMPLEX = re.compile(rb"complex|cfloat|cdouble|fft|polar|\d[jJ]\b")
+_COMPLEX = regex(rb"complex|cfloat|cdouble|fft|polar|\d[jJ]\b")
 _FLOATING = frozenset(
     """softmax log_softmax softmin sigmoid logsigmoid tanh exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal zeros ones empty sin cos tan
     asin acos atan sinh cosh erf erfc lgamma true_divide mean std var norm logsumexp float double half bfloat16 rand randn
@@ -43,13 +43,13 @@ _COMPARES = frozenset(
     "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor isclose".split()
 )
 _REDUCES = frozenset("max min median".split())
-_LAYERS = re.compile(
+_LAYERS = regex(
     r"torch\.nn\.(?:Linear|Bilinear|(?:Lazy)?Conv\w+|\w*Norm\w*|Embedding(?:Bag)?|Sigmoid|Tanh|Softmax|LogSoftmax|GELU|SiLU|Mish"
     r"|ELU|SELU|CELU|Softplus|LogSigmoid|CrossEntropyLoss|NLLLoss|MSELoss|BCELoss|BCEWithLogitsLoss|SmoothL1Loss|HuberLoss"
     r"|KLDivLoss)$"
 )
 """Modules that give real floating point or raise."""
-_KEEPS = re.compile(r"torch\.nn\.(?:Dropout\w*|ReLU6?|LeakyReLU|PReLU|Identity|Flatten|\w*Pool\w*|Upsample)$")
+_KEEPS = regex(r"torch\.nn\.(?:Dropout\w*|ReLU6?|LeakyReLU|PReLU|Identity|Flatten|\w*Pool\w*|Upsample)$")
 _BACKWARDS = frozenset(("backward", "scale", "manual_backward"))
 _KINDS: dict[str, Dtype] = {
     **dict.fromkeys(("float32", "float", "float64", "double", "float16", "half", "bfloat16"), "floating"),

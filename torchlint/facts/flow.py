@@ -99,6 +99,7 @@ class Flow:
         self.function = function
         self._blocks: dict[ast.AST, dict[str, Block]] = {}
         self._first: dict[ast.AST, ast.AST] = {}
+        self._loops: dict[ast.stmt, list[Loop]] = {}
         self._outermost: dict[frozenset[type[ast.AST]], dict[ast.AST, ast.AST]] = {_PLAIN: {}, _OPEN: {}}
         self.nodes: list[ast.AST] = []
         self.parents: dict[ast.AST, ast.AST] = {}
@@ -226,15 +227,27 @@ class Flow:
 
     def loops(self, node: ast.AST) -> list[Loop]:
         """The loops whose body runs the node again and again, innermost first; comprehensions are not loops here."""
-        found: list[Loop] = []
+        if not self.function.has_loops:
+            return []
+        tested: list[Loop] = []
         for child, parent in self.around(node):
+            if isinstance(child, ast.stmt):
+                return tested + self._loops_of(child)
             if isinstance(parent, ast.Lambda):
                 break
-            if isinstance(parent, _LOOPS) and (
-                self.inside(parent, "body", child) or (isinstance(parent, ast.While) and child is parent.test)
-            ):
-                found.append(parent)
-        return found
+            if isinstance(parent, ast.While) and child is parent.test:
+                tested.append(parent)
+        return tested
+
+    def _loops_of(self, statement: ast.stmt) -> list[Loop]:
+        """The loops around a statement, which all places in it share."""
+        if statement not in self._loops:
+            self._loops[statement] = [
+                parent
+                for child, parent in self.around(statement)
+                if isinstance(parent, _LOOPS) and self.inside(parent, "body", child)
+            ]
+        return self._loops[statement]
 
     def comprehension(self, node: ast.AST) -> Comprehension | None:
         """The innermost comprehension that evaluates the node once an element."""

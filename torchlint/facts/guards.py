@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
+from ..system.regex import regex
 from . import names, versions
 from .flow import Flow, Guard
 from .values import Value
@@ -23,7 +24,7 @@ FIRST = 10
 # How many flags, each defined by the next, a condition is followed through.
 FOLLOWED = 20
 
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
     verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
@@ -249,7 +250,7 @@ def _is_clock(node: ast.expr) -> bool:
     )
 
 
-_COUNTER = re.compile(
+_COUNTER = regex(
     r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$",
     re.IGNORECASE,
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Any, Literal, Protocol, TypeVar
 
+from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import calls, names
 from .flow import Flow, Loop, contains
@@ -15,7 +15,7 @@ from .syntax import block
 from .values import Value
 
 T = TypeVar("T")
-_LOSS = re.compile(r"(?:^|_)loss$")
+_LOSS = regex(r"(?:^|_)loss$")
 _CASTS = frozenset(("float", "int", "bool", "complex"))
 # Loggers format at once, except for a level that is mostly off.
 _LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
@@ -480,11 +480,11 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
     return [statement.target] if isinstance(statement, ast.AnnAssign | ast.AugAssign) else []
 
 
-_PROCESSOR = re.compile(r"Att(?:n|ention)\w*Processor")
+_PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
 
 
 _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
-_CHECKS = re.compile(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|debug|init)(?:_|$)")
+_CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|debug|init)(?:_|$)")
 
 
 def in_forward(place: Place) -> bool:

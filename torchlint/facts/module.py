@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
+from ..system.regex import regex
 from ..system.stamp import as_bytes
 
 if TYPE_CHECKING:
@@ -392,7 +392,7 @@ class Module:
 
 _FEW = 100
 """So many names are searched for one by one before all that are called are looked up."""
-_CALLED = re.compile(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\(")
+_CALLED = regex(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\(")
 _LEAVES = frozenset(
     (
         ast.Expr,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from ..system.regex import regex
 from .module import Module
 
 Role = Literal["library", "script", "test", "benchmark"]
 
-_TEST = re.compile(
+_TEST = regex(
     r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_(?:tests?|tests_[^/]*)|conftest|naive|_?testing(?:_utils)?)\.py$"
 )
-_BENCHMARK = re.compile(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
+_BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
 
 def role_of(module: Module, place: str) -> Role:

@@ -6,16 +6,17 @@ import ast
 import re
 from collections.abc import Callable
 
+from ..system.regex import regex
 from . import names
 from .flow import Flow, Loop
 from .module import Function
 from .values import Value
 
-_RUN = re.compile(
+_RUN = regex(
     r"(?:^|_)(?:fold|seed|trial|run|config|cfg|conf|experiment|hparams?|setting|repeat)s?(?:_?(?:id|idx|no|num|name))?$"
 )
-_TRIES = re.compile(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
-_OPTIMIZER = re.compile(r"optim|sgd|adam|lbfgs|rmsprop|adagrad", re.IGNORECASE)
+_TRIES = regex(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
+_OPTIMIZER = regex(r"optim|sgd|adam|lbfgs|rmsprop|adagrad", re.IGNORECASE)
 
 
 def over_runs(function: Function, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:

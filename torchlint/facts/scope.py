@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
+from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .flow import CHILDREN
 
@@ -19,7 +19,7 @@ _PART = frozenset(_WORD + b".")
 _READ = frozenset(_WORD + b".(")
 """What stands behind a name that is part of another, or that is read, or defined by `def` and `class`."""
 _DEFINES = (b"def", b"class", b"\\")
-_FOR = re.compile(rb"\bfor\b")
+_FOR = regex(rb"\bfor\b")
 
 
 def bound(function: Function) -> frozenset[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from ..system.regex import regex
 from . import names
 from .module import Function, Module
 
@@ -12,7 +12,7 @@ _VERBS = frozenset(("get", "post", "put", "patch", "delete", "route", "api_route
 _FRAMEWORKS = frozenset(
     ("fastapi", "flask", "starlette", "sanic", "quart", "aiohttp", "litserve", "bottle", "falcon", "robyn", "litestar")
 )
-_SERVER = re.compile(
+_SERVER = regex(
     rb"uvicorn\.run|\.run\(|FastAPI\(|Flask\(|\.launch\(|serve_forever|TritonPythonModel|litserve|@serve\.deployment|app\.router"
 )
 _BASES = frozenset(("TritonPythonModel",))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
+from ..system.regex import regex
 from .derived import Derived
 from .module import Function
 
-INSIDE = re.compile(
-    rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad"
-)
+INSIDE = regex(rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad")
 """What a forward asks of autograd."""
-TRAINS = re.compile(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad|\.step\(")
+TRAINS = regex(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad|\.step\(")
 _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 _CALLERS = 3
 """How many calls away results are followed."""

@@ -6,11 +6,11 @@ A kernel is a function under `@triton.jit`; what is said of it is read from its 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..system.regex import regex
 from . import names
 
 if TYPE_CHECKING:
@@ -509,9 +509,9 @@ def changing_constants(launch: Launch) -> list[tuple[str, ast.expr]]:
     return found
 
 
-_WEIGHT = re.compile(r"weight|embed|table|^[wW]\d?$|alpha|gamma|beta|bias")
+_WEIGHT = regex(r"weight|embed|table|^[wW]\d?$|alpha|gamma|beta|bias")
 """Tensors of the model, whose sizes never change."""
-_LENGTH = re.compile(r"n_?elements|numel|seq_?len\w*|n_?tokens|max_len\w*|[TL]")
+_LENGTH = regex(r"n_?elements|numel|seq_?len\w*|n_?tokens|max_len\w*|[TL]")
 
 
 def _varies(function: Function, given: ast.expr) -> bool:

@@ -9,10 +9,11 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from ..system.regex import regex
 from ..system.stamp import as_bytes, digest
 from .module import Class, Function, Module, first_line
 
-_WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
+_WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 BODY = "<module>"
 """The unit of a module's own statements, those of its classes among them."""
 

@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 
+from ..system.regex import regex
 from ..torch_api.version import LATEST, Range
 from . import names
 from .flow import Flow
@@ -25,16 +26,16 @@ MENTIONS = (
     b"get_distribution(",
 )
 """What a file that tests for a version of torch holds one of."""
-_NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_NUMBER = regex(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
-_NAMED = re.compile(
+_NAMED = regex(
     r"(?:is_)?(?:torch|pytorch)_?(?:version)?(?:_is)?_(?:at_least|ge|gte|greater_or_equal(?:_than)?)(?:_?(\d+)_(\d+))?$|^TORCH_(?:(?:GE|VERSION_AT_LEAST)_)?(\d+)_(\d+)$",
     re.IGNORECASE,
 )
 
-_ASKING = re.compile(rb"version|_at_least|_gt?e|_greater_or_equal")
+_ASKING = regex(rb"version|_at_least|_gt?e|_greater_or_equal")
 """What a file that asks for the version of torch holds in any case."""
 
 

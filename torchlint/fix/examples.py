@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 from ..lint.run import Result, lint
 from ..rule import Rule
 from ..settings.config import Settings
+from ..system.regex import regex
 from ..text.finding import Finding
 from ..text.source import Source
 from ..torch_api.version import Range
 from .apply import apply
 
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
-FENCE = re.compile(
+FENCE = regex(
     r"^```python(?P<whole> whole)?(?P<target> torch\S+)?(?P<option> suggest-\S+)?(?P<preview> preview)?\n(?P<code>.*?)^```"
     r"(?:\n+^```output\n(?P<output>.*?)^```)?"
     r"(?:\n+^```fixed\n(?P<fixed>.*?)^```)?"

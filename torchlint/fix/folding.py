@@ -10,15 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from ..system.regex import regex
 from ..text.finding import Edit
 from ..text.source import Source
 
 _STEP = "    "
 _SHORT = 4
 """What is so short is not worth a line: `[0]`, `(1)`."""
-_PRAGMA = re.compile(
-    r"#\s*(?:noqa|type:|(?:pylint|pyright|mypy|ruff|flake8|fmt|isort|nosec|pragma)\b).*", re.IGNORECASE
-)
+_PRAGMA = regex(r"#\s*(?:noqa|type:|(?:pylint|pyright|mypy|ruff|flake8|fmt|isort|nosec|pragma)\b).*", re.IGNORECASE)
 """What is said to a tool about the line that it stands on."""
 _OPEN, _CLOSE = "([{", ")]}"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from ..lint.run import Result
 from ..system.failure import Failure
+from ..system.regex import regex
 from ..text.finding import Edit, Finding, Fix
 from ..text.source import Source, SourceError
 from ..text.strings import ends_inside
@@ -18,7 +18,7 @@ from . import apply as fix
 Kind = Literal["noqa", "ignore"]
 BEYOND = frozenset((JUDGE, "TL001"))
 """Rules whose findings no comment at a line silences."""
-_WORD = re.compile(r"[A-Za-z]+[0-9]+(?:[\s,]|$)")
+_WORD = regex(r"[A-Za-z]+[0-9]+(?:[\s,]|$)")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..facts.names import chain
+from ..system.regex import regex
 from ..text.finding import Edit
 from ..text.source import Source, SourceError
 from ..text.suppress import comments
@@ -17,7 +18,7 @@ _PACKAGES = ("torch", "functorch", "triton")
 """What fixes stop using; importing it does nothing else that somebody may want."""
 _AT_RUN_TIME = frozenset(("eval", "exec", "globals", "locals"))
 """What may read a name that no expression of the file does; so may `vars()` and `dir()`, of nothing."""
-_STAR = re.compile(rb"\bimport +\*")
+_STAR = regex(rb"\bimport +\*")
 _CATCH_IMPORTS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"))
 
 Import = ast.Import | ast.ImportFrom

@@ -12,13 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from ..facts.module import Function, Module
+from ..system.regex import regex
 
 _IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_" + bytes(range(128, 256))
 _BLANK = b" \t\r\n\\"
 # A comment reaches to the end of its line: one that could end at any of its `#` would take exponential time.
 _SPACE = r"(?:[ \t\f\\\r\n]|#[^\r\n]*(?![^\r\n]))*"
-_LOOP = re.compile(rb"(?:^|(?<=\r))[ \t\f]*(?:async[ \t]+)?(?:for|while)\b", re.MULTILINE)
-_LONE_RETURN = re.compile(rb"\r(?!\n)")
+_LOOP = regex(rb"(?:^|(?<=\r))[ \t\f]*(?:async[ \t]+)?(?:for|while)\b", re.MULTILINE)
+_LONE_RETURN = regex(rb"\r(?!\n)")
 
 ImportWords = Callable[[str], frozenset[bytes]]
 """The words of a file's import statements, by its path."""
@@ -58,9 +59,9 @@ class Sieve:
     def offsets(self, path: str, data: bytes) -> Iterator[int]:
         """Where the words stand."""
         imported = self._imported(path)
-        for regex, free in ((self._called, self._methods), (self._read, self._attributes)):
-            if regex is not None:
-                for match in regex.finditer(data):
+        for words, free in ((self._called, self._methods), (self._read, self._attributes)):
+            if words is not None:
+                for match in words.finditer(data):
                     if (match.group(1) in free or _root(data, match.start()) in imported) and not _imports(
                         data, match.start()
                     ):

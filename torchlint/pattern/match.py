@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from . import on_ast, on_libcst
-from .shape import Caught, Hole, Named, Node, Parameter, Part, Several, Shape
+from .shape import Hole, Named, Node, Parameter, Part, Several, Shape
 from .shape import shape as parsed
 
 Resolve = Callable[[ast.expr], str | None]
@@ -53,7 +53,9 @@ def around(
     whole: ast.AST | None = place if shape.height == 0 else parent
     for _ in range(shape.height - 1):
         whole = parents().get(whole) if whole is not None else None
-    return _Matching(shape, on_ast, resolve, place).of(whole) if isinstance(whole, shape.classes) else None
+    if whole is None or not shape.may_fit(whole):
+        return None
+    return _Matching(shape, on_ast, resolve, place).of(whole)
 
 
 def in_tree(pattern: str, node: Any, resolve: Resolve) -> Match | None:
@@ -82,16 +84,18 @@ class _Matching:
             if self.fixed and node is not self.place:
                 return False
             self.place = node
-        if isinstance(part, Hole):
-            return self._caught(part.name, node)
-        if isinstance(part, Named):
-            name = self.language.name(node)
-            return name is not None and self.resolve(name) == part.dotted
-        if isinstance(part, Parameter):
-            return self.fits(part.part, node)
-        if isinstance(part, Caught):
-            return self.fits(part.part, node) and self._caught(part.name, node)
-        return self._same(part, self.language.view(node))
+        match part:
+            case Hole():
+                return self._caught(part.name, node)
+            case Node():
+                return self._same(part, self.language.view(node))
+            case Named():
+                name = self.language.name(node)
+                return name is not None and self.resolve(name) == part.dotted
+            case Parameter():
+                return self.fits(part.part, node)
+            case _:
+                return self.fits(part.part, node) and self._caught(part.name, node)
 
     def _caught(self, name: str, node: Any) -> bool:
         """Note what a hole holds; a second time it must be written alike."""
@@ -109,14 +113,16 @@ class _Matching:
             return False
         if part.kind == "call":
             return self.fits(part.parts[0], view[1]) and self._arguments(part.parts[1], view[2], view[3])
-        return all(
-            self._several(one, other)
-            if isinstance(one, Several)
-            else self.fits(one, other)
-            if isinstance(one, Part)
-            else type(one) is type(other) and one == other
-            for one, other in zip(part.parts, view[1:], strict=True)
-        )
+        for one, other in zip(part.parts, view[1:], strict=True):
+            if isinstance(one, Several):
+                same = self._several(one, other)
+            elif isinstance(one, Part):
+                same = self.fits(one, other)
+            else:
+                same = type(one) is type(other) and one == other
+            if not same:
+                return False
+        return True
 
     def _several(self, several: Several, nodes: list[Any]) -> bool:
         if several.scattered:
@@ -125,6 +131,8 @@ class _Matching:
         return enough and all(map(self.fits, several.parts, nodes))
 
     def _arguments(self, several: Several, positional: list[Any], keywords: list[tuple[str | None, Any]]) -> bool:
+        if several.more and not several.parts and not several.keywords:
+            return True  # `(...)`
         wanted, given = several.keywords or {}, dict(keywords)
         by_name = {part.name for part in several.parts[len(positional) :] if isinstance(part, Parameter)}
         if not several.more and (len(keywords) != len(wanted) + len(by_name) or None in positional):

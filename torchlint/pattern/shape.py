@@ -110,8 +110,25 @@ class Shape:
         assert height is not None, f"the place of this lies nowhere (no `name := part` can be one): `{pattern}`"
         self.height = height
         """How many nodes of `ast` the whole lies above the place."""
+        self._keywords = frozenset(
+            self.whole.parts[1].keywords or ()
+            if isinstance(self.whole, Node) and self.whole.kind == "call" and self.place is self.whole
+            else ()
+        )
+        """Arguments that the call has by keyword, for certain."""
+        self._adds = isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp)
+        """Whether it is an assignment of what an operator gives."""
         self.bare = self.place is self.whole and _always(self.whole)
         """Whether it is every node of its name or kind: `$x.item(...)`, `torch.compile`, `if $_: ...`."""
+
+    def may_fit(self, whole: ast.AST) -> bool:
+        """Whether a node may be the whole of it, by what is quickest to tell."""
+        if not isinstance(whole, self.classes):
+            return False
+        if self._keywords:
+            assert isinstance(whole, ast.Call)
+            return self._keywords.issubset([keyword.arg for keyword in whole.keywords])
+        return not self._adds or (isinstance(whole, ast.Assign) and isinstance(whole.value, ast.BinOp))
 
     def _part(self, node: ast.AST, *, outside: bool) -> Part:
         """What a node of the pattern stands for; `outside` of brackets it may be the place."""

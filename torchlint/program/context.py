@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from ..facts import names
 from ..facts.answers import work_out
@@ -170,17 +170,21 @@ class Context:
 
     def _is_near(self, module: Module, others: Collection[str]) -> bool:
         folders = {path.rpartition("/")[0] for path in others}
-        return any(path.rpartition("/")[0] in folders for path in (module.path, *self._users(module))) or any(
-            imported.path in others for imported in self.project.imports_of(module)
+        # Those who use the module come last: they are parsed for their names.
+        return (
+            module.path.rpartition("/")[0] in folders
+            or any(imported.path in others for imported in self.project.imports_of(module))
+            or any(path.rpartition("/")[0] in folders for path in self._users(module))
         )
 
-    def _users(self, module: Module) -> list[str]:
+    def _users(self, module: Module) -> Iterator[str]:
         """The files that import a module, and those that import these."""
-        found = dict.fromkeys(self.project.importers(module))
-        for path in list(found):
+        direct = self.project.importers(module)
+        yield from direct
+        for path in direct:
             user = self.project.module(path)
-            found.update(dict.fromkeys(self.project.importers(user) if user is not None else ()))
-        return list(found)
+            if user is not None:
+                yield from self.project.importers(user)
 
     def role(self, module: Module) -> Role:
         """What the file is for, by its path and its top-level code."""

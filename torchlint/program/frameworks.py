@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 
 from ..facts import names
 from ..facts.module import Class, Function
+from ..system.regex import regex
 from .project import Project
 
 # Methods that a framework calls on each training step, by what a base of the class has in its name ("": any class).
@@ -54,7 +54,7 @@ _BATCHES: Mapping[str, frozenset[str]] = {
     ),
     "Trainer": frozenset(("prediction_step",)),
 }
-_ON_ITERATION = re.compile(r"\.ITERATION_(?:STARTED|COMPLETED)$")
+_ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
 STEP_NAMES = frozenset[str]().union(*_STEPS.values())
 BATCH_NAMES = frozenset[str]().union(*_BATCHES.values())

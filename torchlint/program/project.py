@@ -23,21 +23,22 @@ from ..facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, anywhere, cons
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.fault import FileError, fault
+from ..system.regex import regex
 from ..system.stack import with_room
 from ..system.stamp import as_bytes, contents
 from ..text.source import Source, SourceError, Words
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
-_IMPORT = re.compile(
+_IMPORT = regex(
     rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\](?:[^\n(\\]|\\\r?\n)*(?:\((?:[^)#]|#[^\n]*)*\)?)?", re.MULTILINE
 )
-_STAR = re.compile(rb"import[\s\\]*\*")
-_RENAME = re.compile(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
-_DEF = re.compile(rb"def[ \t]+(\w+)")
-_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
-_OWN_ATTRIBUTE = re.compile(rb"self\.(\w+)")
-_SET_ATTRIBUTE = re.compile(rb"\.(\w+)[ \t]*=(?!=)")
-_WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
+_STAR = regex(rb"import[\s\\]*\*")
+_RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
+_DEF = regex(rb"def[ \t]+(\w+)")
+_CLASS = regex(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
+_OWN_ATTRIBUTE = regex(rb"self\.(\w+)")
+_SET_ATTRIBUTE = regex(rb"\.(\w+)[ \t]*=(?!=)")
+_WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 # Methods that are called in other ways than by name, or whose names are too common to find callers by.

@@ -14,6 +14,7 @@ from typing import Any
 from ..facts.module import Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.values import Value
+from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.source import Source
 from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, whole
@@ -26,10 +27,10 @@ STOPS = frozenset(
 MAX_FUNCTIONS = 20000
 # Where a diffusers model names the classes of the blocks that its `compile_repeated_blocks` compiles.
 REPEATED = b"_repeated_blocks"
-_REPEATED = re.compile(REPEATED)
-_TORCH = re.compile(b"torch")
+_REPEATED = regex(REPEATED)
+_TORCH = regex(b"torch")
 # Options that change what breaks the graph; an assignment, a keyword of `config.patch`, a key of its dict, an environment variable.
-OPTION = re.compile(
+OPTION = regex(
     rb"\b(?:TORCHDYNAMO_)?(capture_scalar_outputs|capture_dynamic_output_shape_ops|allow_rnn|trace_autograd_ops|"
     rb"compiled_autograd|allow_unspec_int_on_nn_module|reorderable_logging_functions|ignore_logging_functions|"
     rb"ignore_logger_methods)\b(?:['\"]?\]?\s*[=:,]\s*['\"]?(?:True|1)|\.(?:add|update)|\s*\|?=\s*\{)",

@@ -13,21 +13,22 @@ from ..facts.minima import demanded
 from ..facts.versions import MENTIONS
 from ..settings.home import project_root
 from ..system import stamp
+from ..system.regex import regex
 from ..text.source import Source, SourceError
 from ..torch_api.version import Range
 
 Reader = Callable[[str], Iterator[str]]
 """From the text of a file to the version specifiers for torch in it."""
 
-_NAMED = re.compile(r"\s*torch\b", re.IGNORECASE)
-_COMMENT = re.compile(r"(?:^|\s)#.*| --.*")
-_CONDA = re.compile(
+_NAMED = regex(r"\s*torch\b", re.IGNORECASE)
+_COMMENT = regex(r"(?:^|\s)#.*| --.*")
+_CONDA = regex(
     r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#.*)?"
 )
-_LITERAL = re.compile(r"([\"'])(torch\b[^\"'\n]*)\1")
+_LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 
 
-_INCLUDED = re.compile(r"\s*(?:-[rc]|--requirement|--constraint)[\s=]*([^\s#-][^\s#]*)")
+_INCLUDED = regex(r"\s*(?:-[rc]|--requirement|--constraint)[\s=]*([^\s#-][^\s#]*)")
 """A line of a file of requirements that names another one, or one of constraints."""
 _PACKAGE = "__init__.py"
 

@@ -16,6 +16,7 @@ from ..facts.answers import work_out
 from ..facts.flow import Flow, Loop
 from ..facts.module import Function, Module
 from ..facts.values import Value
+from ..system.regex import regex
 from ..text.source import Words
 from . import families, settled
 from .frameworks import STEP_NAMES, runs_on_steps
@@ -37,7 +38,7 @@ from .places import (
 from .project import CallSite, Project, last_name
 
 _NAMED = "|".join(sorted(STEP_NAMES))
-TRIGGER = re.compile(rb"backward\(|\.step\(|create_graph=True|\.ITERATION_|def (?:%s)\b" % _NAMED.encode())
+TRIGGER = regex(rb"backward\(|\.step\(|create_graph=True|\.ITERATION_|def (?:%s)\b" % _NAMED.encode())
 _TRIGGERS = Words(
     *(b"backward(", b".step(", b"create_graph", b".ITERATION_"),
     *(b"def " + name.encode() for name in sorted(STEP_NAMES)),
@@ -51,9 +52,9 @@ WARM_DEPTH = 2
 """How many calls away from an evaluation loop a function still counts as run by it."""
 MOST_CALLERS = 20
 """So many callers of a function are looked at for one in such a loop."""
-_PARTS = re.compile(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
-_MAKES = re.compile(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
-_LOSS = re.compile(r"loss|cost|objective|err", re.IGNORECASE)
+_PARTS = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
+_MAKES = regex(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
+_LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
 
@@ -234,6 +235,7 @@ class Steps:
         self._whole: dict[ast.stmt, bool] = {}
         self._truths: dict[ast.expr, bool | None] = {}
         self._hot_statements: dict[ast.stmt, Hot | None] = {}
+        self._warm_statements: dict[ast.stmt, Loop | None] = {}
         self._runs: dict[Function, bool] = {}
 
     @cached_property
@@ -491,7 +493,20 @@ class Steps:
 
     def warm(self, function: Function, node: ast.AST) -> Loop | None:
         """The evaluation or generation loop that runs the place on each of its iterations, or None."""
-        for loop in function.flow.loops(node) if function.has_loops else ():
+        if not function.has_loops:
+            return None
+        statement, plain = _statement(function.flow, node)
+        if not plain:
+            return self._loop_of(function, node)
+        return self.project.linked(("warm statement", statement), lambda: self._warm_statement(function, statement))
+
+    def _warm_statement(self, function: Function, statement: ast.stmt) -> Loop | None:
+        if statement not in self._warm_statements:
+            self._warm_statements[statement] = self._loop_of(function, statement)
+        return self._warm_statements[statement]
+
+    def _loop_of(self, function: Function, node: ast.AST) -> Loop | None:
+        for loop in function.flow.loops(node):
             if self.is_warm(function, loop):
                 return None if self.guarded(function, node, loop) in ("throttled", "cold") else loop
         return None
@@ -577,9 +592,13 @@ class Steps:
                 not self.is_step_loop(function, loop)
                 and not runs.tries_again(loop)
                 and not self._trains(function, loop)
-                and self._calls_model(function, loop)
+                and (self._is_forward(function) or self._calls_model(function, loop))
             )
         return self._warm[loop]
+
+    def _is_forward(self, function: Function) -> bool:
+        """Whether a function is the `forward` of a module: its loops are part of the model, whatever they call."""
+        return function.name == "forward" and function.cls is not None and self.project.is_module(function.cls)
 
     def _trains(self, function: Function, loop: Loop) -> bool:
         """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts."""
@@ -713,13 +732,14 @@ def _mentions(module: Module) -> Iterable[Function]:
 def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
     """The statement around a place, and whether the place runs whenever the statement does, as often as it does."""
     plain = True
+    parent: ast.AST = node if isinstance(node, ast.stmt) else flow.function.node  # for the defaults of a function
     for child, parent in flow.around(node):
         if isinstance(child, ast.stmt):
             return child, plain
         if parent.__class__ in _PARTLY or (isinstance(parent, ast.While) and child is parent.test):
             plain = False
-    assert isinstance(flow.function.node, ast.stmt), "the defaults of a function"
-    return flow.function.node, plain
+    assert isinstance(parent, ast.stmt), "an expression outside of statements"
+    return parent, plain
 
 
 _PARTLY = frozenset((ast.Lambda, ast.IfExp, ast.BoolOp, ast.ExceptHandler))

@@ -41,7 +41,6 @@ class Rule:
 
     code: str
     name: str
-    doc: str
     shape: tuple[str, ...]
     """The shape of the fault, as patterns of `torchlint.pattern`; one is enough."""
     shapeless: str
@@ -66,6 +65,11 @@ class Rule:
     def on(self) -> Mapping[str, tuple[str, ...]]:
         """What the rule wants to be shown, each under the name it has where it is defined, with the patterns that say more."""
         return triggers(self.shape)
+
+    @property
+    def doc(self) -> str:
+        """The page: the docstring of the check."""
+        return inspect.cleandoc(self.check.__doc__ or "")
 
     @property
     def summary(self) -> str:
@@ -114,7 +118,6 @@ def rule(
         return Rule(
             code,
             name,
-            inspect.getdoc(check) or "",
             (shape,) if isinstance(shape, str) else tuple(dict.fromkeys(shape)),
             shapeless,
             scope,

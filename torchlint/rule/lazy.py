@@ -1,10 +1,12 @@
-"""Modules that cost more to import than most runs need."""
+"""Modules and regular expressions that cost more than most runs need, made when they are first used."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 from types import ModuleType
+
+from ..system.regex import regex as regex  # noqa: PLC0414
 
 
 def lazy(name: str) -> ModuleType:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
 from ..system.failure import Failure
+from ..system.regex import regex
 from . import HOMES, PLUGGED, Rule, fixer, load
 
-_CODE = re.compile(r"(?!TL)[A-Z]{2,}[0-9]+")
+_CODE = regex(r"(?!TL)[A-Z]{2,}[0-9]+")
 
 
 def plug(packages: Sequence[str]) -> Iterable[Rule]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -114,6 +114,14 @@ class Analysis:
         return self._tests_versions[module.path]
 
 
+@cache
+def _is_free(pattern: str) -> bool:
+    """Whether a place has a shape by its name or kind alone."""
+    from ..pattern.shape import shape
+
+    return is_plain(pattern) or shape(pattern).bare
+
+
 class Site:
     """One expression or statement, in its function, for one rule.
 
@@ -138,17 +146,12 @@ class Site:
         """Whether the place has one of the shapes; the first that it has is the place's."""
         for pattern in patterns:
             self.pattern = pattern
-            if is_plain(pattern) or self._is_bare(pattern):
+            if _is_free(pattern):
                 return True
             self._match = self._looked(parent)
             if self._match is not None:
                 return True
         return False
-
-    def _is_bare(self, pattern: str) -> bool:
-        from ..pattern.shape import shape
-
-        return shape(pattern).bare
 
     def _looked(self, parent: ast.AST) -> Match | None:
         from ..pattern.match import around

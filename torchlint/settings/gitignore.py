@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from ..system.regex import regex
 from .globs import STAR, Star, char_class, compiled, split
 
 _ANY_FOLDERS = "**"
 _SPECIAL = frozenset("*?[\\")
-_HIDDEN_SLASH = re.compile(r"(?<!\\)((?:\\\\)*)\\/")
+_HIDDEN_SLASH = regex(r"(?<!\\)((?:\\\\)*)\\/")
 
 
 class _Part:

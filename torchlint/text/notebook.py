@@ -15,14 +15,16 @@ from functools import cached_property
 from itertools import accumulate, count
 from json import JSONDecodeError
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+from ..system.regex import regex
+
+_SPACE = regex(r"[ \t\r\n]*")
 _PYTHON_MAGICS = frozenset(("capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"))
 """Cell magics whose cell is Python."""
 # No two parts of a pattern that can be repeated may match the same, or lines of blanks and brackets take years.
-_LIKE_MAGIC = re.compile(
+_LIKE_MAGIC = regex(
     r"^[^\S\n]*(?:[%!?]|(?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv) )|=[^\S\n]*[%!]|\?[^\S\n]*$", re.MULTILINE
 )
-_MAGIC = re.compile(
+_MAGIC = regex(
     r"""\s*(?:
         [%!] | \?{1,2}\S                                                      # %matplotlib inline, !ls, ?print
       | (?:pip3?|conda|mamba|uv|cd|ls|cat|mkdir|rm|cp|mv)\ +(?!(?:in|is|and|or|if|not|for)\b)[\w./~\"'$-]*\w  # without a sign
@@ -30,9 +32,9 @@ _MAGIC = re.compile(
     )""",
     re.VERBOSE,
 )
-_SHELL_WORD_IS_CODE = re.compile(r"\s*\w+\s*(?:[-+*/%&|^<>=!]=?|//|\*\*|<<|>>)\s*\w")
-_ASSIGNED = re.compile(r"(?P<target>\s*[\w.,\[\]*'\"][\w.,\s\[\]*'\"]*?=\s*)[%!]")
-_SIGNS = re.compile(
+_SHELL_WORD_IS_CODE = regex(r"\s*\w+\s*(?:[-+*/%&|^<>=!]=?|//|\*\*|<<|>>)\s*\w")
+_ASSIGNED = regex(r"(?P<target>\s*[\w.,\[\]*'\"][\w.,\s\[\]*'\"]*?=\s*)[%!]")
+_SIGNS = regex(
     r"""\#.*|[rbfuRBFU]{0,2}(?P<quote>\"\"\"|'''|"|')|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<joined>\\\s*$)"""
 )
 

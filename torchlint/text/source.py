@@ -14,14 +14,16 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from ..system.regex import regex
+
 if TYPE_CHECKING:
     from .notebook import Book
 
 BOM = b"\xef\xbb\xbf"
 NOTEBOOK = ".ipynb"
-_COUNTED = re.compile(r" \((?:detected at|on) line \d+\)| on line \d+")
-_COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
-_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
+_COUNTED = regex(r" \((?:detected at|on) line \d+\)| on line \d+")
+_COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
 _NO_PROGRAMS = ("idna", "punycode", "undefined")
 """Encodings that no program is written in; to decode some takes time beyond all measure."""
 _SHORT = 0.6

@@ -12,11 +12,12 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from ..system.regex import regex
 from .finding import Edit, Finding, Fix
 from .source import Source
 
 # Comments, and strings because a `#` in them starts none. Faster than tokenize, and works in files that don't parse.
-_COMMENT_OR_STRING = re.compile(
+_COMMENT_OR_STRING = regex(
     rb"""(?P<comment>\#[^\r\n]*)
     | \"\"\"[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*\"\"\"
     | '''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''
@@ -27,11 +28,11 @@ _COMMENT_OR_STRING = re.compile(
 JUDGE = "TL002"
 """The rule that reports unused suppressions. A comment that names it is there on purpose."""
 _CODE = rb"(?:[A-Za-z]+[0-9]+|[Tt][Ll][A-Za-z]*|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)(?![\w-])"
-_NOQA = re.compile(rb"#\s*(?i:noqa)\b(?:\s*:\s*(?P<codes>%b(?:[\s,]+%b)*))?" % (_CODE, _CODE))
-_TORCHLINT = re.compile(rb"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)\s*(?P<bracket>\[(?P<codes>[^\]]*)(?P<closed>\])?)?")
-_NEXT = re.compile(rb"#\s*(?:(?i:noqa)\b|[\w.-]+\s*:)|(?<=\s)#\s")
+_NOQA = regex(rb"#\s*(?i:noqa)\b(?:\s*:\s*(?P<codes>%b(?:[\s,]+%b)*))?" % (_CODE, _CODE))
+_TORCHLINT = regex(rb"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)\s*(?P<bracket>\[(?P<codes>[^\]]*)(?P<closed>\])?)?")
+_NEXT = regex(rb"#\s*(?:(?i:noqa)\b|[\w.-]+\s*:)|(?<=\s)#\s")
 """Where another comment begins inside of one: `# noqa: TL101  # why`, but not `# noqa: TL101 for #12`."""
-_ITEM = re.compile(rb"[^\s,]+")
+_ITEM = regex(rb"[^\s,]+")
 
 
 def comments(data: bytes) -> Iterator[tuple[int, int]]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from ..system.regex import regex
 from .finding import Edit
 from .source import Source
 
@@ -48,9 +48,9 @@ _KINDS: dict[str, tuple[str, ...]] = {
 
 _IN_FSTRINGS = sys.version_info >= (3, 12)  # before, `ast` gives wrong positions inside f-strings
 _DEEPEST = 200  # libcst takes a few frames a level, and beyond some thousand levels the process crashes
-_LONE_CR = re.compile(r"\r(?!\n)")
-_NEWLINE = re.compile(r"\r\n?|\n")
-_KEYWORD = re.compile(r"\s*(\w+)\s*=(?!=)")
+_LONE_CR = regex(r"\r(?!\n)")
+_NEWLINE = regex(r"\r\n?|\n")
+_KEYWORD = regex(r"\s*(\w+)\s*=(?!=)")
 
 
 HEADED = (
@@ -159,6 +159,22 @@ def _bare_generator(arg: cst.Arg) -> bool:
     return type(arg.value).__name__ == "GeneratorExp" and not arg.value.lpar
 
 
+@lru_cache(maxsize=256)
+def _parsed(text: str, is_expression: bool) -> cst.CSTNode:
+    """An expression or a simple statement by itself; those who find faults in the same text share it. Raises NoNode."""
+    import libcst
+
+    if "\r" in text:
+        text = _LONE_CR.sub("\n", text)
+    try:
+        if is_expression:
+            return libcst.parse_expression(f"({text}\n)")
+        line = libcst.parse_statement(text)
+    except (libcst.ParserSyntaxError, libcst.CSTValidationError, RecursionError) as error:
+        raise NoNode("libcst can't parse it") from error
+    return line.body[0] if isinstance(line, libcst.SimpleStatementLine) else line
+
+
 class Tree:
     """The libcst nodes of a file, each statement parsed when it is first asked for.
 
@@ -195,21 +211,11 @@ class Tree:
 
     def alone(self, node: ast.expr | ast.stmt) -> cst.CSTNode:
         """The libcst node of an expression or a simple statement parsed by itself: quicker than `node`, and without a place."""
-        import libcst
-
         start, end = self._ast_span(node)
-        text = self.source.data[start:end].decode()
-        if "\r" in text:
-            text = _LONE_CR.sub("\n", text)
-        if _depth(node, inner=True) > _DEEPEST:
+        # Each level of nesting takes a character at least.
+        if end - start > _DEEPEST and _depth(node, inner=True) > _DEEPEST:
             raise NoNode("it is nested too deeply for libcst")
-        try:
-            if isinstance(node, ast.expr):
-                return libcst.parse_expression(f"({text}\n)")
-            line = libcst.parse_statement(text)
-        except (libcst.ParserSyntaxError, libcst.CSTValidationError, RecursionError) as error:
-            raise NoNode("libcst can't parse it") from error
-        return line.body[0] if isinstance(line, libcst.SimpleStatementLine) else line
+        return _parsed(self.source.data[start:end].decode(), isinstance(node, ast.expr))
 
     def header(self, statement: ast.stmt) -> cst.CSTNode:
         """The libcst node of a compound statement with an empty block; raises NoNode for what libcst can't parse."""
