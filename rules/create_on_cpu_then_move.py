@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import calls, empties
 from torchlint.facts import host_reads as reads
+from torchlint.facts.flow import Guard, Loop
 from torchlint.rule import Finding, Site, chain, rule
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
@@ -13,6 +14,8 @@ _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", 
 # Methods between the factory and the move that keep the tensor dense.
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
 _BETWEEN |= {"unsqueeze", "squeeze", "view", "reshape", "repeat", "t", "transpose", "permute", "expand", "flatten"}
+_NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
+_SIZES = frozenset(("shape", "dim", "ndim", "numel"))
 _USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
 # Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
@@ -130,7 +133,7 @@ def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
     while isinstance(value, ast.BinOp):  # `torch.ones(2) * float("inf")`
         left = site.value(value.left).kind == "tensor"
         value, other = (value.left, value.right) if left else (value.right, value.left)
-        if site.value(other).kind != "number":
+        if site.value(other).kind != "number" and site.resolve(other) not in _NUMBERS:
             return None
     return value if isinstance(value, ast.Call) and _factory(site, value) is not None else None
 
@@ -172,12 +175,14 @@ def _is_there(site: Site, node: ast.expr) -> bool:
 
 
 def _calculated_with(site: Site, node: ast.expr) -> bool:
-    """Whether the function calculates with the name: what `.to()` is given then is a tensor, no dtype and no device."""
+    """Whether the function calculates with the name, or asks for its size: what `.to()` is given then is a tensor, no dtype
+    and no device."""
     if not isinstance(node, ast.Name) or site.value(node):
         return False
-    return node.id in site.function.bindings.sliced or any(
-        isinstance(site.flow.parents[load], ast.BinOp) for load in site.flow.loads.get(node.id, ())
-    )
+    if node.id in site.function.bindings.sliced:
+        return True
+    uses = (site.flow.parents[load] for load in site.flow.loads.get(node.id, ()))
+    return any(isinstance(use, ast.BinOp) or (isinstance(use, ast.Attribute) and use.attr in _SIZES) for use in uses)
 
 
 def _factory(site: Site, made: ast.Call) -> ast.Call | None:
@@ -221,14 +226,27 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if site.in_forward:
         return "" if site.rare else "in every forward pass"
     if site.warm:
-        # Behind any condition it may be a rare iteration.
-        return "" if any(site.flow.guards(site.target, site.warm)) else "on every iteration"
+        # Behind a condition it may be a rare iteration, but not behind `x is not None` of what the iteration before made.
+        rare = any(not _is_made(site, guard, site.warm) for guard in site.flow.guards(site.target, site.warm))
+        return "" if rare else "on every iteration"
     if site.warm_caller and not site.rare:
         return reads.how_often(site)
     if site.function.name == "__init__" or site.role == "benchmark" or not isinstance(target, ast.expr):
         return ""
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
     return "on every call" if _is_given(site, given) and not _prepares(site) else ""
+
+
+def _is_made(site: Site, guard: Guard, loop: Loop) -> bool:
+    """`if x is not None:`, where the loop itself makes x."""
+    test = guard.test
+    if not (guard.true and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot)):
+        return False
+    other, name = test.comparators[0], test.left
+    if not (isinstance(other, ast.Constant) and other.value is None and isinstance(name, ast.Name)):
+        return False
+    end = loop.end_lineno or loop.lineno
+    return any(loop.lineno <= store.lineno <= end for store in site.flow.stores.get(name.id, ()))
 
 
 def _prepares(site: Site) -> bool:

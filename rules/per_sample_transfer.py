@@ -24,8 +24,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function given as `collate_fn`, moves to an
-    accelerator, and comprehensions over tensors in a step loop that move one element each (info); over samples,
-    `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls.
+    accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
+    samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls.
     The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()` (info).
 
     ## Why is this slow?
@@ -82,7 +82,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if not where and _of_sample(site):
         yield from _samples(site)
         return
-    each = _each(site) and site.hot is not None and site.argument("non_blocking", 2) is None
+    runs = site.hot is not None or site.warm is not None
+    each = runs and _each(site) and site.argument("non_blocking", 2) is None
     if not (where or each) or site.role == "test":
         return
     if site.receiver.kind not in ("tensor", "unknown", "batch") or site.receiver.device == "accelerator":
@@ -92,7 +93,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if where and site.receiver.kind == "tensor":
         yield site.finding(f"`{site.short()}` copies one sample at a time: {where} runs in the loader")
     elif each:
-        message = f"`{site.short()}` copies one element at a time on every step"
+        often = "step" if site.hot is not None else "iteration"
+        message = f"`{site.short()}` copies one element at a time on every {often}"
         yield site.finding(message, severity="info", related=site.why_hot())
 
 
@@ -104,16 +106,18 @@ def _samples(site: Site) -> Iterator[Finding]:
         return
     if not _to_accelerator(site) or site.rare:
         return
-    if site.hot is None and not reads.in_forward(site):
+    if site.hot is None and site.warm is None and not reads.in_forward(site):
         return
-    often = "on every step" if site.hot is not None else "in each forward pass"
+    often = "on every step" if site.hot is not None else "on every iteration" if site.warm else "in each forward pass"
     message = f"`{site.short()}` copies one sample at a time, and waits for it, {often}"
     yield site.finding(message, severity="info", related=site.why_hot())
 
 
 def _of_sample(site: Site) -> bool:
-    """`[s["image"].to(device) for s in samples]`."""
+    """`[s["image"].to(device) for s in samples]`, `[{k: v.to(device) for k, v in s.items()} for s in samples]`."""
     comprehension = site.flow.comprehension(site.call)
+    if isinstance(comprehension, ast.DictComp):
+        return _of_fields(site, comprehension)
     if not isinstance(comprehension, ast.ListComp | ast.GeneratorExp) or len(comprehension.generators) != 1:
         return False
     target = comprehension.generators[0].target
@@ -126,6 +130,29 @@ def _of_sample(site: Site) -> bool:
         and isinstance(field.value, ast.Name)
         and isinstance(target, ast.Name)
         and field.value.id == target.id
+    )
+
+
+def _of_fields(site: Site, fields: ast.DictComp) -> bool:
+    """Whether a mapping is made of the fields of one sample, once for each sample of a batch."""
+    samples = site.flow.parents.get(fields)
+    source = fields.generators[0].iter
+    if (
+        not isinstance(samples, ast.ListComp | ast.GeneratorExp)
+        or len(samples.generators) != 1
+        or samples.elt is not fields
+    ):
+        return False
+    sample = samples.generators[0].target
+    return (
+        isinstance(source, ast.Call)
+        and isinstance(source.func, ast.Attribute)
+        and source.func.attr == "items"
+        and isinstance(source.func.value, ast.Name)
+        and isinstance(sample, ast.Name)
+        and source.func.value.id == sample.id
+        and isinstance(site.call.func, ast.Attribute)
+        and isinstance(site.call.func.value, ast.Name)
     )
 
 
@@ -185,7 +212,7 @@ def _loading(site: Site) -> str:
 
 
 def _each(site: Site) -> bool:
-    """`[x.to(device) for x in xs]` over a list of tensors."""
+    """`[x.to(device) for x in xs]` over a list of tensors, or over the samples of a batch."""
     comprehension = site.flow.comprehension(site.call)
     if not isinstance(comprehension, ast.ListComp | ast.GeneratorExp) or len(comprehension.generators) != 1:
         return False
@@ -195,4 +222,6 @@ def _each(site: Site) -> bool:
     if not (isinstance(root, ast.Name) and isinstance(generator.target, ast.Name) and root.id == generator.target.id):
         return False
     elements = site.value(generator.iter)
+    if elements.batch and elements.kind == "tensor":
+        return True
     return elements.kind == "list" and elements.items is None and elements.elem is not None and elements.elem.is_tensor
