@@ -159,6 +159,24 @@ def test_operators_that_differ_make_no_step() -> None:
     assert at_batch([Operation("matrix", "mm")], [Operation("matrix", "bmm")], (8, 16), 32) is None
 
 
+def test_events_keep_what_they_are_priced_with(tmp_path: Path) -> None:
+    """So that `check --evidence` prices as the traced run did: with the calibration and the host of that one."""
+    measured = replace(assumed(GPUS["h100"]), matrix=0.31, calibrated="NVIDIA H100, 2026-11-20")
+    (tmp_path / "h100.json").write_text(to_json(measured, "h100"))
+    pricing = Pricing.of("h100", tmp_path / "h100.json", (7.0, 9.0))
+    noted = [pricing.noted(event, "h100") for event in run(batch=8)]
+
+    assert pricing == Pricing.of_events([Event.from_json(event.to_json()) for event in noted])
+    assert Pricing.of("h100") == Pricing.of_events([replace(e, name="h100") for e in run() if e.kind == "work"])
+    assert Pricing.of_events([Event("step", step=1)]) is None
+
+
+@pytest.mark.parametrize("told", [[], {}, {"matrix": 1}, {"matrix": "fast"}, 3])
+def test_constants_of_events_that_are_none_are_told(told: object) -> None:
+    with pytest.raises(Failure, match="the events have no constants of h100"):
+        Pricing.of_events([Event("work", name="h100", data={"constants": told})])
+
+
 # --- mistakes ----------------------------------------------------------------------------------------------------
 
 

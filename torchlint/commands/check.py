@@ -556,11 +556,12 @@ def _judged(result: Result, path: str) -> list[Finding]:
     except ValueError as error:
         raise Failure(str(error)) from None
     judged = confirm.confirm(result.findings, events, {code: found.confirmed_by for code, found in rule.load().items()})
-    if (gpu := next((event.name for event in events if event.kind == "work"), "")) == "":
+    if not any(event.kind == "work" for event in events):
         return judged
     from torchlint.evidence.cost import Pricing
 
-    prediction = Pricing.of(gpu).predict(events)
+    pricing = Pricing.of_events(events)
+    prediction = pricing.predict(events) if pricing else None
     return prediction.priced(judged) if prediction else judged
 
 

@@ -186,7 +186,7 @@ def run(args: argparse.Namespace) -> int:
         traced = tracing.trace(replace(job, watch=_watch(findings)), options.passes, _teller(line, job))
         larger = tracing.trace(replace(job, batch=2), "eager", _teller(line, job)) if options.assume_batch else None
     _complain(traced)
-    told = [replace(event, name=options.gpu) if event.kind == "work" else event for event in traced.events]
+    told = [pricing.noted(event, options.gpu) if pricing else event for event in traced.events]
     shared.write(options.events, "".join(event.to_json() + "\n" for event in told))
     here, elsewhere = _imported(findings, traced, job.entry) if options.findings else ([], 0)
     judged = confirm.judge(here, traced.events)

@@ -6,12 +6,12 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ..messages.event import Event
 from ..predict.changes import Change, Lines, fused_optimizer, in_precision, overlapped, together, without
-from ..predict.constants import Constants, assumed, from_json, with_host
+from ..predict.constants import Constants, assumed, from_json, of_document, with_host
 from ..predict.estimate import Estimate, Saving, at_batch, batch_of, operations_of
 from ..predict.gpus import Gpu, gpu
 from ..predict.timeline import Span, spans
@@ -117,6 +117,24 @@ class Pricing:
             if measured != name:
                 raise Failure(f"{calibration} was measured on {measured}, not on {name}")
         return cls(found, with_host(constants, *host) if host else constants)
+
+    def noted(self, event: Event, name: str) -> Event:
+        """What operators ask of a GPU with the GPU, by its name, and the constants that it was asked for with."""
+        if event.kind != "work":
+            return event
+        return replace(event, name=name, data={**(event.data or {}), "constants": asdict(self.constants)})
+
+    @classmethod
+    def of_events(cls, events: Iterable[Event]) -> Pricing | None:
+        """Those that a run was asked for with, None where it was not; Failure for constants that are none."""
+        work = next((event for event in events if event.kind == "work" and event.name), None)
+        if work is None:
+            return None
+        told = (work.data or {}).get("constants")
+        try:
+            return cls.of(work.name) if told is None else cls(gpu(work.name), of_document(told))
+        except (KeyError, TypeError, ValueError) as error:
+            raise Failure(f"the events have no constants of {work.name}: {error}") from error
 
     def predict(
         self, events: Sequence[Event], larger: Sequence[Event] | None = None, batch: int | None = None

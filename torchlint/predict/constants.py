@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from torchlint.system.failure import Failure
 
@@ -60,16 +61,22 @@ def to_json(constants: Constants, gpu: str) -> str:
     return json.dumps({"version": 1, "gpu": gpu, **asdict(constants)}, indent=2) + "\n"
 
 
+def of_document(document: Any) -> Constants:
+    """The constants that an object of JSON tells; KeyError, TypeError or ValueError for one that does not."""
+    constants = Constants(**{field.name: document[field.name] for field in fields(Constants)})
+    numbers = [value for name, value in asdict(constants).items() if name != "calibrated"]
+    if not all(isinstance(value, int | float) and 0 < value < float("inf") for value in numbers):
+        raise ValueError("a constant is no number above 0")
+    if not isinstance(constants.calibrated, str):
+        raise TypeError("what was calibrated is no text")
+    return constants
+
+
 def from_json(path: Path) -> tuple[str, Constants]:
     """The GPU and the constants that `torchlint calibrate` wrote. Failure for a file that is something else."""
     try:
         document = json.loads(path.read_text("utf-8"))
-        known = {field.name: type(field.default) for field in fields(Constants)}
-        constants = Constants(**{name: document[name] for name in known})
-        numbers = [value for name, value in asdict(constants).items() if name != "calibrated"]
-        if not all(isinstance(value, int | float) and 0 < value < float("inf") for value in numbers):
-            raise ValueError("a constant is no number above 0")
-        return str(document["gpu"]), constants
+        return str(document["gpu"]), of_document(document)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
