@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Literal, NamedTuple
 
@@ -101,7 +101,8 @@ class Event:
         return self.kind, self.file, self.line, self.name, self.via
 
     def to_json(self) -> str:
-        return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "", ())})
+        told = ((name, getattr(self, name)) for name in _FIELDS)  # asdict() would copy `data`, event by event
+        return json.dumps({name: value for name, value in told if value not in (None, "", ())})
 
     @classmethod
     def from_json(cls, line: str) -> Event:
@@ -121,6 +122,9 @@ class Event:
         if not isinstance(event.data, dict | None):
             raise TypeError(event.data)
         return event
+
+
+_FIELDS = tuple(field.name for field in fields(Event))
 
 
 def read_events(path: str | PathLike[str]) -> list[Event]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._pytree import tree_leaves
 
 from torchlint.trace.device import Sink, size_in_bytes
 from torchlint.trace.watching import Watching
@@ -27,17 +27,30 @@ class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
         super().__init__()
         self._recorder, self._silent = recorder, silent
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:  # else each operator passes through a wrapper; it watches eager code only
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
         if isinstance(func, OpOverload) and not self._silent() and _computes(func):
             with torch._C.DisableTorchFunction():
-                touched = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
-                self._recorder.record("operator", size=sum(map(size_in_bytes, touched)))
+                self._recorder.record("operator", size=_touched((args, kwargs, result)))
         return result
 
 
+def _touched(value: object) -> int:
+    """The bytes of all tensors in a value."""
+    if isinstance(value, torch.Tensor):
+        return size_in_bytes(value)
+    if isinstance(value, (tuple, list)):
+        return sum(map(_touched, value))
+    return sum(map(_touched, value.values())) if isinstance(value, dict) else 0
+
+
+@functools.cache
 def _computes(func: OpOverload) -> bool:
     returns = func._schema.returns
     views = any(one.alias_info is not None and not one.alias_info.is_write for one in returns)

@@ -125,6 +125,16 @@ def here() -> tuple[Place, str]:
     return Place("", 0, ""), via
 
 
+class _Repeated:
+    """How often an event of this step happened again, and with how many bytes."""
+
+    __slots__ = ("count", "event", "size")
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.count = self.size = 0
+
+
 class Recorder:
     """A line-buffered file of events; `step` is the number of steps finished so far.
 
@@ -140,7 +150,7 @@ class Recorder:
         self._started = time.perf_counter()
         self._file = self.path.open("a", buffering=1, encoding="utf-8", newline="\n")
         self._lock = threading.RLock()  # a signal handler may record while its own thread records
-        self._repeats: dict[tuple[object, ...], Event] = {}
+        self._repeats: dict[tuple[object, ...], _Repeated] = {}
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._deactivate)
 
@@ -175,21 +185,22 @@ class Recorder:
         with self._lock:
             repeats = self._repeats.get(key)
             if repeats is not None:
-                self._repeats[key] = replace(repeats, count=repeats.count + count, size=repeats.size + size)
+                repeats.count += count
+                repeats.size += size
                 return
             if via:
                 data = {**(data or {}), "via": via}
             event = Event(kind, *place, name, detail, count, size, self.step, data, user_stack())
-            self._repeats[key] = replace(event, count=0, size=0)
+            self._repeats[key] = _Repeated(event)
             self.emit(event)
 
     def flush(self) -> None:
         """Write the repeats counted so far."""
         with self._lock:
             repeats, self._repeats = self._repeats, {}
-            for event in repeats.values():
-                if event.count:
-                    self.emit(event)
+            for repeated in repeats.values():
+                if repeated.count:
+                    self.emit(replace(repeated.event, count=repeated.count, size=repeated.size))
 
     def end_step(self, name: str = "", detail: str = "") -> None:
         """One step is done: write its events, then the event `step`."""
