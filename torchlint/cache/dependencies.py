@@ -1,8 +1,7 @@
 """What an answer about a project hangs on, so that a cache knows when it would be another one.
 
-`Recording` is a project that notes what is asked of it. Whatever is worked out once and asked again (a value, a definition,
-what is said of a file) has a node; what is asked while it is worked out is noted in the node, or is a node that it refers to.
-So what an answer hangs on is found at the end, by following the references.
+The engine of questions (`query.database`) knows of each answer which others it was made of, and what was read for it.
+`Recording` is a project that tells the engine what is read, so finely that few changes make it another thing.
 
 Whoever gets a function, a class or a module of another file may look at anything there: the answer hangs on the text of
 that file. A call counts with the function that it stands in. Finer is only what happens between the methods here and the
@@ -64,16 +63,6 @@ class _Asked:
         return Answer(answer, project.hangs_on(node) or ())
 
 
-class _Node:
-    """An answer: what it hangs on itself, and the answers that it was made of."""
-
-    __slots__ = ("atoms", "nodes")
-
-    def __init__(self) -> None:
-        self.atoms: set[Atom] = set()
-        self.nodes: set[_Node] = set()
-
-
 class Recording(Project):
     """A project that notes what each answer hangs on."""
 
@@ -86,11 +75,6 @@ class Recording(Project):
         facts: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """The texts of imports, own words and facts are those of files that are known to be as they were."""
-        self._nodes: dict[object, _Node] = {}
-        self._here: _Node | None = None
-        """The answer that is being worked out."""
-        self._quiet = 0
-        """Above 0 where files are looked at whose part in the answer is noted otherwise."""
         self._nested = 0
         """How many of the project's own questions the present one is asked by."""
         self._stems: dict[str, Atom] = {}
@@ -107,49 +91,9 @@ class Recording(Project):
         """Those of them that were asked for."""
         self.is_whole = True
         """Whether no file was left out."""
-        super().__init__(files, home)
+        super().__init__(files, home, noting=True)
 
-    # Nodes
-
-    def note(self, *atom: str) -> None:
-        if self._here is not None:
-            self._here.atoms.add(atom)
-
-    def linked(self, key: object, answer: Callable[[], T]) -> T:
-        node = self._nodes.get(key)
-        if node is None:
-            node = self._nodes[key] = _Node()
-        here, quiet = self._here, self._quiet
-        if here is not None:
-            here.nodes.add(node)
-        self._here, self._quiet = node, 0
-        try:
-            return answer()
-        finally:
-            self._here, self._quiet = here, quiet
-
-    def apart(self, answer: Callable[[], T]) -> T:
-        here, self._here = self._here, None
-        try:
-            return answer()
-        finally:
-            self._here = here
-
-    def hangs_on(self, key: object) -> tuple[Atom, ...]:
-        """All that the answer of that node hangs on."""
-        first = self._nodes.get(key)
-        if first is None:
-            return ()
-        seen = {first}
-        todo = [first]
-        atoms: set[Atom] = set()
-        while todo:
-            node = todo.pop()
-            atoms |= node.atoms
-            new = node.nodes - seen
-            seen |= new
-            todo += new
-        return tuple(sorted(atoms))
+    # Answers
 
     def asking(self, ask: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Callable[[Any, Sequence[Any]], list[Any]]:
         def remembered(question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
@@ -178,6 +122,11 @@ class Recording(Project):
             known.pop(path, None)
         super().leave_out(path)
 
+    @property
+    def _notes(self) -> bool:
+        """Whether an answer is being worked out of which it is noted what it hangs on."""
+        return self._database.here is not None
+
     def _own(self, answer: Callable[[], T]) -> T:
         """An answer of the project itself, which notes what it hangs on."""
         self._nested += 1
@@ -187,15 +136,12 @@ class Recording(Project):
             self._nested -= 1
 
     def _quietly(self, answer: Callable[[], T]) -> T:
-        self._quiet += 1
-        try:
-            return answer()
-        finally:
-            self._quiet -= 1
+        """An answer for which files are looked at whose part in it is noted otherwise."""
+        return self._database.quietly(answer)
 
     def _given(self, answer: T) -> T:
         """Somebody outside gets an answer, and may look at all it leads to."""
-        if self._here is not None and not self._nested:
+        if self._notes and not self._nested:
             for module in _modules(answer):
                 self.note("text", module.path)
             for function in _functions(answer):
@@ -206,8 +152,7 @@ class Recording(Project):
 
     @property
     def paths(self) -> list[str]:
-        if self._here is not None and not self._quiet:
-            self.note("all")
+        self._database.open("all")
         return self._paths
 
     @paths.setter
@@ -215,14 +160,13 @@ class Recording(Project):
         self._paths = paths
 
     def source(self, path: str) -> Source | None:
-        if self._here is not None and not self._quiet:
-            self.note("text", path)
+        self._database.open("text", path)
         return super().source(path)
 
     def module(self, path: str) -> Module | None:
-        if self._here is None:
+        if not self._notes:
             return super().module(path)
-        if not self._quiet:
+        if not self._database.quiet:
             self.note("text", path)
             return self._quietly(lambda: super(Recording, self).module(path))
         module = super().module(path)
@@ -234,13 +178,13 @@ class Recording(Project):
         return super().find(dotted, near)
 
     def _note_stem(self, dotted: str) -> None:
-        if self._here is None:
+        if not self._notes:
             return
         atom = self._stems.get(dotted)
         if atom is None:
             stem = dotted.rpartition(".")[2]
             atom = self._stems[dotted] = ("stem", stem, self.files_called(stem))
-        self._here.atoms.add(atom)
+        self.note(*atom)
 
     def files_called(self, stem: str) -> str:
         """What stands for the files that a module of that name may be."""
@@ -250,10 +194,10 @@ class Recording(Project):
 
     def definition(self, name: str, near: Module) -> Function | Class | Module | None:
         ask = super().definition
-        found = self._own(
-            lambda: self.linked(("definition", name, near.path), lambda: self._quietly(lambda: ask(name, near)))
-        )
-        return self._given(found)
+        return self._given(self._own(lambda: ask(name, near)))
+
+    def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        return self._quietly(lambda: super(Recording, self)._definition(name, near))
 
     def may_hold(self, path: str, name: str) -> bool:
         found = self._quietly(lambda: super(Recording, self).may_hold(path, name))
@@ -269,9 +213,10 @@ class Recording(Project):
         ask = super().canonical
         if name.partition(".")[0] == "torch":
             return ask(name, near)
-        return self._own(
-            lambda: self.linked(("canonical", name, near.path), lambda: self._quietly(lambda: ask(name, near)))
-        )
+        return self._own(lambda: ask(name, near))
+
+    def _follow(self, name: str, near: Module) -> str:
+        return self._quietly(lambda: super(Recording, self)._follow(name, near))
 
     def _member(self, module: Module, rest: list[str]) -> Function | Class | Module | None:
         self._note_name(module, rest[0])
@@ -286,7 +231,7 @@ class Recording(Project):
         return super()._starred(module, parts)
 
     def _note_name(self, module: Module, name: str) -> None:
-        if self._here is not None:
+        if self._notes:
             self.note("name", module.path, name, bound(module, name))
 
     # Values and calls
@@ -295,16 +240,16 @@ class Recording(Project):
         ask = super()._ask
         if isinstance(key[1], Function):
             self._note_unit(key[1])
-        return self._given(self._own(lambda: self.linked(key, lambda: ask(key, compute, initial))))
+        return self._given(self._own(lambda: ask(key, compute, initial)))
 
     def inside(self, function: Function, ask: Callable[[Any], T]) -> T:
         inside = super().inside
 
-        def answer() -> T:
+        def noted(values: Any) -> T:
             self._note_unit(function)
-            return inside(function, ask)
+            return ask(values)
 
-        return self._given(self._own(lambda: self.linked(("inside", function), answer)))
+        return self._given(self._own(lambda: inside(function, noted)))
 
     def _note_unit(self, function: Function) -> None:
         module = function.module
@@ -316,7 +261,7 @@ class Recording(Project):
         return self._given(self._own(lambda: ask(value)))
 
     def may_be_own(self, function: Function, call: ast.Call) -> bool:
-        if self._here is not None and isinstance(call.func, ast.Attribute):
+        if self._notes and isinstance(call.func, ast.Attribute):
             self.note("word", call.func.attr, str(call.func.attr in self._callable_words))
         return super().may_be_own(function, call)
 
@@ -331,7 +276,7 @@ class Recording(Project):
     def sites_in(self, path: str, function: Function) -> list[CallSite]:
         found = self._quietly(lambda: super(Recording, self).sites_in(path, function))
         module = self._modules.get(path)
-        if self._here is not None and module is not None:
+        if self._notes and module is not None:
             name = called_name(function)
             self.note("calls", path, name, _calling(module, name))
         return found
@@ -351,7 +296,7 @@ class Recording(Project):
     def is_module(self, klass: Class) -> bool:
         self._note_head(klass)
         ask = super().is_module
-        return self._own(lambda: self.linked(("is module", klass), lambda: ask(klass)))
+        return self._own(lambda: ask(klass))
 
     def method(self, klass: Class, name: str) -> Function | None:
         self._note_head(klass)
@@ -359,12 +304,11 @@ class Recording(Project):
         return self._given(self._own(lambda: ask(klass, name)))
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
-        if self._here is not None and not self._quiet:
-            self.note("text", klass.module.path)
+        self._database.open("text", klass.module.path)
         return super().attribute_stores(klass, name)
 
     def _attribute(self, klass: Class, name: str) -> Value:
-        if self._here is not None:
+        if self._notes:
             self.note("stores", klass.module.path, klass.qualname, name, self._stores(klass, name))
         return self._quietly(lambda: super(Recording, self)._attribute(klass, name))
 
@@ -373,7 +317,7 @@ class Recording(Project):
         return stores(klass, name, [method for method, _ in found])
 
     def _note_head(self, klass: Class) -> None:
-        if self._here is not None:
+        if self._notes:
             self.note("class", klass.module.path, klass.qualname, head(klass))
 
     # The whole project
@@ -406,7 +350,7 @@ class Recording(Project):
 
     def importers(self, module: Module) -> list[str]:
         found = self._quietly(lambda: super(Recording, self).importers(module))
-        if self._here is not None:
+        if self._notes:
             word = module.name.rpartition(".")[2]
             self._note_stem(word)
             self.note("importers", word, self.files_importing(word))
@@ -419,8 +363,7 @@ class Recording(Project):
         return _mark(self._importers.get(as_bytes(word), ()))
 
     def import_text(self, path: str) -> bytes:
-        if self._here is not None and not self._quiet:
-            self.note("text", path)
+        self._database.open("text", path)
         if path not in self.import_texts:
             self.import_texts[path] = self._quietly(lambda: super(Recording, self).import_text(path))
         return self.import_texts[path]
@@ -431,8 +374,7 @@ class Recording(Project):
         return self.words[path]
 
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
-        if self._here is not None and not self._quiet:
-            self.note("text", path)
+        self._database.open("text", path)
         known = self.facts.setdefault(path, {})
         if name not in known:
             known[name] = self.apart(lambda: super(Recording, self).fact(path, name, find))

@@ -91,7 +91,10 @@ T = TypeVar("T")
 class Project:
     """The files of a project by path; each is read, parsed and evaluated at most once, when first asked for."""
 
-    def __init__(self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None) -> None:
+    def __init__(
+        self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None, *, noting: bool = False
+    ) -> None:
+        """With `noting`, it is known what each answer hangs on."""
         self.home = home or Home()
         """Where the files lie, which names and roles are told from; what they are called here depends on who asks."""
         self._files = files
@@ -101,7 +104,7 @@ class Project:
         """What torchlint failed at that more than one file may need to be known."""
         self._sources: dict[str, Source | None] = {}
         self._modules: dict[str, Module | None] = {}
-        self._database = Database(_place)
+        self._database = Database(_place, noting=noting)
         self._evaluators: dict[Function, Evaluator] = {}
         self._starts: dict[tuple[Module, str], Sequence[tuple[Function, ast.Call, ast.Call]]] = {}
         self._found: dict[tuple[str, str], str | None] = {}
@@ -111,33 +114,36 @@ class Project:
         self._held: dict[tuple[bytes, str], bool] = {}
         self._holders: dict[bytes, frozenset[str]] = {}
 
-    # What answers hang on; noted by a `dependencies.Recording` alone
+    # What answers hang on
 
     def note(self, *atom: str) -> None:
         """Told what the answer that is being worked out hangs on."""
+        self._database.note(*atom)
 
-    def linked(self, key: object, answer: Callable[[], T]) -> T:
-        """An answer that is kept under a key, or taken from where it is kept."""
-        return answer()
+    def linked(self, key: tuple[Any, ...], answer: Callable[[], T]) -> T:
+        """An answer that is kept elsewhere, under a key that what it hangs on is noted by."""
+        return self._database.linked(key, answer)
 
     def apart(self, answer: Callable[[], T]) -> T:
         """An answer that does not belong to the one being worked out."""
-        return answer()
+        return self._database.apart(answer)
+
+    def hangs_on(self, key: tuple[Any, ...]) -> tuple[tuple[str, ...], ...] | None:
+        """All that the answer of a key hangs on; None where that is not noted."""
+        return tuple(sorted(self._database.leaves(key))) if self._database.noting else None
+
+    # Questions about the whole project; remembered by a `dependencies.Recording` alone
 
     def asking(
         self, ask: Callable[[Any, Sequence[Any]], Sequence[Any]]
     ) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
-        """How questions about the whole project are asked, given how they are without what is remembered."""
+        """How they are asked, given how they are without what is remembered."""
         return ask
 
     @property
     def is_known(self) -> bool:
-        """Whether most questions about the whole project have their answers."""
+        """Whether most of them have their answers."""
         return False
-
-    def hangs_on(self, key: object) -> tuple[tuple[str, ...], ...] | None:
-        """What the answer that is kept under a key hangs on; None where that was not noted."""
-        return None
 
     # Files
 
@@ -364,7 +370,9 @@ class Project:
 
     def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
         """What the values of a function say."""
-        return ask(self.evaluator(function))
+        values = self.evaluator(function)
+        database = self._database
+        return database.noted(values.answers, lambda: ask(values)) if database.noting else ask(values)
 
     def evaluator(self, function: Function) -> Evaluator:
         """The values of a function."""

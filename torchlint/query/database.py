@@ -106,8 +106,12 @@ class Database:
         self._place = place
         self.noting = noting
         self._nodes: dict[Key, Node] = {}
-        self._here: Node | None = None
+        self._linked: dict[Key, Node] = {}
+        """Answers that are kept elsewhere."""
+        self.here: Node | None = None
         """The answer that is being worked out, where that is noted."""
+        self.quiet = False
+        """Whether what is opened at present is noted otherwise."""
         self._base: dict[Key, _Asked] = {}
         """What is being answered outside of all circles, each asked by the one before."""
         self._open = self._base
@@ -125,8 +129,8 @@ class Database:
         node = self._nodes.get(key)
         if node is None or node.value is _OPEN:
             return self._ask(key, work, initial)
-        if self._here is not None:
-            self._here.parts.add(node)
+        if self.here is not None:
+            self.here.parts.add(node)
         value: T = node.value
         return value
 
@@ -141,10 +145,11 @@ class Database:
             keys = list(self._open)
             raise _Circle(self._open[key], {one: self._open[one] for one in keys[keys.index(key) :]})
         node = self._node(key)
-        opened, outer, here, provisional = self._open, self.circle, self._here, self.provisional
+        opened, outer, here, provisional = self._open, self.circle, self.here, self.provisional
+        quiet, self.quiet = self.quiet, False
         asked = opened[key] = _Asked(work, initial)
         self.circle = None
-        self._here = node if self.noting else None
+        self.here = node if self.noting else None
         met: _Circle | None = None
         try:
             node.value = work()
@@ -157,7 +162,8 @@ class Database:
                 raise
         finally:
             del opened[key]
-            self._open, self.circle, self._here, self.provisional = opened, outer, here, provisional
+            self._open, self.circle, self.here, self.provisional = opened, outer, here, provisional
+            self.quiet = quiet
         if met is not None:
             self._solve(met.asked)
         if here is not None:
@@ -184,7 +190,7 @@ class Database:
 
     def _solve(self, asked: dict[Key, _Asked]) -> None:
         """Answer questions that lead to one another."""
-        opened, outer, here, provisional = self._open, self.circle, self._here, self.provisional
+        opened, outer, here, provisional = self._open, self.circle, self.here, self.provisional
         circle = _Solving(asked)
         self._circles.append(circle)
         self._open = circle.open
@@ -194,7 +200,7 @@ class Database:
             self._circles.pop()
             for key in circle.asked:
                 self._circle_of.pop(key, None)
-            self._open, self.circle, self._here, self.provisional = opened, outer, here, provisional
+            self._open, self.circle, self.here, self.provisional = opened, outer, here, provisional
         for key, value in circle.values.items():
             self._node(key).value = value
         for opened in (self._base, *(outer.open for outer in self._circles)):
@@ -233,16 +239,16 @@ class Database:
 
     def _of_circle(self, circle: _Solving, key: Key) -> Any:
         """The answer of a circle as far as it is known in this round."""
-        here = self._here
+        here = self.here
         node = self._node(key)
         if key not in circle.begun:
             circle.begun.add(key)
-            outer = self.circle
-            self.circle, self._here = circle, node if self.noting else None
+            outer, quiet = self.circle, self.quiet
+            self.circle, self.here, self.quiet = circle, node if self.noting else None, False
             try:
                 circle.values[key] = circle.asked[key].work()
             finally:
-                self.circle, self._here = outer, here
+                self.circle, self.here, self.quiet = outer, here, quiet
         self.provisional = True
         if here is not None:
             here.parts.add(node)
@@ -252,33 +258,55 @@ class Database:
 
     def note(self, *leaf: str) -> None:
         """Told what is read for the answer that is being worked out."""
-        if self._here is not None:
-            self._here.leaves.add(leaf)
+        if self.here is not None:
+            self.here.leaves.add(leaf)
+
+    def open(self, *leaf: str) -> None:
+        """Told of something that is opened, of which it may be noted otherwise what is read."""
+        if self.here is not None and not self.quiet:
+            self.here.leaves.add(leaf)
+
+    def quietly(self, answer: Callable[[], T]) -> T:
+        """An answer for which things are opened, of which it is noted otherwise what is read."""
+        quiet, self.quiet = self.quiet, True
+        try:
+            return answer()
+        finally:
+            self.quiet = quiet
+
+    def linked(self, key: Key, answer: Callable[[], T]) -> T:
+        """An answer that is kept elsewhere; what is read and asked for it is noted by its key."""
+        if not self.noting:
+            return answer()
+        node = self._linked.get(key)
+        if node is None:
+            node = self._linked[key] = Node(noting=True)
+        return self.noted(node, answer)
 
     def noted(self, node: Node, answer: Callable[[], T]) -> T:
         """An answer that is kept elsewhere; what is read and asked for it is noted in the node."""
         if not self.noting:
             return answer()
-        here = self._here
+        here, quiet = self.here, self.quiet
         if here is not None:
             here.parts.add(node)
-        self._here = node
+        self.here, self.quiet = node, False
         try:
             return answer()
         finally:
-            self._here = here
+            self.here, self.quiet = here, quiet
 
     def apart(self, answer: Callable[[], T]) -> T:
         """An answer that does not belong to the one being worked out."""
-        here, self._here = self._here, None
+        here, self.here = self.here, None
         try:
             return answer()
         finally:
-            self._here = here
+            self.here = here
 
     def leaves(self, key: Key) -> frozenset[Leaf]:
         """All that was read for an answer, and for those that it was made of."""
-        node = self._nodes.get(key)
+        node = self._nodes.get(key) or self._linked.get(key)
         return leaves(node) if node is not None else frozenset()
 
     def changed(self, is_other: Callable[[Leaf], bool]) -> None:
@@ -286,7 +314,7 @@ class Database:
         known: dict[Leaf, bool] = {}
         makes: dict[Node, list[Node]] = {}
         todo: list[Node] = []
-        for node in _all(self._nodes.values()):
+        for node in _all((*self._nodes.values(), *self._linked.values())):
             for part in node.parts:
                 makes.setdefault(part, []).append(node)
             for leaf in node.leaves:
@@ -299,8 +327,9 @@ class Database:
             new = set(makes.get(todo.pop(), ())) - stale
             stale |= new
             todo += new
-        for key in [key for key, node in self._nodes.items() if node in stale]:
-            del self._nodes[key]
+        for nodes in (self._nodes, self._linked):
+            for key in [key for key, node in nodes.items() if node in stale]:
+                del nodes[key]
         for node in stale:
             if isinstance(node, Parts):
                 node.clear()
