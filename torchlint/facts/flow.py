@@ -348,14 +348,20 @@ class Flow:
             found.setdefault(names.last(call.func), []).append(call)
         return found
 
-    @cached_property
+    @property
     def stores(self) -> dict[str, list[ast.Name]]:
         """Where each local name is bound by assignment, loop or `with`."""
-        found: dict[str, list[ast.Name]] = {}
+        return self._names[1]
+
+    @cached_property
+    def _names(self) -> tuple[dict[str, list[ast.Name]], dict[str, list[ast.Name]]]:
+        """Where each name is read, and where it is bound."""
+        read: dict[str, list[ast.Name]] = {}
+        bound: dict[str, list[ast.Name]] = {}
         for node in self.nodes:
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                found.setdefault(node.id, []).append(node)
-        return found
+            if isinstance(node, ast.Name):
+                (read if node.ctx.__class__ is ast.Load else bound).setdefault(node.id, []).append(node)
+        return read, bound
 
     @cached_property
     def targets(self) -> dict[str, list[ast.Name | ast.Attribute]]:
@@ -388,14 +394,10 @@ class Flow:
         rest = (function.node.args.vararg, function.node.args.kwarg)
         return frozenset(p.arg for p in (*function.parameters, *rest) if p is not None)
 
-    @cached_property
+    @property
     def loads(self) -> dict[str, list[ast.Name]]:
         """Where each name is read in this function (nested functions not counted)."""
-        found: dict[str, list[ast.Name]] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                found.setdefault(node.id, []).append(node)
-        return found
+        return self._names[0]
 
     @cached_property
     def globals(self) -> frozenset[str]:

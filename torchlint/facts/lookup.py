@@ -8,13 +8,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .module import Module
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    kind: tuple(name for name in kind._fields if name not in ("ctx", "op", "ops"))
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""The parts of each kind of node that names may stand in."""
+_INNER = frozenset((*_SCOPES, *_COMPREHENSIONS, ast.comprehension))
+"""Of these some parts are evaluated in another scope."""
+_BINDERS = frozenset(
+    (
+        *(ast.Name, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+        *(ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+    )
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -92,17 +106,30 @@ class Lookup:
         todo: list[tuple[ast.AST, _Scope]] = [(outermost.node, outermost)]
         while todo:
             node, scope = todo.pop()
+            kind = node.__class__
             self._homes[node] = scope
             if isinstance(node, ast.Global | ast.Nonlocal):
                 self._declared.update(node.names)
-            for name in _bound(node):
-                self._bind(name, node, self._target(node, scope))
-            for _, block in ast.iter_fields(node):
-                if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                    self._at.update((one, (id(block), index)) for index, one in enumerate(block))
-            for child, inner in self._children(node, scope):
-                self._parents[child] = node
-                todo.append((child, inner))
+            if kind in _BINDERS:
+                for name in _bound(node):
+                    self._bind(name, node, self._target(node, scope))
+            children = list(self._parts(node))
+            self._parents.update(dict.fromkeys(children, node))
+            if kind in _INNER:
+                todo += zip(children, self._scopes(node, children, scope), strict=True)
+            else:
+                todo += [(child, scope) for child in children]
+
+    def _parts(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes below a node; where statements stand in their block is noted."""
+        for name in _FIELDS[node.__class__]:
+            value: Any = getattr(node, name, None)
+            if value.__class__ is list:
+                if value and isinstance(value[0], ast.stmt):
+                    self._at.update((one, (id(value), index)) for index, one in enumerate(value))
+                yield from (one for one in value if one.__class__ in _FIELDS)
+            elif value.__class__ in _FIELDS:
+                yield value
 
     def _bind(self, name: str, node: ast.AST, scope: _Scope) -> None:
         scope.binders.setdefault(name, []).append(node)
@@ -115,8 +142,8 @@ class Lookup:
                 scope = scope.around
         return scope
 
-    def _children(self, node: ast.AST, scope: _Scope) -> Iterator[tuple[ast.AST, _Scope]]:
-        """The parts of a node, each with the scope that it is evaluated in."""
+    def _scopes(self, node: ast.AST, children: list[ast.AST], scope: _Scope) -> Iterator[_Scope]:
+        """The scope that each part of a node is evaluated in."""
         inside: set[int] = set()
         own = scope
         if isinstance(node, _SCOPES):
@@ -127,12 +154,11 @@ class Lookup:
                     self._bind(parameter.arg, parameter, own)
         elif isinstance(node, _COMPREHENSIONS):
             own = _Scope(node, scope)
-            inside = {id(part) for part in ast.iter_child_nodes(node)}
+            inside = set(map(id, children))
         elif isinstance(node, ast.comprehension) and self._is_first(node) and scope.around is not None:
             own = scope.around  # the first iterable is evaluated outside
             inside = {id(node.iter)}
-        for child in ast.iter_child_nodes(node):
-            yield child, own if id(child) in inside else scope
+        return (own if id(child) in inside else scope for child in children)
 
     def _is_first(self, node: ast.comprehension) -> bool:
         owner = self._parents[node]

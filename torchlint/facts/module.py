@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
+_SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign))
 
 
 def key_of(node: ast.expr) -> str | None:
@@ -122,18 +123,27 @@ class Function:
                 return False
         return name in self.bound
 
-    @cached_property
+    @property
     def has_loops(self) -> bool:
         """Whether a statement of the function is a loop."""
+        return bool(self.own_loops)
+
+    @cached_property
+    def own_loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The loops among the statements of the function."""
+        found: list[ast.For | ast.AsyncFor | ast.While] = []
         todo: list[ast.AST] = list(self.node.body)
         while todo:
             statement = todo.pop()
+            kind = statement.__class__
+            if kind in _SIMPLE:
+                continue
             if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
-                return True
+                found.append(statement)
             if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
                 for field in BODIES:
                     todo += getattr(statement, field, ())
-        return False
+        return found
 
     @property
     def decorators(self) -> list[ast.expr]:

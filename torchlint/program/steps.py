@@ -513,11 +513,7 @@ class Steps:
 
     def holds_warm_loop(self, function: Function) -> bool:
         """Whether an evaluation or generation loop stands in a function."""
-        return function.has_loops and any(
-            self.is_warm(function, node)
-            for node in function.flow.nodes
-            if isinstance(node, ast.For | ast.AsyncFor | ast.While)
-        )
+        return any(self.is_warm(function, loop) for loop in function.own_loops)
 
     def warm_in(self, path: str) -> Collection[Function]:
         """The functions of a file with an evaluation or generation loop, and those of the file that one of them calls."""
