@@ -28,6 +28,17 @@ RUN = {"trace", "runner"}
 HEAVY = {"libcst", "rich", "pygments", "tomllib", "tomli", "torch", "numpy"}
 
 
+def test_every_folder_is_shipped() -> None:
+    """An editable installation finds them all; a wheel has those that pyproject.toml names."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    (named,) = re.findall(r"^packages = \[(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    folders = {path.parent.relative_to(ROOT) for path in FILES if path.name == "__init__.py"}
+    shipped = {
+        ".".join(["torchlint", *folder.parts] if folder.parts[0] != "torchlint" else folder.parts) for folder in folders
+    }
+    assert shipped == set(re.findall(r'"([\w.]+)"', named))
+
+
 def name_of(path: Path) -> str:
     """The dotted name of a file below torchlint: `facts.flow`, `rules.item_in_hot_loop`."""
     parts = path.relative_to(ROOT).with_suffix("").parts

@@ -233,6 +233,19 @@ class TestRuns:
         assert 1 == cli.main(["optimize", "train.py", "--patch", "old.patch", "--steps", "4"])
         assert "Not applied: patch old.patch: the patch does not apply: " in capsys.readouterr().err
 
+    def test_what_there_was_no_time_for_is_not_called_tried(
+        self, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        command = ["optimize", "train.py", "--patch", "fast.patch", "--steps", "2", "--seconds", "0.1", "--out", "late"]
+        assert 3 == cli.main(command)
+        late = "it was not tried: the time was over"
+        captured = capsys.readouterr()
+        assert f"Not applied: patch fast.patch at train.py: {late}\n" == captured.err
+        assert "| 1 | patch fast.patch | train.py | not raced | - | Not applied |" in captured.out
+        assert f"{late}. Next: give it more time (--seconds)." in captured.out
+        assert "NEEDS_FURTHER_REVIEW" in captured.out
+        assert not (home / ".torchlint" / "history.jsonl").exists()
+
     def test_a_program_that_differs_from_itself_forks_and_catches_everything_is_not_decided(
         self, home: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -323,10 +336,19 @@ class TestCandidates:
         "torch.manual_seed(0)\n", "torch.manual_seed(0)\ntorch.autograd.set_detect_anomaly(True)\n"
     )
 
-    def found(self, lab: Lab, project: Project, suggestions: bool) -> list[Candidate]:
-        tried = version(project, self.CHECKED.replace("zero_grad()", "zero_grad(set_to_none=False)"))
-        finder = Finder(lab.space, tried, [], "rounding", "", suggestions=suggestions)
+    NORMED = "import torch\nmodel = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3), torch.nn.BatchNorm2d(8))\n"
+
+    def found(
+        self, lab: Lab, project: Project, suggestions: bool = False, source: str = CHECKED, select: str = ""
+    ) -> list[Candidate]:
+        tried = version(project, source.replace("zero_grad()", "zero_grad(set_to_none=False)"))
+        finder = Finder(lab.space, tried, [], "rounding", select, suggestions=suggestions)
         return list(finder.fixes(tried.overlay))
+
+    def test_rules_in_preview_are_tried_where_they_are_named(self, lab: Lab, project: Project) -> None:
+        assert [] == self.found(lab, project, source=self.NORMED)
+        (named,) = self.found(lab, project, source=self.NORMED, select="TL704")
+        assert ("TL704 conv-bias-before-batchnorm", "init") == (named.name, named.allowed)
 
     def test_suggestions_are_left_alone(self, lab: Lab, project: Project) -> None:
         (only,) = self.found(lab, project, False)

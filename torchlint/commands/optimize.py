@@ -50,7 +50,7 @@ exit codes:
   0  the goal is reached, or there was nothing to try
   1  the goal is not reached, or not shown
   2  the program can't be run, wants to write outside of its copy, or the work can't be done
-  3  it can't be decided: the machine is too noisy, or the program differs from itself
+  3  it can't be decided: the machine is too noisy, the program differs from itself, or the time was over first
   4  the whole change computes something else than its parts: nothing is applied
 """
 _CODES = {"goal reached": 0, "nothing to try": 0, "faster": 1, "nothing paid": 1, "undecided": 3, "emergency stop": 4}
@@ -80,7 +80,7 @@ def _options() -> argparse.ArgumentParser:
         help="the same, by how much less time a step is to take",
     )
     option("--patch", action="append", type=Path, default=[], metavar="FILE", help="try this patch, too")
-    option("--select", default="", metavar="CODES", help="only fixes of these rules")
+    option("--select", default="", metavar="CODES", help="only fixes of these rules, in preview or not")
     option("--suggestions", action="store_true", help="try what is only suggested, too, after all fixes")
     option(
         "--numbers",

@@ -80,7 +80,8 @@ class Finder:
         self._project = version.project
         self._files = [path for path in dict.fromkeys([*filter(None, [version.script]), *files]) if not _foreign(path)]
         self._allowed = allowed
-        given: dict[str, object] = {"select": select.split(",")} if select else {}
+        # Rules in preview count where they are named: what they say is proved before it is kept.
+        given: dict[str, object] = {"select": select.split(","), "preview": True} if select else {}
         where = version.project.home / os.path.dirname(version.script)
         self._settings = config.load(load().values(), given, cwd=where)
         around = discover.ProjectFiles(version.project.home, map(Path, self._paths({})), self._settings)

@@ -30,6 +30,7 @@ _COUNTED = ("syncs", "h2d", "d2h", "operators", "traffic")
 _PER_RACE = 20.0
 _FINAL_RACE = 120.0
 
+_LATE = Decision("Not applied", "it was not tried: the time was over", "give it more time (--seconds)")
 Outcome = Literal["goal reached", "faster", "nothing paid", "nothing to try", "undecided", "emergency stop"]
 Say = Callable[[str], None]
 
@@ -129,6 +130,10 @@ class Optimizer:
         while (candidate := self._next(finder, seen)) is not None:
             seen.add(candidate.fingerprint)
             begun = time.monotonic()
+            if begun - self._started > self._plan.seconds:
+                self._tried.append(Tried(candidate, _LATE))
+                say(f"{_LATE.status}: {candidate.name} at {candidate.place}: {_LATE.reason}")
+                continue
             tried, accepted = self._try(candidate, numbers, counts, races)
             tried = replace(tried, seconds=time.monotonic() - begun)
             self._tried.append(tried)
@@ -142,8 +147,6 @@ class Optimizer:
         return self._finish(numbers, races, baseline, counts, scouted, for_gpu)
 
     def _next(self, finder: Finder, seen: set[str]) -> Candidate | None:
-        if time.monotonic() - self._started > self._plan.seconds:
-            return None
         state = self._state
         if self._coming is None:
             self._coming = finder.fixes(state)
@@ -274,7 +277,10 @@ class Optimizer:
         if not diff:
             noisy = any(one.raced and one.raced.verdict == "too noisy" for one in self._tried)
             unknown = any(one.judgement and one.judgement.name == "unknown" for one in self._tried)
-            outcome: Outcome = "undecided" if noisy or unknown else "nothing paid" if self._tried else "nothing to try"
+            late = any(one.decision is _LATE for one in self._tried)
+            outcome: Outcome = (
+                "undecided" if noisy or unknown or late else "nothing paid" if self._tried else "nothing to try"
+            )
             return replace(found, outcome=outcome, after=baseline, seconds=time.monotonic() - self._started)
         self._say("the whole change: numbers")
         final_version = replace(version, overlay=state)
