@@ -16,9 +16,11 @@ from torchlint import cli
 from torchlint.prove import report
 from torchlint.prove.candidates import Candidate, Finder
 from torchlint.prove.decide import after_numbers, after_race, by_counts
+from torchlint.prove.history import History
 from torchlint.prove.intervals import Interval
 from torchlint.prove.lab import Lab
 from torchlint.prove.numbers import Judgement
+from torchlint.prove.optimize import Tried
 from torchlint.prove.race import Raced, Round, Track
 from torchlint.prove.workspace import Project
 
@@ -329,6 +331,18 @@ def test_goals_are_gains(given: str, said: str, home: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit):
         cli.main(["optimize", "train.py", given])
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("verdict", "known"), [("no gain", True), ("slower", True), ("undecided", False), ("too noisy", False)]
+)
+def test_what_was_not_decided_is_tried_again(verdict: str, known: bool, tmp_path: Path) -> None:
+    candidate = Candidate("TL501 x", "train.py:1", "", "", "safe", "exact", {}, "-a\n+b\n")
+    race = raced(verdict, 0.9, 1.0, 1.1)
+    tried = Tried(candidate, after_race(race), raced=race)
+    path = tmp_path / "history.jsonl"
+    History(path, "first").add("state", candidate, tried)
+    assert (tried.decision if known else None) == History.read(path, "second").known("state", candidate)
 
 
 class TestCandidates:

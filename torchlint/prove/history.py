@@ -1,4 +1,4 @@
-"""What was tried before: decisions with their reasons, one JSON object a line; nothing is tried twice unchanged."""
+"""What was tried before: decisions with their reasons, one JSON object a line; what was decided is not tried again unchanged."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from .decide import Decision
 
 if TYPE_CHECKING:
     from .optimize import Tried
+
+_OPEN = ("undecided", "too noisy")
+"""Verdicts of races that more time or a quieter machine may change."""
 
 
 @dataclass
@@ -33,7 +36,10 @@ class History:
             try:
                 found = json.loads(line)
                 decision = Decision(found["status"], found["reason"], found["next"])
-                history._known[found["state"], found["fingerprint"]] = decision
+                key = (found["state"], found["fingerprint"])
+                history._known.pop(key, None)
+                if found.get("verdict") not in _OPEN:
+                    history._known[key] = decision
             except (ValueError, KeyError, TypeError):
                 continue
         return history
@@ -54,6 +60,7 @@ class History:
             "speedup": [tried.raced.speedup, tried.raced.low, tried.raced.high]
             if tried.raced and tried.raced.rounds
             else [],
+            "verdict": tried.raced.verdict if tried.raced else "",
             "status": tried.decision.status,
             "reason": tried.decision.reason,
             "next": tried.decision.next,
