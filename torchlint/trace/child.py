@@ -111,6 +111,7 @@ def enter(
     import torch
 
     from torchlint.trace import observe
+    from torchlint.trace.imports import when_imported
     from torchlint.trace.reach import reached
 
     virtual = job.device == "virtual" or (job.device == "auto" and not torch.cuda.is_available())
@@ -135,12 +136,10 @@ def enter(
         )
         observation.enter_context(gpu)
     if job.run == "eager":
-        from torchlint.trace.compiled import compiled_code
         from torchlint.trace.counts import OperatorCounts
 
-        observation.enter_context(torch.compiler.set_stance("force_eager"))
         observation.enter_context(OperatorCounts(recorder, at_work if virtual else lambda: False))
-        observation.enter_context(compiled_code(recorder))
+        observation.enter_context(when_imported("torch._dynamo", lambda: _force_eager(observation, recorder)))
     else:
         from torchlint.trace.compiled import compile_recording
 
@@ -163,6 +162,19 @@ def enter(
     observation.enter_context(observe.python_warnings(recorder))
     watch = job.watch if job.run == "eager" else {}
     observation.enter_context(reached(recorder, watch, job.step_at, lambda: steps.told("line")))
+
+
+def _force_eager(observation: contextlib.ExitStack, recorder: Recorder) -> None:
+    """What the program has compiled runs eagerly, and that it has compiled something is told."""
+    import torch
+
+    from torchlint.trace.compiled import compiled_code
+
+    try:
+        observation.enter_context(torch.compiler.set_stance("force_eager"))
+        observation.enter_context(compiled_code(recorder))
+    except Exception as error:  # noqa: BLE001 - an unknown torch: the program is in the midst of an import of its own
+        recorder.record("unsupported", name="torch.compile", detail=f"{type(error).__name__}: {error}"[:200])
 
 
 def _imported() -> list[str]:
