@@ -729,6 +729,8 @@ class Evaluator:
         root = name.partition(".")[0]
         if name == "torch.utils.checkpoint.checkpoint" and node.args:
             return self.of_value(args.first, node, args, node.args[0]) or LIKELY_TENSOR
+        if name.startswith("torch.autograd") and name.endswith(".Variable"):
+            return args.first if args.first.kind == "tensor" else TENSOR  # a tensor, since torch 0.4
         if root == "torch":
             value = calls.torch_call(name, node, args)
             return replace(value, home=self.function.module) if value.origin is not None else value
@@ -763,6 +765,9 @@ class Evaluator:
             return args.first
         if name in _OPTION_PARSERS and args.first.klass is not None:
             return self.instance(args.first.klass, node)
+        if name == "torch_geometric.utils.to_dense_batch":
+            mask = replace(tensor(args.first.device), boolean=True)
+            return Value("tuple", 2, items=(tensor(args.first.device), mask))
         if root in ("einops",):
             return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
         return UNKNOWN

@@ -17,11 +17,19 @@ _BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)pr
 
 def role_of(module: Module, place: str) -> Role:
     """What a file is for, by its place in the project and its top-level code."""
-    if _TEST.search(place):
+    if _TEST.search(place) and not (place.endswith("_test.py") and _evaluates(module)):
         return "test"
     if _BENCHMARK.search(place) or module.source.holds(b"torch.utils.benchmark"):
         return "benchmark"
     return "script" if module.source.holds(b"__main__") else "library"
+
+
+def _evaluates(module: Module) -> bool:
+    """Whether `model_test.py` is a script that evaluates, and holds no test."""
+    data = module.source.data
+    return b"__main__" in data and not any(
+        word in data for word in (b"def test", b"unittest", b"pytest", b"class Test")
+    )
 
 
 def is_test(place: str, name: str) -> bool:

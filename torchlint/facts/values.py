@@ -243,6 +243,8 @@ def _same_kind(a: Value, b: Value) -> Value:
         device: Device = "accelerator" if "accelerator" in (a.device, b.device) else ""
     else:
         device = a.device
+    # What one path moved is no longer as the loader gave it.
+    moved = "accelerator" in (a.device, b.device) and a.device != b.device
     items = None
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
         items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
@@ -268,7 +270,7 @@ def _same_kind(a: Value, b: Value) -> Value:
         scalar=a.scalar and b.scalar,
         boolean=a.boolean and b.boolean,
         grad=a.grad or b.grad,
-        batch=a.batch or b.batch,
+        batch=(a.batch and b.batch) if moved else (a.batch or b.batch),
         pinned=a.pinned if a.pinned == b.pinned else (True if True in (a.pinned, b.pinned) else None),
         feeders=a.feeders | b.feeders,
         managed=a.managed or b.managed,

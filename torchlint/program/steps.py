@@ -297,8 +297,22 @@ class Steps:
         if self.project.in_test(function.module.path, function.name):
             return
         # A method that takes a whole step is called for nothing else.
-        if (len(outside) == 2 and function.cls is not None) or runs_on_steps(self.project, function):
+        whole = len(outside) == 2 and (function.cls is not None or self._is_given_optimizer(function))
+        if whole or runs_on_steps(self.project, function):
             own.framework.append(place_of(function))
+
+    def _is_given_optimizer(self, function: Function) -> bool:
+        """`def iteration(model, optimizer, image):`, which steps what it is given."""
+        if function.parent is not function.module.body:
+            return False
+        given = {parameter.arg for parameter in function.parameters}
+        return any(
+            isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Name)
+            and call.func.value.id in given
+            and self._is_step(function, call)
+            for call in function.flow.calls_named("step")
+        )
 
     def _over_runs(self, function: Function, loop: Loop) -> bool:
         return runs.over_runs(function, loop, lambda node: self.project.value(function, node))
