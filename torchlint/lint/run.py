@@ -299,7 +299,7 @@ class _Run:
     def _show(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> list[Finding]:
         found: list[Finding] = []
         fail = partial(self._fault, "Looking up a name", module=function.module)
-        codes = self.settings.at(function.module.path).codes
+        codes = self._codes_at(function.module)
         for node, parent, (name, rule, patterns) in dispatch.nodes(function, lines, fail):
             if rule.code not in codes:
                 continue
@@ -313,10 +313,17 @@ class _Run:
                 found += self._check(site)
         return found
 
+    def _codes_at(self, module: Module) -> frozenset[str]:
+        """The rules that a file's settings select, and that have something to say of its torch."""
+        codes, torch = self.settings.at(module.path).codes, self.analysis.torch(module)
+
+        def narrowed() -> frozenset[str]:
+            return frozenset(r.code for r in self.rules if r.code in codes and r.torch.intersects(torch))
+
+        return self.analysis.once(("codes", codes, torch, self.codes), narrowed)
+
     def _check(self, site: Site) -> Iterator[Finding]:
         rule: Rule = site.rule  # type: ignore[assignment]
-        if not rule.torch.intersects(self.analysis.torch(site.module)):
-            return
         try:
             for finding in rule.check(site):
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.

@@ -85,7 +85,8 @@ class Range:
         return self.low <= version < self.high
 
     def intersects(self, other: Range) -> bool:
-        return self.intersection(other) is not None
+        """Whether there is a version in both."""
+        return max(self.low, other.low) < min(self.high, other.high)
 
     def intersection(self, other: Range) -> Range | None:
         """The versions in both, or None."""
