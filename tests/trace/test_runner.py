@@ -157,7 +157,7 @@ def test_a_program_that_can_not_be_interrupted_is_killed(eager: Run, monkeypatch
     source = (
         "import signal, time\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nprint('up', flush=True)\nopen('up', 'w')\n"
     )
-    child = eager(MODEL + "step()\n" + source + "while True: time.sleep(60)\n", seconds=0.5)
+    child = eager(MODEL + "step()\n" + source + "while True: time.sleep(60)\n", seconds=20.0)
 
     assert child.end.name == "killed"
     assert child.output == "up\n"
