@@ -743,3 +743,54 @@ def test_what_a_generation_loop_calls_is_shown_whole() -> None:
 
 def test_what_other_loops_call_is_not() -> None:
     assert [] == whole("def f(x):\n    pass\nfor x in y:\n    f(x)\n")
+
+
+SCALER = """
+class LossScaler:
+    def __init__(self):
+        self.scale = 1.0
+
+    def __call__(self, loss, optimizer, update=True):
+        loss.backward()  # hot
+        if update:
+            optimizer.step()  # hot
+
+class Describer:
+    def __call__(self, loss, optimizer):
+        print(loss)
+"""
+
+
+def test_an_object_that_is_called_to_step() -> None:
+    check(
+        {
+            "utils.py": SCALER,
+            "engine.py": "def one_epoch(model, loader, optimizer, loss_scaler):\n"
+            "    for images in loader:\n"
+            "        loss = model(images)  # hot\n"
+            "        loss_scaler(loss, optimizer)  # hot\n",
+            "main.py": "from engine import one_epoch\n"
+            "from utils import LossScaler as Scaler\n"
+            "def main():\n"
+            "    loss_scaler = Scaler()\n"
+            "    for epoch in range(10):\n"
+            "        one_epoch(model, loader, optimizer, loss_scaler)\n",
+        }
+    )
+
+
+def test_another_object_of_that_name_steps_nothing() -> None:
+    check(
+        {
+            "utils.py": SCALER,
+            "main.py": "from utils import Describer, LossScaler\n"
+            "def main():\n"
+            "    scale = LossScaler()\n"
+            "    return scale\n"
+            "def describe(values, loss_scaler):\n"
+            "    scale = Describer()\n"
+            "    for value in values:\n"
+            "        scale(value, None)\n"
+            "        loss_scaler(value, None)\n",
+        }
+    )

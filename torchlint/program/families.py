@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
 from collections.abc import Iterator
 
 from ..facts import names
 from ..facts.module import Class, Function
 from ..facts.values import Value
+from ..system.stamp import as_bytes
 from ..torch_api.operators import operator
 from .project import GENERIC, CallSite, Project, calls_named
 
@@ -49,7 +52,25 @@ def callers(project: Project, function: Function) -> list[CallSite]:
         modules = [module for path in sorted(paths) if (module := project.module(path)) is not None]
         calls = [found for module in modules[:MOST] for found in calls_named(module, function.name)]
         sites += [CallSite(caller, call) for caller, call in calls if function in may_run(project, caller, call)]
+    if function.name == "__call__" and function.cls is not None:
+        sites += _calls_of_objects(project, function, function.cls)
     return list({site.call: site for site in sites}.values())
+
+
+def _calls_of_objects(project: Project, method: Function, klass: Class) -> Iterator[CallSite]:
+    """`loss_scaler(loss, optimizer)`: where objects of a class are called, by the names that its constructor is assigned to."""
+    made: set[str] = set()
+    for path in sorted(project.holders(rb"\b%s\b" % as_bytes(klass.name))):
+        source = project.source(path)
+        data = source.data if source is not None else b""
+        for name in (as_bytes(klass.name), *re.findall(rb"\b%s[ \t]+as[ \t]+(\w+)" % as_bytes(klass.name), data)):
+            made.update(map(os.fsdecode, re.findall(rb"(\w+)[ \t]*=[ \t]*(?:\w+\.)*%s\(" % re.escape(name), data)))
+    for name in sorted(made):
+        for path in sorted(project.holders(rb"\b%s\(" % as_bytes(name)))[:MOST]:
+            module = project.module(path)
+            for caller, call in calls_named(module, name) if module is not None else ():
+                if method in project.targets(caller, call):
+                    yield CallSite(caller, call)
 
 
 def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
