@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from torchlint.facts.flow import NEAREST
 from torchlint.lint.run import Result, lint
 from torchlint.rule import load
 from torchlint.settings.config import Settings
@@ -219,7 +220,8 @@ SHAPES: dict[str, Shape] = {
         **{f"m{i}.py": f"import torch\ndef f{i}(x):\n    x.cuda().item()\n" for i in range(n)},
     },
     # long blocks and literals
-    "elifs": lambda n: step(["if kind == 0:\n    x = 0", *each(n, "elif kind == #:\n    x = loss.item()")]),
+    # Arms further away than `NEAREST` are passed over: at all sizes there are some.
+    "elifs": lambda n: step(["if kind == 0:\n    x = 0", *each(NEAREST + n, "elif kind == #:\n    x = loss.item()")]),
     "cases": lambda n: step(["match kind:", *each(n, "    case #:\n        x = loss.item()")]),
     "loops": lambda n: one(HEAD, (LOOP + "    total += loss.item()\n") * n),
     "loops in a function": lambda n: one(HEAD, "def train(loader):\n", indented(LOOP + "    loss.item()\n") * n),
