@@ -266,7 +266,7 @@ class TestProcesses:
         return race
 
     def test_lock_step_tells_what_is_faster_of_programs_that_can_not_be_stopped(self, race: Racing) -> None:
-        raced = race(WORK, 150, 50, Track(block=2))
+        raced = race(WORK, 400, 50, Track(block=2))
         assert ("faster", 10) == (raced.verdict, raced.rounds[0].steps)
         assert 1.5 < raced.low
         assert all(len(times) == 5 for times in raced.rounds[0].times)
