@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterator
 
@@ -64,7 +63,8 @@ def _calls_of_objects(project: Project, method: Function, klass: Class) -> Itera
         source = project.source(path)
         data = source.data if source is not None else b""
         for name in (as_bytes(klass.name), *re.findall(rb"\b%s[ \t]+as[ \t]+(\w+)" % as_bytes(klass.name), data)):
-            made.update(map(os.fsdecode, re.findall(rb"(\w+)[ \t]*=[ \t]*(?:\w+\.)*%s\(" % re.escape(name), data)))
+            assigned = re.findall(rb"(\w+)[ \t]*=[ \t]*(?:\w+\.)*%s\(" % re.escape(name), data)
+            made.update(word.decode() for word in assigned)
     for name in sorted(made):
         for path in sorted(project.holders(rb"\b%s\(" % as_bytes(name)))[:MOST]:
             module = project.module(path)
