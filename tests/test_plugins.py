@@ -9,18 +9,20 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from torchlint import cli
 from torchlint.cache.run import _key
 from torchlint.lint.parallel import Shared
-from torchlint.lsp.engine import Engine, _Text
-from torchlint.lsp.looked import Client, Looked
 from torchlint.program.project import Project
 from torchlint.rule import load, plugins
 from torchlint.settings import config
 from torchlint.system.failure import Failure
+
+if TYPE_CHECKING:
+    from torchlint.lsp.looked import Looked
 
 PLUGIN = Path(__file__).parent / "plugin"
 STEP = """\
@@ -212,6 +214,10 @@ class _Listener:
 
 @pytest.mark.parametrize("allowed", [False, True])
 def test_an_editor_shows_them_where_its_command_allows_it(project: Path, allowed: bool) -> None:
+    pytest.importorskip("pygls")
+    from torchlint.lsp.engine import Engine, _Text
+    from torchlint.lsp.looked import Client
+
     engine = Engine(Client("utf-8"), _Listener(), plugins.plug if allowed else None)
     uri = (project / "step.py").as_uri()
     engine._edit(uri, _Text(1, STEP.encode(), {}))
