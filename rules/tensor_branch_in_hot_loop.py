@@ -78,12 +78,15 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     test = _test(branch) if branch is not None and site.accelerator else None
     if branch is None or test is None:
         return
-    if site.shown_whole and reads.severity(_at(site, branch if isinstance(branch, ast.expr) else test)) is None:
+    if (
+        site.shown_whole
+        and reads.severity(site.at(site.function, branch if isinstance(branch, ast.expr) else test)) is None
+    ):
         return
     found = next(reads.tested(site, test), None)
     if found is None:
         return
-    place = _at(site, found)
+    place = site.at(site.function, found)
     level = reads.severity(place)
     if level is None or (level == "info" and reads.decides(place, found)) or _first(site) is not branch:
         return
@@ -91,11 +94,6 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {reads.how_often(place)}"
     yield site.finding(message, severity=level, at=found, related=place.why_hot())
-
-
-def _at(site: Site, node: ast.expr) -> Site:
-    """The same question of another place."""
-    return Site(site.analysis, site.function, node, site.rule, site.name)
 
 
 def _branch(site: Site) -> ast.AST | None:

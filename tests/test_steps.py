@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -794,3 +795,11 @@ def test_another_object_of_that_name_steps_nothing() -> None:
             "        loss_scaler(value, None)\n",
         }
     )
+
+
+def test_a_name_of_a_hundred_thousand_letters_beside_a_called_object_costs_no_squares() -> None:
+    loss_scaler = "from utils import LossScaler\nloss_scaler = LossScaler()\n"
+    files = {"utils.py": SCALER, "main.py": f"{loss_scaler}{'x' * 100_000}\n"}
+    began = time.process_time()
+    check(files)
+    assert time.process_time() - began < 5  # a square of it takes minutes

@@ -63,7 +63,7 @@ def _calls_of_objects(project: Project, method: Function, klass: Class) -> Itera
         source = project.source(path)
         data = source.data if source is not None else b""
         for name in (as_bytes(klass.name), *re.findall(rb"\b%s[ \t]+as[ \t]+(\w+)" % as_bytes(klass.name), data)):
-            assigned = re.findall(rb"(\w+)[ \t]*=[ \t]*(?:\w+\.)*%s\(" % re.escape(name), data)
+            assigned = re.findall(rb"\b(\w+)[ \t]*=[ \t]*(?:\w+\.)*%s\(" % re.escape(name), data)
             made.update(word.decode() for word in assigned)
     for name in sorted(made):
         for path in sorted(project.holders(rb"\b%s\(" % as_bytes(name)))[:MOST]:

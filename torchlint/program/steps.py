@@ -6,10 +6,10 @@ import ast
 import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from ..facts import calls, first_time, guards, names, runs
 from ..facts.answers import work_out
@@ -45,6 +45,7 @@ _TRIGGERS = Words(
     pattern=TRIGGER,
 )
 _WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
+T = TypeVar("T")
 DEPTH = 4
 """How many calls away from a step loop a function still counts as run by it."""
 
@@ -440,8 +441,7 @@ class Steps:
     def _never(self, function: Function, test: ast.expr, true: bool) -> bool:
         """Whether no call of the program gives the options that a condition asks for."""
         if test not in self._truths:
-            self._truths[test] = None
-            self._truths[test] = settled.truth(self.project, function, test)
+            work_out(self._truths, test, None, lambda: settled.truth(self.project, function, test))
         return self._truths[test] is (not true)
 
     def _step_conditions(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
@@ -478,15 +478,27 @@ class Steps:
         if own not in self._by_function and own not in self.index.functions:
             self.project.note("steps", own[0])
             return None
+        return self._of_statement("hot", self._hot_statements, self._hot, function, node)
+
+    def _of_statement(
+        self,
+        kind: str,
+        known: dict[ast.stmt, T],
+        find: Callable[[Function, ast.AST], T],
+        function: Function,
+        node: ast.AST,
+    ) -> T:
+        """What is found for a place: once a statement, for all of it that runs whenever the statement does."""
         statement, plain = _statement(function.flow, node)
         if not plain:
-            return self._hot(function, node)
-        return self.project.linked(("hot", statement), lambda: self._hot_statement(function, statement))
+            return find(function, node)
 
-    def _hot_statement(self, function: Function, statement: ast.stmt) -> Hot | None:
-        if statement not in self._hot_statements:
-            self._hot_statements[statement] = self._hot(function, statement)
-        return self._hot_statements[statement]
+        def kept() -> T:
+            if statement not in known:
+                known[statement] = find(function, statement)
+            return known[statement]
+
+        return self.project.linked((kind, statement), kept)
 
     def _hot(self, function: Function, node: ast.AST) -> Hot | None:
         own = place_of(function)
@@ -509,15 +521,7 @@ class Steps:
         """The evaluation or generation loop that runs the place on each of its iterations, or None."""
         if not function.has_loops:
             return None
-        statement, plain = _statement(function.flow, node)
-        if not plain:
-            return self._loop_of(function, node)
-        return self.project.linked(("warm statement", statement), lambda: self._warm_statement(function, statement))
-
-    def _warm_statement(self, function: Function, statement: ast.stmt) -> Loop | None:
-        if statement not in self._warm_statements:
-            self._warm_statements[statement] = self._loop_of(function, statement)
-        return self._warm_statements[statement]
+        return self._of_statement("warm statement", self._warm_statements, self._loop_of, function, node)
 
     def _loop_of(self, function: Function, node: ast.AST) -> Loop | None:
         for loop in function.flow.loops(node):
@@ -570,8 +574,7 @@ class Steps:
 
     def _found_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
         if (function, depth) not in self._warm_callers:
-            self._warm_callers[function, depth] = None
-            self._warm_callers[function, depth] = self._find_caller(function, depth)
+            work_out(self._warm_callers, (function, depth), None, lambda: self._find_caller(function, depth))
         return self._warm_callers[function, depth]
 
     def _find_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
