@@ -3,7 +3,8 @@
 repositories.json: where a repository is, at which commit, how many lines of Python it has.
 counts.json: findings of the default set, by repository and rule, those of a rule on one line as one; `--count` makes it from what
 `torchlint check . --isolated --output-format json` printed in each.
-*.jsonl: one judged finding a line: code, repo, path, line, verdict (right, debatable, wrong), reason (a sentence), and
+unseen*.jsonl: hand-labelled lines, for a scorer alone.
+The other *.jsonl: one judged finding a line: code, repo, path, line, verdict (right, debatable, wrong), reason (a sentence), and
 `mended` where the finding is no longer reported: what was missing, or why a right one was given up.
 """
 
@@ -26,7 +27,8 @@ Row = dict[str, Any]
 
 
 def judgements() -> list[Row]:
-    rows = [json.loads(row) for file in sorted(DATA.glob("*.jsonl")) for row in file.read_text("utf-8").splitlines()]
+    files = [file for file in sorted(DATA.glob("*.jsonl")) if not file.name.startswith("unseen")]
+    rows = [json.loads(row) for file in files for row in file.read_text("utf-8").splitlines()]
     return sorted(rows, key=lambda row: (row["code"], row["repo"], row["path"], row["line"]))
 
 

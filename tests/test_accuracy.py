@@ -13,7 +13,9 @@ from torchlint.rule import load
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "accuracy"
-ROWS = [json.loads(row) for file in sorted(DATA.glob("*.jsonl")) for row in file.read_text("utf-8").splitlines()]
+JUDGED = sorted(file for file in DATA.glob("*.jsonl") if not file.name.startswith("unseen"))
+ROWS = [json.loads(row) for file in JUDGED for row in file.read_text("utf-8").splitlines()]
+LABELS = [json.loads(row) for file in DATA.glob("unseen*.jsonl") for row in file.read_text("utf-8").splitlines()]
 REPOSITORIES = json.loads((DATA / "repositories.json").read_text("utf-8"))
 COUNTS = json.loads((DATA / "counts.json").read_text("utf-8"))
 
@@ -26,6 +28,18 @@ def test_the_tables_are_fresh() -> None:
 
 def test_every_repository_is_counted() -> None:
     assert REPOSITORIES.keys() == COUNTS.keys()
+
+
+def test_a_label_has_its_keys_and_no_text_of_anybody() -> None:
+    keys = {
+        *("repo", "dir", "commit", "path", "line", "end_line", "kind", "verdict", "why", "confidence"),
+        *("stmt", "func", "exhaustive", "line_sha1"),
+    }
+    assert [] == [
+        row
+        for row in LABELS
+        if row.keys() != keys or row["verdict"] not in ("bad", "trap") or len(row["line_sha1"]) != 12
+    ]
 
 
 def test_a_judgement_has_its_keys_and_its_sentence() -> None:

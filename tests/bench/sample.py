@@ -62,7 +62,8 @@ def show(one: Drawn) -> str:
 
 
 def judged() -> set[tuple[str, ...]]:
-    rows = (json.loads(row) for file in JUDGED.glob("*.jsonl") for row in file.read_text("utf-8").splitlines())
+    files = (file for file in JUDGED.glob("*.jsonl") if not file.name.startswith("unseen"))
+    rows = (json.loads(row) for file in files for row in file.read_text("utf-8").splitlines())
     return {(row["code"], row["repo"], row["path"], str(row["line"])) for row in rows}
 
 
