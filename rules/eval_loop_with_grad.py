@@ -163,9 +163,13 @@ def _repeated(site: Site, call: ast.Call) -> bool:
 
 
 def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
-    """Whether a call runs the model: itself, or as the argument of a function of the project that does."""
-    if chain(call.func) == model:
+    """Whether a call runs the model: itself, as the argument of a function of the project that does, or in a method beside it."""
+    called = chain(call.func)
+    if called == model:
         return True
+    own = site.function.parameters[0].arg if site.function.is_method else None
+    if called is not None and called[0] == own == model[0]:
+        return any(_runs_own(site, target, model[1:]) for target in site.project.targets(site.function, call))
     if not any(chain(argument) == model for argument in call.args):
         return False
     for target in site.project.targets(site.function, call):
@@ -177,6 +181,14 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
         name = target.parameters[position].arg
         return any(_is_run(inner, name) and not _off_in(site, target, inner) for inner in target.flow.calls)
     return False
+
+
+def _runs_own(site: Site, method: Function, part: list[str]) -> bool:
+    """Whether a method runs a part of its own object, and neither switches autograd off nor asks for gradients."""
+    if not method.is_method or _ASKS.search(_text(method)) or site.analysis.context.function_off(method):
+        return False
+    model = [method.parameters[0].arg, *part]
+    return any(chain(inner.func) == model and not _off_in(site, method, inner) for inner in method.flow.calls)
 
 
 def _is_run(call: ast.Call, name: str) -> bool:

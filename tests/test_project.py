@@ -179,6 +179,20 @@ def test_re_exports(files: Files, expected: str) -> None:
     assert expected == resolved(files, "main.py")
 
 
+def test_a_module_does_not_import_itself() -> None:
+    files = {
+        "model/__init__.py": "from model.net import Net\n",
+        "model/net.py": "class Net: pass\n",
+        "utils/model.py": "from model import Net\ndef load():\n    return Net()\nload()",
+        "utils/here.py": "class Base: pass\nclass Heir(Base):\n    pass\nimport here\nhere.Base()",
+        "train.py": "from utils.model import load\nload()",
+    }
+
+    assert "model.net.Net" == value(files, "utils/model.py").cls
+    assert "model.net.Net" == value(files, "train.py").cls
+    assert "here.Base" == value(files, "utils/here.py").cls
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -740,6 +754,76 @@ def test_an_attribute_that_may_be_none_says_so() -> None:
 
     assert "number" == found.kind
     assert {"none"} == found.others
+
+
+# Flags of a call
+
+
+MADE = "def make(n, train=False):\n    if train:\n        return n, 1\n    return 'a'\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        # Nothing is known of the flag, or the paths do not hang on it alone.
+        (f"{MADE}make(0, train=flag)", "unknown"),
+        (f"{MADE}make(*both)", "unknown"),
+        (f"{MADE}make(0, **options)", "unknown"),
+        (MADE.replace("if train:", "if train and n:") + "make(0, train=True)", "unknown"),
+        (MADE.replace("    if", "    train = n > 1\n    if") + "make(0, train=True)", "unknown"),
+        (MADE.replace("if train:", "if other:") + "make(0, train=True)", "unknown"),
+        # The default, by name, by position
+        (f"{MADE}make(0)", "str"),
+        (f"{MADE}make(0, train=False)", "str"),
+        (f"{MADE}make(0, train=True)", "tuple"),
+        (f"{MADE}make(0, True)", "tuple"),
+        (f"{MADE}x, y = make(0, True)\ny", "number"),
+        (MADE.replace("if train:", "if not train:") + "make(0, True)", "str"),
+        (
+            f"class A:\n    {MADE.replace(chr(10), chr(10) + '    ').replace('(n', '(self, n')}\nA().make(0, True)",
+            "tuple",
+        ),
+    ],
+)
+def test_what_a_call_with_flags_gives(code: str, expected: str) -> None:
+    assert expected == value({"a.py": code}, "a.py").kind
+
+
+# Abstract methods
+
+
+ABSTRACT = (
+    "from abc import ABC, abstractmethod\nclass A(ABC):\n    def __init__(self):\n        self.net = self.build()\n"
+)
+RAISES = "def build(self):\n        raise NotImplementedError"
+ONE = "class B(A):\n    def build(self): return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "heirs", "expected"),
+    [
+        # Nobody says what it gives, or it says so itself.
+        (RAISES, "", "unknown"),
+        ("def build(self):\n        pass", ONE, "unknown"),
+        ("def build(self):\n        return 'a'", ONE, "str"),
+        ("def build(self):\n        raise ValueError(self)", ONE, "unknown"),
+        (RAISES, "class B(A):\n    def build(self): raise NotImplementedError\n", "unknown"),
+        (RAISES, f"{ONE}class C(A):\n    def build(self): return 'a'\n", "unknown"),
+        # What subclasses give.
+        (RAISES, ONE, "number"),
+        (
+            'def build(self):\n        """Make it."""\n        raise NotImplementedError("no")\n        return None',
+            "class B(A):\n    pass\nclass C(B):\n    def build(self): return 1\n",
+            "number",
+        ),
+        ("@abstractmethod\n    def build(self):\n        pass", ONE, "number"),
+        ("@abstractmethod\n    def build(self): ...", ONE, "number"),
+    ],
+)
+def test_what_an_abstract_method_gives(base: str, heirs: str, expected: str) -> None:
+    files = {"a.py": f"{ABSTRACT}    {base}\n    def f(self):\n        self.net", "b.py": f"from a import A\n{heirs}"}
+
+    assert expected == value(files, "a.py").kind
 
 
 # Values across files

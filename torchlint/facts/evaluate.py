@@ -29,6 +29,7 @@ from .bindings import (
     Stored,
 )
 from .calls import Arguments
+from .chosen import Choice, choice, may_return
 from .module import Class, Function, Module, has_slice, key_of
 from .promises import promised
 from .values import (
@@ -92,8 +93,8 @@ class World(Protocol):
     def method(self, klass: Class, name: str) -> Function | None:
         """A method of a class or of its bases in the project."""
 
-    def returns(self, function: Function) -> Value:
-        """What a call of the function gives."""
+    def returns(self, function: Function, given: Choice = ()) -> Value:
+        """What a call of the function gives, one that gives some flags."""
 
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules."""
@@ -135,9 +136,12 @@ class Evaluator:
         binding = self.bindings.final.get(name)
         return self._entered(lambda: self.bound(binding)) if binding is not None else None
 
-    def returned(self) -> list[Value]:
-        """What the function returns, path by path."""
+    def returned(self, given: Choice = ()) -> list[Value]:
+        """What the function returns, path by path, for calls that give some flags."""
         found = self.bindings.returned
+        if given:
+            flags = dict(given)
+            found = [one for one in found if one is None or may_return(self.function, one.node, flags)]
         return self._entered(lambda: [self.bound(one) if one is not None else NONE for one in found])
 
     def yielded(self) -> list[Value]:
@@ -718,7 +722,7 @@ class Evaluator:
     def by_name(self, name: str, node: ast.Call, args: Arguments) -> Value:
         definition = self.definition(name)
         if isinstance(definition, Function):
-            return self.world.returns(definition)
+            return self.given_by(definition, args)
         if isinstance(definition, Class):
             return self.instance(definition, node)
         if name in table.PASS_THROUGH:
@@ -771,6 +775,12 @@ class Evaluator:
         if root in ("einops",):
             return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
         return UNKNOWN
+
+    def given_by(self, function: Function, args: Arguments) -> Value:
+        """What a call of the project's function gives: where its paths disagree, those that the call's flags lead to."""
+        value = self.world.returns(function)
+        given = () if value else choice(function, args)
+        return self.world.returns(function, given) if given else value
 
     def library(self, name: str, node: ast.Call) -> Value:
         """Constructors of well-known model libraries."""
@@ -922,13 +932,13 @@ class Evaluator:
     def of_value(self, callee: Value, node: ast.Call, args: Arguments, function: ast.expr) -> Value:
         """What calling a value gives: a module's forward, a function's result, an instance of a class."""
         if callee.kind == "function":
-            if callee.function is not None:
-                return self.world.returns(callee.function)
-            return UNKNOWN
+            return self.given_by(callee.function, args) if callee.function is not None else UNKNOWN
         if callee.kind == "class" and (callee.klass is not None or callee.either):
             classes = (callee.klass,) if callee.klass is not None else callee.either
             return functools.reduce(join, [self.instance(klass, node) for klass in classes])
         if callee.kind == "module":
+            if callee.klass is None and callee.either:
+                return functools.reduce(join, [self.of_value(one, node, args, function) for one in _each(callee)])
             if callee.klass is not None:
                 forward = self.world.method(callee.klass, "forward")
                 if forward is not None:

@@ -165,6 +165,17 @@ class Function:
                 names.add(target.id)
         return frozenset(names)
 
+    @cached_property
+    def is_abstract(self) -> bool:
+        """Whether a method leaves all it does to subclasses: `raise NotImplementedError`, or nothing behind `@abstractmethod`."""
+        body = [] if isinstance(self.node, ast.Module) else self.node.body
+        telling = [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+        if telling and isinstance(telling[0], ast.Raise):
+            raised = telling[0].exc
+            raised = raised.func if isinstance(raised, ast.Call) else raised
+            return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+        return "abstractmethod" in self.decorator_names and all(isinstance(one, ast.Pass) for one in telling)
+
     @property
     def first_line(self) -> int:
         return 1 if isinstance(self.node, ast.Module) else self.node.lineno

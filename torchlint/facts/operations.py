@@ -23,6 +23,7 @@ from .values import (
     Device,
     Value,
     constant,
+    device_of_string,
     join,
     sequence,
     tensor,
@@ -33,7 +34,7 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
     """What an operator gives for two values."""
     kinds = {left.kind, right.kind}
     if "str" in kinds and isinstance(op, ast.Mod | ast.Add | ast.Mult):
-        return STR
+        return _filled(left)
     if "tensor" in kinds:
         sides = [v for v in (left, right) if v.kind == "tensor"]
         other = right if left.kind == "tensor" else left
@@ -63,6 +64,12 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         return left if left.elem else right if right.kind == "list" else replace(left, items=None)
     # `x.cpu() - y`: what is calculated with something on the host is there.
     return Value(device="cpu") if "cpu" in (left.device, right.device) and kinds <= {"unknown", "number"} else UNKNOWN
+
+
+def _filled(value: Value) -> Value:
+    """A string with something behind it or in its place: `"cuda:" + str(n)`, `"cuda:%d" % n`, `"cuda:{}".format(n)`."""
+    device = device_of_string(value.const) if isinstance(value.const, str) and ":" in value.const else ""
+    return Value("str", 2, device=device) if device else STR
 
 
 def _may_be_number(value: Value) -> bool:
@@ -139,6 +146,8 @@ def batch_method(base: Value, attr: str, args: Arguments) -> Value:
 
 def container_method(base: Value, attr: str, args: Arguments) -> Value:
     """A method of a string, a dictionary or a list."""
+    if base.kind == "str" and attr == "format":
+        return _filled(base)
     if base.kind == "str":
         return STR if attr not in ("split", "splitlines") else sequence(STR)
     if base.kind == "dict":

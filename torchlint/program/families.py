@@ -11,7 +11,7 @@ from ..facts.module import Class, Function
 from ..facts.values import Value
 from ..system.stamp import as_bytes
 from ..torch_api.operators import operator
-from .project import GENERIC, CallSite, Project, calls_named
+from .project import GENERIC, MOST_HEIRS, CallSite, Project, calls_named
 
 # Methods that objects of torch and of well-known libraries have, too.
 _ELSEWHERE = frozenset(
@@ -24,8 +24,6 @@ _ELSEWHERE = frozenset(
     unwrap_model clip_grad_norm_ backward manual_backward wait_for_everyone save_state load_state log_dict log_metrics
     to_dict from_dict to_json is_set read_text write_text""".split()
 )
-MOST = 40
-"""Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
 
 def may_run(project: Project, function: Function, call: ast.Call) -> list[Function]:
@@ -49,7 +47,7 @@ def callers(project: Project, function: Function) -> list[CallSite]:
     if not sites and function in of_one_family(project, function.name):
         paths = project.holders(rb"\.%s\(" % function.name.encode())
         modules = [module for path in sorted(paths) if (module := project.module(path)) is not None]
-        calls = [found for module in modules[:MOST] for found in calls_named(module, function.name)]
+        calls = [found for module in modules[:MOST_HEIRS] for found in calls_named(module, function.name)]
         sites += [CallSite(caller, call) for caller, call in calls if function in may_run(project, caller, call)]
     if function.name == "__call__" and function.cls is not None:
         sites += _calls_of_objects(project, function, function.cls)
@@ -66,7 +64,7 @@ def _calls_of_objects(project: Project, method: Function, klass: Class) -> Itera
             assigned = re.findall(rb"\b(\w+)[ \t]*=[ \t]*(?:\w+\.)*%s\(" % re.escape(name), data)
             made.update(word.decode() for word in assigned)
     for name in sorted(made):
-        for path in sorted(project.holders(rb"\b%s\(" % as_bytes(name)))[:MOST]:
+        for path in sorted(project.holders(rb"\b%s\(" % as_bytes(name)))[:MOST_HEIRS]:
             module = project.module(path)
             for caller, call in calls_named(module, name) if module is not None else ():
                 if method in project.targets(caller, call):
@@ -99,7 +97,7 @@ def _is_exact(project: Project, function: Function, receiver: ast.expr) -> bool:
 def overrides(project: Project, method: Function) -> Iterator[Function]:
     """The methods of subclasses in place of a method."""
     if method.cls is not None and method.name != "__init__":
-        for heir in subclasses(project, method.cls):
+        for heir in project.subclasses(method.cls):
             if method.name in heir.methods:
                 yield heir.methods[method.name]
 
@@ -113,24 +111,6 @@ def overridden(project: Project, method: Function) -> Iterator[Function]:
             yield from overridden(project, found)
 
 
-def subclasses(project: Project, klass: Class) -> list[Class]:
-    """The project's classes that inherit from a class; none where there are too many."""
-    found: dict[Class, None] = {}
-    todo = [klass]
-    while todo:
-        current = todo.pop()
-        heirs = project.heirs(current.name)
-        if len(heirs) + len(found) > MOST:
-            return []
-        for path, name in heirs:
-            module = project.module(path)
-            for heir in module.classes if module is not None else ():
-                if heir.name == name and heir not in found and heir is not klass and current in project.bases(heir):
-                    found[heir] = None
-                    todo.append(heir)
-    return list(found)
-
-
 def of_one_family(project: Project, name: str) -> list[Function]:
     """The methods of that name, where the classes that have one inherit from one class, or there is one class only.
 
@@ -141,7 +121,7 @@ def of_one_family(project: Project, name: str) -> list[Function]:
     if operator(f"torch.Tensor.{name}") is not None:
         return []
     paths = project.definers(name)
-    if len(paths) > MOST:
+    if len(paths) > MOST_HEIRS:
         return []
     modules = [module for path in paths if (module := project.module(path)) is not None]
     methods = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]

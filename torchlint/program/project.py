@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..facts import names
 from ..facts import torch_table as table
 from ..facts.calls import MODEL_NAME
+from ..facts.chosen import Choice
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
@@ -47,6 +48,8 @@ MAX_SITES = 8
 """Callers that many hardly agree on what they pass."""
 MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
+MOST_HEIRS = 40
+"""Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
 _NUMBERS = {"int": INTEGER, "float": NUMBER, "bool": BOOL}
 
@@ -107,7 +110,7 @@ class Project:
         self._database = Database(_place, noting=noting)
         self._evaluators: dict[Function, Evaluator] = {}
         self._starts: dict[tuple[Module, str], Sequence[tuple[Function, ast.Call, ast.Call]]] = {}
-        self._found: dict[tuple[str, str], str | None] = {}
+        self._found: dict[tuple[str, str, str], str | None] = {}
         self._import_words: dict[str, frozenset[bytes]] = {}
         self._module_importers: dict[tuple[str, str], list[str]] = {}
         self._imports_of: dict[Module, list[str]] = {}
@@ -236,19 +239,23 @@ class Project:
 
     def find(self, dotted: str, near: Module) -> str | None:
         """The path of the file that `import dotted` in `near` reads, if the project has it."""
-        folder = self.home(near.path).rpartition("/")[0]
-        key = (dotted, folder)
+        return self._find(dotted, self.home(near.path).rpartition("/")[0])
+
+    def _find(self, dotted: str, folder: str, but: str = "") -> str | None:
+        key = (dotted, folder, but)
         if key not in self._found:
-            self._found[key] = self._find(dotted, folder)
+            self._found[key] = self._look_for(dotted, folder, but)
         return self._found[key]
 
-    def _find(self, dotted: str, folder: str) -> str | None:
+    def _look_for(self, dotted: str, folder: str, but: str) -> str | None:
         parts = dotted.split(".")
         if parts[0] in _OUTSIDE:
             return None
         tail = "/".join(parts)
         best: tuple[int, str] | None = None
         for path in self._by_stem.get(parts[-1], ()):
+            if path == but:
+                continue
             place = self.home(path)
             for ending in (f"{tail}.py", f"{tail}/__init__.py", f"{tail}.pyi"):
                 if place != ending and not place.endswith(f"/{ending}"):
@@ -284,12 +291,21 @@ class Project:
                 continue
             if length == len(parts):
                 return self.module(path)
-            module = self.module(path) if self.may_hold(path, parts[length]) else None
-            return self._member(module, parts[length:]) if module is not None else None
+            found = self._member_of(path, parts[length:])
+            if found is None and path == near.path:
+                # `from model import Net` in `utils/model.py` is about another file of that name.
+                folder = self.home(path).rpartition("/")[0]
+                other = self._find(".".join(parts[:length]), folder, path)
+                found = self._member_of(other, parts[length:]) if other is not None else None
+            return found
         # A module that no path leads to, such as a script, still knows its own names.
         if name.startswith(f"{near.name}."):
             return self._member(near, name[len(near.name) + 1 :].split("."))
         return None
+
+    def _member_of(self, path: str, rest: list[str]) -> Function | Class | Module | None:
+        module = self.module(path) if self.may_hold(path, rest[0]) else None
+        return self._member(module, rest) if module is not None else None
 
     def _member(self, module: Module, rest: list[str]) -> Function | Class | Module | None:
         first = rest[0]
@@ -396,14 +412,26 @@ class Project:
         initial: Value | None = UNKNOWN
         return self._ask(("final", function, name), lambda: self.inside(function, lambda own: own.final(name)), initial)
 
-    def returns(self, function: Function) -> Value:
-        """What a call of the function gives: its annotation where that is telling, else what it returns on all paths."""
-        return self._ask(("returns", function), lambda: self._return_value(function), UNKNOWN)
+    def returns(self, function: Function, given: Choice = ()) -> Value:
+        """What a call of the function gives: its annotation where that is telling, else what it returns on all paths.
 
-    def _return_value(self, function: Function) -> Value:
+        On those that are open to a call which gives some flags.
+        """
+        return self._ask(("returns", function, *given), lambda: self._return_value(function, given), UNKNOWN)
+
+    def _return_value(self, function: Function, given: Choice) -> Value:
         if isinstance(function.node, ast.AsyncFunctionDef | ast.Module):
             return UNKNOWN
-        return self.inside(function, _given)
+        if function.cls is not None and function.is_abstract:
+            found = [value for method in self._made_real(function) if (value := self.returns(method, given))]
+            return _joined(found) if found else UNKNOWN
+        return self.inside(function, lambda values: _given(values, given))
+
+    def _made_real(self, method: Function) -> list[Function]:
+        """What subclasses define in place of an abstract method; nothing where there are too many."""
+        heirs = self.subclasses(method.cls) if method.cls is not None else []
+        found = [heir.methods[method.name] for heir in heirs if method.name in heir.methods]
+        return [one for one in found if not one.is_abstract] if len(found) <= MAX_SITES else []
 
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
@@ -450,6 +478,23 @@ class Project:
             if isinstance(definition, Class) and definition is not klass:
                 found.append(definition)
         return found
+
+    def subclasses(self, klass: Class) -> list[Class]:
+        """The project's classes that inherit from a class; none where there are too many."""
+        found: dict[Class, None] = {}
+        todo = [klass]
+        while todo:
+            current = todo.pop()
+            heirs = self.heirs(current.name)
+            if len(heirs) + len(found) > MOST_HEIRS:
+                return []
+            for path, name in heirs:
+                module = self.module(path)
+                for heir in module.classes if module is not None else ():
+                    if heir.name == name and heir not in found and heir is not klass and current in self.bases(heir):
+                        found[heir] = None
+                        todo.append(heir)
+        return list(found)
 
     def base_name(self, klass: Class, base: ast.expr) -> str | None:
         name = self.resolve(klass.parent, base)
@@ -910,7 +955,8 @@ class Project:
         for path in self._importers.get(word, ()):
             folder = self.home(path).rpartition("/")[0]
             written = [name for name in longer if as_bytes(name) in self._raw(path)]
-            named = any(module.path == self._find(name, folder) for name in (module.name, *written))
+            names_ = (module.name, *written)
+            named = any(module.path in (self._find(name, folder), self._find(name, folder, path)) for name in names_)
             if path != module.path and (named or (folder == own and "." in module.name)):
                 found.append(path)
         return found
@@ -934,12 +980,12 @@ def _position(node: ast.AST) -> tuple[int, int, int, int]:
     return line, column, end_line, end_column
 
 
-def _given(values: Evaluator) -> Value:
+def _given(values: Evaluator, flags: Choice) -> Value:
     """What a call of the function whose values these are gives."""
     yielded = values.yielded()
     if yielded:
         return Value("list", 2, elem=_joined(yielded))
-    returned = values.returned()
+    returned = values.returned(flags)
     if not returned:
         return UNKNOWN
     value = _joined(returned)
