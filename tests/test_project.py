@@ -11,7 +11,7 @@ import pytest
 
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.values import Value
-from torchlint.program.project import MAX_FILES, Project, argument, normal, read
+from torchlint.program.project import MAX_FILES, Project, normal, read
 from torchlint.system.stack import with_room
 
 Files = dict[str, str]
@@ -342,6 +342,14 @@ def test_calls_that_run_nothing_of_the_project(files: Files) -> None:
         ({"main.py": "class A:\n    def __call__(self): pass\na = A()\na()"}, ["main.py:A.__call__"]),
         ({"main.py": "class A:\n    def g(self): pass\n    def f(self):\n        self.g()"}, ["main.py:A.g"]),
         ({"main.py": "class A:\n    @staticmethod\n    def g(): pass\nA.g()"}, ["main.py:A.g"]),
+        ({"main.py": "def f(): pass\ndef g(): pass\nh = f if a else g\nh()"}, ["main.py:f", "main.py:g"]),
+        (
+            {
+                "main.py": "class A:\n    def f(self): pass\n    def g(self): pass\n"
+                "    def __init__(self, a):\n        self.h = self.f if a else self.g\nA(1).h()"
+            },
+            ["main.py:A.f", "main.py:A.g"],
+        ),
         (
             {"main.py": "class A:\n    @classmethod\n    def g(cls):\n        cls()\n    def __init__(self): pass"},
             ["main.py:A.__init__"],
@@ -527,7 +535,7 @@ def test_argument_of_a_parameter(call: str, expected: dict[str, str | None]) -> 
     node = ast.parse(call, mode="eval").body
     assert isinstance(node, ast.Call)
 
-    told = {name: argument(node, function, name) for name in expected}
+    told = {name: function.argument(node, name) for name in expected}
 
     assert expected == {name: given and ast.unparse(given) for name, given in told.items()}
 
@@ -537,8 +545,8 @@ def test_argument_of_a_method() -> None:
     node = ast.parse("x.f(1)", mode="eval").body
     assert isinstance(node, ast.Call)
 
-    assert "1" == ast.unparse(argument(node, function, "a") or node)
-    assert argument(node, function, "self") is None
+    assert "1" == ast.unparse(function.argument(node, "a") or node)
+    assert function.argument(node, "self") is None
 
 
 @pytest.mark.parametrize(
@@ -659,6 +667,27 @@ def test_where_the_argument_of_a_test_lives_is_not_known() -> None:
     del files["test_a.py"]
     files["b.py"] = f"{TORCH}from a import f\nf(torch.zeros(3), 'cpu')"
     assert "cpu" == value(files, "a.py").device
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ("", None),
+        ("f(1)", {}),
+        ("f(1, b=2)", {}),
+        ("f(1, k=2)", {"k": 2}),
+        ("f(1, **{'b': 3, 'k': 2})", {"k": 2}),
+        ("f(1, **options)", None),
+        ("f(1, k=2)\nf(1, **options)", None),
+        ("f(1, k=2)\nf(1, k=2, l=3)", {"k": 2, "l": 3}),
+        ("f(1, k=2)\nf(1, k=3)", {"k": None}),
+        ("\n".join(["f(1, k=2)"] * 9), None),
+    ],
+)
+def test_keywords_that_callers_give_beside_the_parameters(calls: str, expected: dict[str, object] | None) -> None:
+    keys = value({"a.py": "def f(a, b=1, **x):\n    x", "b.py": f"from a import f\n{calls}"}, "a.py").keys
+
+    assert expected == (None if keys is None else {key: given.const for key, given in keys.items()})
 
 
 # Classes

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 ValueOf = Callable[[str], str]
+LOADER = "loader = DataLoader(d)\n"
 DEVICE = "device = torch.device('cuda')\n"
 
 
@@ -908,6 +909,51 @@ def test_devices(value_of: ValueOf, code: str, expected: str) -> None:
         ("zeros = torch.zeros\nzeros(3)", "tensor @cpu"),
         ("fs = {'a': torch.zeros}\nfs['a'](3)", "tensor @cpu"),
         ("(lambda: 1)()", "unknown"),
+        # One of several functions
+        ("f = torch.zeros if a else torch.ones\nf(3)", "tensor @cpu"),
+        ("f = torch.zeros if a else (lambda n: n)\nf(3)", "unknown"),
+        ("f = torch.zeros\nif a:\n    f = len\nf(x)", "tensor @cpu or number"),
+        ("fs = {'a': torch.zeros, 'b': torch.rand}\nfs[a](3)", "tensor @cpu"),
+        (
+            "def f():\n    return torch.zeros(3)\ndef g():\n    return None\nh = f if a else g\nh()",
+            "tensor @cpu or none",
+        ),
+        (
+            "class A:\n    def __init__(self, a):\n        self.f = torch.zeros if a else len\n    def g(self):\n        self.f(3)",
+            "tensor @cpu or number",
+        ),
+        # What a function says that it returns counts where it is not known.
+        ("def f(x) -> torch.Tensor:\n    return x.thing\nf(1)", "tensor"),
+        (
+            "def f(x) -> torch.Tensor:\n    if x:\n        return x.thing\n    return torch.zeros(3)\nf(1)",
+            "tensor @cpu",
+        ),
+        (
+            "def f(x) -> Optional[torch.Tensor]:\n    if x:\n        return torch.zeros(3)\n    return None\nf(1)",
+            "tensor @cpu or none",
+        ),
+        ("def f(x) -> tuple[torch.Tensor, int]:\n    return x.thing\nf(1)", "tuple(tensor, number)"),
+        ("def f(x) -> nn.Module:\n    return x.thing\nf(1)", "module torch.nn.Module"),
+        ("def f(x) -> list[torch.Tensor]:\n    return x.thing\nf(1)", "unknown"),
+        ("def f(x) -> torch.Tensor:\n    return None\nf(1)", "none"),
+        # Generators that hand on what they are given
+        (
+            f"{LOADER}def f(a, b):\n    for x in b:\n        yield x\nf(1, b=loader)",
+            "loader[batch @cpu unpinned batch] unpinned",
+        ),
+        (
+            f"{LOADER}def f(b):\n    for x in b:\n        yield x\nf(unknown)\nf(loader)",
+            "loader[batch @cpu unpinned batch] unpinned",
+        ),
+        (
+            f"{LOADER}def f(b):\n    for x in b:\n        yield x\n    yield 1\nf(loader)",
+            "list[unknown]",
+        ),
+        (
+            f"{LOADER}def f(b):\n    for x in b:\n        x = x.thing\n        yield x\nf(loader)",
+            "list[tensor @cpu unpinned batch]",
+        ),
+        (f"{LOADER}def f(b):\n    b = b.thing\n    for x in b:\n        yield x\nf(loader)", "list[unknown]"),
     ],
 )
 def test_functions(value_of: ValueOf, code: str, expected: str) -> None:

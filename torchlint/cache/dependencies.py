@@ -483,6 +483,8 @@ def _modules(answer: object) -> Iterator[Module]:
             yield answer.klass.module
         for klass in answer.either:
             yield klass.module
+        for one in answer.choices:
+            yield from _modules(one)
         for part in _parts(answer):
             yield from _modules(part)
     elif isinstance(answer, list):

@@ -610,6 +610,8 @@ def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
         return STATE_DICT
     if attr in ("zero_grad", "load_state_dict", "register_buffer", "register_parameter", "add_module", "compile"):
         return NONE
+    if attr == "clip_grad_norm_":  # FSDP's
+        return tensor(base.device, scalar=True)
     if attr == "get_parameter":
         return Value("tensor", 2, parameter=True)
     return None

@@ -87,6 +87,9 @@ class World(Protocol):
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers pass for a parameter."""
 
+    def keywords(self, function: Function) -> Value:
+        """The dictionary that `**kwargs` of a function is."""
+
     def attribute(self, klass: Class, name: str) -> Value:
         """What the methods of a class, or of its bases, assign to `self.name`."""
 
@@ -300,7 +303,7 @@ class Evaluator:
         return operations.by_name(binding.name)
 
     def keyword_rest(self, binding: Rest) -> Value:
-        return Value("dict", 2)
+        return self.world.keywords(self.function)
 
     def canonical(self, name: str) -> str:
         return self.world.canonical(name, self.function.module)
@@ -719,10 +722,19 @@ class Evaluator:
             return self.method(self.expr(function.value), function, node, self.arguments(node))
         return self.of_value(self.expr(function), node, self.arguments(node), function)
 
+    def given(self, function: Function, node: ast.Call, args: Arguments) -> Value:
+        """What calling a function gives: a generator that hands on what it iterates over gives the elements of that."""
+        if function.handed_on is not None:
+            passed = function.argument(node, function.handed_on)
+            whole = self.expr(passed) if passed is not None else UNKNOWN
+            if whole.kind == "loader":
+                return whole
+        return self.given_by(function, args)
+
     def by_name(self, name: str, node: ast.Call, args: Arguments) -> Value:
         definition = self.definition(name)
         if isinstance(definition, Function):
-            return self.given_by(definition, args)
+            return self.given(definition, node, args)
         if isinstance(definition, Class):
             return self.instance(definition, node)
         if name in table.PASS_THROUGH:
@@ -888,7 +900,7 @@ class Evaluator:
         callee = self.bound(binding) if binding is not None else self.attribute_of(base, function)
         if callee.kind == "function" and callee.function is None and base.klass is None and base.either:
             return functools.reduce(join, [self.method(one, function, node, args) for one in _each(base)])
-        if callee.kind in ("function", "module", "class"):
+        if callee.kind in ("function", "module", "class") or callee.choices:
             return self.of_value(callee, node, args, function)
         if kind == "accelerator":
             return operations.accelerator_method(attr, args)
@@ -931,8 +943,10 @@ class Evaluator:
 
     def of_value(self, callee: Value, node: ast.Call, args: Arguments, function: ast.expr) -> Value:
         """What calling a value gives: a module's forward, a function's result, an instance of a class."""
+        if callee.choices:
+            return functools.reduce(join, [self.of_value(one, node, args, function) for one in callee.choices])
         if callee.kind == "function":
-            return self.given_by(callee.function, args) if callee.function is not None else UNKNOWN
+            return self.given(callee.function, node, args) if callee.function is not None else UNKNOWN
         if callee.kind == "class" and (callee.klass is not None or callee.either):
             classes = (callee.klass,) if callee.klass is not None else callee.either
             return functools.reduce(join, [self.instance(klass, node) for klass in classes])

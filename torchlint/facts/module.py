@@ -176,6 +176,36 @@ class Function:
             return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
         return "abstractmethod" in self.decorator_names and all(isinstance(one, ast.Pass) for one in telling)
 
+    @cached_property
+    def handed_on(self) -> str | None:
+        """The parameter whose elements a generator yields as they are: `for batch in batches: yield batch`."""
+        if b"yield" not in self.module.source.data:
+            return None
+        parameters = {parameter.arg for parameter in self.parameters}
+        for loop in self.own_loops:
+            if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.iter.id in parameters:
+                each = loop.target.id if isinstance(loop.target, ast.Name) else ""
+                nodes = list(ast.walk(self.node))
+                yielded = [node.value for node in nodes if isinstance(node, ast.Yield | ast.YieldFrom)]
+                stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+                handed = all(isinstance(node, ast.Name) and node.id == each for node in yielded)
+                plain = stored.count(each) == 1 and loop.iter.id not in stored
+                return loop.iter.id if yielded and handed and plain else None
+        return None
+
+    def argument(self, call: ast.Call, name: str) -> ast.expr | None:
+        """The expression that a call of the function passes for a parameter; None where it passes none."""
+        for keyword in call.keywords:
+            if keyword.arg == name:
+                return keyword.value
+        parameters = [p.arg for p in self.parameters]
+        if name not in parameters:
+            return None
+        position = parameters.index(name) - self.is_method
+        if any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
+            return None
+        return call.args[position] if 0 <= position < len(call.args) else None
+
     @property
     def first_line(self) -> int:
         return 1 if isinstance(self.node, ast.Module) else self.node.lineno

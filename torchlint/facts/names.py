@@ -32,6 +32,24 @@ ALIASES = {
 }
 
 
+_DEFINING = ("torch.nn.modules.", "torch.optim.", "torch.utils.data.")
+"""Packages of torch that give out what their modules define: `torch.nn.modules.loss.MSELoss` is `torch.nn.MSELoss`."""
+
+
+def public(name: str) -> str:
+    """The name that a member of torch is documented under."""
+    known = ALIASES.get(name)
+    if known is not None or not name.startswith(_DEFINING):
+        return known or name
+    package = next(package for package in _DEFINING if name.startswith(package))
+    module, _, member = name[len(package) :].rpartition(".")
+    if "." in module or not member[:1].isupper() or module in ("lr_scheduler", "swa_utils", "distributed", "datapipes"):
+        return name
+    if package != "torch.nn.modules." and not module:
+        return name
+    return f"{package.removesuffix('modules.')}{member}"
+
+
 def chain(node: ast.expr) -> list[str] | None:
     """`a.b.c` as ["a", "b", "c"]; None for anything else."""
     parts: list[str] = []
@@ -81,8 +99,7 @@ def resolve(function: Function, node: ast.expr) -> str | None:
         if function.module.stars and len(parts) == 1:
             return _starred(function, parts[0])
         return None
-    name = ".".join([root, *parts[1:]])
-    return ALIASES.get(name, name)
+    return public(".".join([root, *parts[1:]]))
 
 
 def shadowed(function: Function, name: str) -> bool:

@@ -62,6 +62,8 @@ class Value:
     klass: Class | None = None
     either: tuple[Class, ...] = ()
     """The classes of an instance or module that is one of several."""
+    choices: tuple[Value, ...] = ()
+    """The functions, or imported names, that it is one of."""
     origin: ast.expr | None = None
     """The call or literal that made it, where there is exactly one."""
     home: Module | None = None
@@ -235,6 +237,21 @@ def _classes(*values: Value) -> tuple[Class, ...]:
     return tuple(found)
 
 
+_MOST_CHOICES = 8
+
+
+def _choices(a: Value, b: Value) -> tuple[Value, ...]:
+    """The functions that one of two is, where each of them is known."""
+    if a.kind not in ("function", "name"):
+        return ()
+    found = list(a.choices or (a,))
+    found += [one for one in b.choices or (b,) if one not in found]
+    known = all(one.function is not None or one.kind == "name" for one in found)
+    return (
+        tuple(found) if known and all(one.cls or one.function for one in found) and len(found) <= _MOST_CHOICES else ()
+    )
+
+
 def _same_kind(a: Value, b: Value) -> Value:
     if a.kind == "str" and _device_of(a) and _device_of(b):
         return _device(a, b)
@@ -263,6 +280,7 @@ def _same_kind(a: Value, b: Value) -> Value:
         function=a.function if a.function is b.function else None,
         klass=a.klass if a.klass is b.klass else None,
         either=() if a.klass is b.klass else _classes(a, b),
+        choices=_choices(a, b),
         origin=a.origin if a.origin is b.origin else None,
         home=a.home if a.home is b.home else None,
         const=a.const if a.const == b.const and type(a.const) is type(b.const) else None,

@@ -19,8 +19,9 @@ from ..facts.chosen import Choice
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
+from ..facts.promises import promised
 from ..facts.roles import is_test
-from ..facts.values import BOOL, INTEGER, NUMBER, UNKNOWN, Value, anywhere, constant, join
+from ..facts.values import UNKNOWN, Value, anywhere, constant, join
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.fault import FileError, fault
@@ -50,8 +51,6 @@ MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
 MOST_HEIRS = 40
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
-
-_NUMBERS = {"int": INTEGER, "float": NUMBER, "bool": BOOL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +329,7 @@ class Project:
         """A dotted name as `near` imports it, with the project's re-exports followed: `.ops.compile` is `torch.compile`."""
         root = name.partition(".")[0]
         if root == "torch":
-            return names.ALIASES.get(name, name)
+            return names.public(name)
         if root in _OUTSIDE:
             return name
         return self._database.get(("canonical", near, name), lambda: self._follow(name, near), name)
@@ -343,7 +342,7 @@ class Project:
                 continue
             module = self.module(path) if self.may_hold(path, parts[length]) else None
             return self._re_exported(module, parts[length:]) or name if module is not None else name
-        return names.ALIASES.get(name, name)
+        return names.public(name)
 
     def _re_exported(self, module: Module, rest: list[str]) -> str | None:
         """The name that a module's own import gives to one of its members, None where it has none."""
@@ -451,6 +450,27 @@ class Project:
             return passed if self.in_test(function.module.path, function.name) else anywhere(passed)
         return self._base_parameter(function, name)
 
+    def keywords(self, function: Function) -> Value:
+        """The dictionary that `**kwargs` of a function is: its keys are known where all callers are."""
+        return self._ask(("keywords", function), lambda: self._keywords(function), Value("dict", 2))
+
+    def _keywords(self, function: Function) -> Value:
+        nothing = Value("dict", 2)
+        named = {parameter.arg for parameter in function.parameters}
+        given = []
+        for site in self.call_sites(function, MAX_SITES) or ():
+            keys: dict[str, Value] = {}
+            for keyword in (site.given or site.call).keywords:
+                if keyword.arg is not None:
+                    keys[keyword.arg] = self.value(site.function, keyword.value)
+                    continue
+                rest = self.value(site.function, keyword.value).keys
+                if rest is None:
+                    return nothing
+                keys.update(rest)
+            given.append(Value("dict", 2, keys={key: value for key, value in keys.items() if key not in named}))
+        return _joined(given) if given else nothing
+
     def _base_parameter(self, function: Function, name: str) -> Value:
         """What the callers pass to the method of a base class that a method stands in place of."""
         for base in self.bases(function.cls) if function.cls is not None and function.name != "__init__" else ():
@@ -460,7 +480,7 @@ class Project:
         return UNKNOWN
 
     def _passed(self, site: CallSite, function: Function, name: str) -> Value | None:
-        node = argument(site.given or site.call, function, name)
+        node = function.argument(site.given or site.call, name)
         if node is None:
             return None
         if isinstance(node, ast.Constant):
@@ -666,6 +686,8 @@ class Project:
         if value.kind == "class":
             classes = (value.klass,) if value.klass is not None else value.either
             return list(dict.fromkeys(init for klass in classes for init in self._constructor(klass)))
+        if value.choices:
+            return list(dict.fromkeys(target for one in value.choices for target in self.run_by(one)))
         if isinstance(func, ast.Attribute) and value.kind in ("unknown", "function") and value.function is None:
             owner_value = self.value(function, func.value)
             found = (self.method(klass, func.attr) for klass in owner_value.either)
@@ -990,10 +1012,21 @@ def _given(values: Evaluator, flags: Choice) -> Value:
         return UNKNOWN
     value = _joined(returned)
     annotation = getattr(values.function.node, "returns", None)
-    if (value.others or value.sure < 2) and isinstance(annotation, ast.Name):
-        value = _NUMBERS.get(annotation.id, value)
+    if annotation is not None and (value.others or value.sure < 2):
+        value = _as_promised(value, annotation, values)
     # What it gave here belongs to its own names.
     return replace(value, parameter=False) if value.kind == "tensor" else value
+
+
+def _as_promised(value: Value, annotation: ast.expr, values: Evaluator) -> Value:
+    """What is returned, and not known on all paths, with what the function says that it returns."""
+    promise = promised(values, annotation)
+    if promise.kind == "number" and isinstance(annotation, ast.Name):
+        return promise
+    if promise.kind == "tensor" and value.kind == "tensor":
+        others = value.others - {"unknown"}
+        return replace(value, sure=value.sure if others else 2, others=others)
+    return promise if not value and promise.kind in ("tensor", "tuple", "module", "instance", "loader") else value
 
 
 def _classes_in(source: Source) -> list[tuple[str, list[str]]]:
@@ -1012,22 +1045,6 @@ def _functions_in(source: Source) -> list[str]:
 def last_name(call: ast.Call) -> str:
     """The last part of the name that is called; "" for other expressions."""
     return names.last(call.func)
-
-
-def argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
-    """The expression that a call passes for a parameter of the function; None where it passes none."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    parameters = [p.arg for p in function.parameters]
-    if name not in parameters:
-        return None
-    position = parameters.index(name)
-    if function.is_method:
-        position -= 1
-    if any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
-        return None
-    return call.args[position] if 0 <= position < len(call.args) else None
 
 
 _STARTERS = frozenset(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.module import Class, Function
-from .project import MAX_SITES, Project, argument
+from .project import MAX_SITES, Project
 
 
 def truth(project: Project, function: Function, test: ast.expr) -> bool | None:
@@ -64,7 +64,7 @@ def _given(project: Project, function: Function, name: str, default: ast.Constan
         if project.in_test(site.function.module.path, site.function.name):
             continue
         call = site.given or site.call
-        node = argument(call, function, name)
+        node = function.argument(call, name)
         if node is None:
             if any(keyword.arg is None for keyword in call.keywords) or any(
                 isinstance(given, ast.Starred) for given in call.args
