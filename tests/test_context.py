@@ -155,6 +155,17 @@ def test_places_where_grad_is_off(code: str) -> None:
             True,
         ),
         ({"a.py": "from utils import *\nwith torch.no_grad():\n    here", "utils.py": "import torch"}, True),
+        ({"a.py": "def f(n):\n    f(n)\n    here"}, False),
+        ({"a.py": "def f(n):\n    g(n)\n    here\ndef g(n):\n    f(n)"}, False),
+        (
+            {
+                "a.py": HEAD
+                + "def f(n):\n    g(n)\n    here\ndef g(n):\n    f(n)\ng(3)\nwith torch.no_grad():\n    f(3)"
+            },
+            False,
+        ),
+        ({"a.py": HEAD + "def f(n):\n    f(n)\n    here\nwith torch.no_grad():\n    f(3)"}, True),
+        ({"a.py": HEAD + "def f(n):\n    g(n)\n    here\ndef g(n):\n    f(n)\nwith torch.no_grad():\n    g(3)"}, True),
     ],
 )
 def test_grad_mode_across_files(files: Files, expected: bool) -> None:

@@ -312,7 +312,7 @@ def test_forward_of_the_model_in_a_step() -> None:
 
 def test_how_far_calls_are_followed() -> None:
     check_one(
-        "def five():\n    x = 4\ndef four():\n    five()  # hot\ndef three():\n    four()  # hot\n"
+        "def six():\n    x = 4  # hot\ndef five():\n    six()  # hot\ndef four():\n    five()  # hot\ndef three():\n    four()  # hot\n"
         "def two():\n    three()  # hot\ndef one():\n    two()  # hot\n"
         "for batch in loader:\n    one()  # hot\n" + STEP
     )
@@ -511,6 +511,23 @@ def test_what_is_filled_once() -> None:
         "    if total is None:\n        total = 1\n    else:\n        total += 1  # hot\n"
         "    if seen is None:\n        seen = 1\n    seen = seen.view(-1)[3]  # hot\n"
         "    if best is not None:\n        y = 1  # hot\n    else:\n        best = 5  # hot\n" + STEP
+    )
+
+
+def test_what_a_method_fills_once() -> None:
+    check_one(
+        "class Clock:\n    @property\n    def index(self):\n        return self._index  # hot\n"
+        "    def step(self):\n        if self.index is None:\n            self.start()\n"
+        "        if self.other is None:\n            self.start()  # hot\n"
+        "        if self.last is None:\n            self.wind()  # hot\n        self.last = None  # hot\n"
+        "        if self.made is None:\n            x = self.wind()  # hot\n"
+        "    def start(self):\n        self._index = 4  # hot\n"
+        "    def wind(self):\n        self.last = self.made = 4  # hot\n"
+        "class Wound:\n    def step(self):\n        if self.index is None:\n            self.start()\n"
+        "        if self.index is not None:\n            self.go()  # hot\n"
+        "    def start(self):\n        self.index = 4\n    def go(self):\n        self.index = 5  # hot\n"
+        "clock, wound = Clock(), Wound()\nfor batch in loader:\n    clock.step()  # hot\n    wound.step()  # hot\n"
+        + STEP
     )
 
 
@@ -739,7 +756,29 @@ def test_what_a_generation_loop_calls_is_shown_whole() -> None:
         "    def show(self, x):\n        pass\n    def close(self):\n        pass\n"
     )
 
-    assert ["run", "apply", "rows"] == whole(text)
+    assert ["run", "apply", "rows", "row"] == whole(text)
+
+
+DECODER = (
+    "class Decoder:\n    def __init__(self, net: nn.Module):\n        self.net = net\n"
+    "    def run(self, x):\n        for i in range(9):\n            x = self.net(x)\n            one(x)\n"
+    "def one(x):\n    two(x)\ndef two(x):\n    three(x)\n    one(x)\ndef three(x):\n    print(x)\n"
+    "def idle(x):\n    idle(x)\n    other(x)\ndef other(x):\n    idle(x)\n"
+)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_generation_loop_that_calls_through_others(reverse: bool) -> None:
+    steps = steps_of({"train.py": f"# model.eval()\n{DECODER}"})
+    module = steps.project.module("train.py")
+    assert module is not None
+    functions = {function.name: function for function in module.functions}
+    found = {}
+    for name in sorted(("one", "two", "three", "idle", "other"), reverse=reverse):
+        loop = steps.warm_caller(functions[name], functions[name].flow.nodes[-1])
+        found[name] = loop and loop[0].name
+
+    assert {"one": "run", "two": "run", "three": "run", "idle": None, "other": None} == found
 
 
 def test_what_other_loops_call_is_not() -> None:

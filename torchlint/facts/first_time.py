@@ -49,6 +49,18 @@ def fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     return any(_is_filled(found, guard, flow, loop) for part in parts for found in _missing(part, guard.true))
 
 
+def fillers(guard: Guard, flow: Flow) -> Iterator[tuple[ast.Call, str]]:
+    """`if x.index is None: x.find_index(step)`: calls behind a condition to methods of what misses an attribute, with its name."""
+    for missing, _ in _missing(guard.test, guard.true) if guard.block is not None else ():
+        name = names.chain(missing)
+        if name is None or not isinstance(missing, ast.Attribute) or ".".join(name) in flow.targets:
+            continue
+        for statement in guard.block or ():
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(call, ast.Call) and (names.chain(call.func) or [])[:-1] == name[:-1]:
+                yield call, missing.attr
+
+
 class _Missing(NamedTuple):
     """What a test finds missing: a thing itself, or something in a container."""
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterator
 
 from ..facts import names
-from ..facts.answers import work_out
 from ..facts.module import Function, Module
 from ..facts.roles import Role, role_of
 from ..text.source import Words
@@ -39,33 +38,31 @@ class Context:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self._off: dict[Function, bool] = {}
-        self._evidence: dict[str, bool] = {}
         self._roles: dict[str, Role] = {}
-        self._published: dict[str, bool] = {}
 
     # Grad mode
 
     def grad_off(self, function: Function, node: ast.AST) -> bool:
         """Whether autograd is proven off at the place: lexically, by a decorator, or at every call in the project."""
+        return self._off_at(function, node) is True
+
+    def _off_at(self, function: Function, node: ast.AST) -> bool | None:
         for context in function.flow.contexts(node):
             mode = self._mode(function, context)
             if mode is not None:
                 return not mode
-        if self._switched_off(function, node):
-            return True
-        return self.function_off(function)
+        return True if self._switched_off(function, node) else self._off(function)
 
     def function_off(self, function: Function) -> bool:
         """Whether the whole function runs with autograd off."""
-        return self.project.linked(("off", function), lambda: self._kept_off(function))
+        return self._off(function) is True
 
-    def _kept_off(self, function: Function) -> bool:
-        if function not in self._off:
-            work_out(self._off, function, False, lambda: self._function_off(function))
-        return self._off[function]
+    def _off(self, function: Function) -> bool | None:
+        """The same; None where that hangs on the function's own calls of itself alone."""
+        itself: bool | None = None
+        return self.project.ask(("off", function), lambda: self._find_off(function), itself)
 
-    def _function_off(self, function: Function) -> bool:
+    def _find_off(self, function: Function) -> bool | None:
         scope = function.parent or function.module.body
         for decorator in function.decorators:
             mode = self._mode(scope, decorator)
@@ -78,9 +75,12 @@ class Context:
         # A nested function runs where it is called from; mostly that is where it is defined.
         if parent is not None and nested and parent.decorators and self.function_off(parent):
             return True
-        sites = self.project.calls_of(function)
-        modes = (self.grad_off(site.function, site.call) for site in sites)
-        return next(modes, False) and all(modes)
+        modes = set[bool | None]()
+        for site in self.project.calls_of(function):
+            modes.add(self._off_at(site.function, site.call))
+            if False in modes:
+                return False
+        return True in modes or (None if modes else False)
 
     def _mode(self, function: Function, node: ast.expr) -> bool | None:
         """True or False where a decorator or context manager turns grad on or off; None where it does neither."""
@@ -137,19 +137,13 @@ class Context:
 
     def accelerator(self, module: Module) -> bool:
         """Whether the file, or a file of the project that imports it, deals with an accelerator."""
-        return self.project.linked(("accelerator", module.path), lambda: self._accelerator(module))
+        return self.project.ask(("accelerator", module), lambda: self._accelerator(module), False)
 
     def _accelerator(self, module: Module) -> bool:
-        if module.path not in self._evidence:
-            found = module.source.holds(ACCELERATOR)
-            if not found:
-                for path in self.project.importers(module):
-                    source = self.project.source(path)
-                    if source is not None and source.holds(ACCELERATOR):
-                        found = True
-                        break
-            self._evidence[module.path] = found
-        return self._evidence[module.path]
+        if module.source.holds(ACCELERATOR):
+            return True
+        sources = map(self.project.source, self.project.importers(module))
+        return any(source is not None and source.holds(ACCELERATOR) for source in sources)
 
     def switched_on(self, pattern: bytes, under: str = "") -> bool:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
@@ -160,13 +154,11 @@ class Context:
 
         Near is its folder, what it imports, and what imports it with the folders of these.
         """
-        return self.project.linked(("published", module.path), lambda: self._loads_published(module))
+        return self.project.ask(("published", module), lambda: self._loads_published(module), False)
 
     def _loads_published(self, module: Module) -> bool:
-        if module.path not in self._published:
-            loaders = self.project.holders(_PUBLISHED)
-            self._published[module.path] = bool(loaders) and self._is_near(module, loaders)
-        return self._published[module.path]
+        loaders = self.project.holders(_PUBLISHED)
+        return bool(loaders) and self._is_near(module, loaders)
 
     def _is_near(self, module: Module, others: Collection[str]) -> bool:
         folders = {path.rpartition("/")[0] for path in others}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..facts import names
 from ..facts.module import Class, Function
@@ -45,9 +45,9 @@ def callers(project: Project, function: Function) -> list[CallSite]:
     for method in overridden(project, function):
         sites += project.call_sites(method) or ()
     if not sites and function in of_one_family(project, function.name):
-        paths = project.holders(rb"\.%s\(" % function.name.encode())
-        modules = [module for path in sorted(paths) if (module := project.module(path)) is not None]
-        calls = [found for module in modules[:MOST_HEIRS] for found in calls_named(module, function.name)]
+        paths = _few(project.holders(rb"\.%s\(" % function.name.encode()))
+        modules = [module for path in paths if (module := project.module(path)) is not None]
+        calls = [found for module in modules for found in calls_named(module, function.name)]
         sites += [CallSite(caller, call) for caller, call in calls if function in may_run(project, caller, call)]
     if function.name == "__call__" and function.cls is not None:
         sites += _calls_of_objects(project, function, function.cls)
@@ -64,11 +64,16 @@ def _calls_of_objects(project: Project, method: Function, klass: Class) -> Itera
             assigned = re.findall(rb"\b(\w+)[ \t]*=[ \t]*(?:\w+\.)*%s\(" % re.escape(name), data)
             made.update(word.decode() for word in assigned)
     for name in sorted(made):
-        for path in sorted(project.holders(rb"\b%s\(" % as_bytes(name)))[:MOST_HEIRS]:
+        for path in _few(project.holders(rb"\b%s\(" % as_bytes(name))):
             module = project.module(path)
             for caller, call in calls_named(module, name) if module is not None else ():
                 if method in project.targets(caller, call):
                     yield CallSite(caller, call)
+
+
+def _few(paths: Collection[str]) -> list[str]:
+    """Files in which something is called, in their order; none where it has a name that too many use."""
+    return sorted(paths) if len(paths) <= MOST_HEIRS else []
 
 
 def calls_of(project: Project, function: Function) -> Iterator[CallSite]:

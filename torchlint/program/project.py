@@ -122,6 +122,10 @@ class Project:
         """Told what the answer that is being worked out hangs on."""
         self._database.note(*atom)
 
+    def ask(self, key: tuple[Any, ...], work: Callable[[], T], initial: T) -> T:
+        """The answer to a question of others about a part of the project; `initial` stands for it where it asks for itself."""
+        return self._database.get(key, work, initial)
+
     def linked(self, key: tuple[Any, ...], answer: Callable[[], T]) -> T:
         """An answer that is kept elsewhere, under a key that what it hangs on is noted by."""
         return self._database.linked(key, answer)

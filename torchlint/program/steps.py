@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from ..facts import calls, first_time, guards, names, runs
-from ..facts.answers import work_out
-from ..facts.flow import Flow, Loop
+from ..facts.flow import Flow, Guard, Loop
 from ..facts.module import Function, Module
 from ..facts.values import Value
 from ..system.regex import regex
@@ -46,13 +45,10 @@ _TRIGGERS = Words(
 )
 _WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
 T = TypeVar("T")
-DEPTH = 4
-"""How many calls away from a step loop a function still counts as run by it."""
-
-WARM_DEPTH = 2
-"""How many calls away from an evaluation loop a function still counts as run by it."""
 MOST_CALLERS = 20
-"""So many callers of a function are looked at for one in such a loop."""
+"""Of more calls than these, nobody can tell which one to a function counts."""
+MOST_ABOVE = 200
+"""So many functions are looked at for an evaluation loop that calls one, directly or through others."""
 _PARTS = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
 _MAKES = regex(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
 _LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
@@ -71,7 +67,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class StepIndex:
-    """What a project does on every step: the step loops with the functions they stand in, and what they call, up to three calls away."""
+    """What a project does on every step: the step loops with the functions they stand in, and what these call."""
 
     loops: Mapping[Place, Place]
     training: frozenset[str]
@@ -168,7 +164,7 @@ def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
         steppers += own.steppers
         framework += own.framework
     seen = set(steppers)
-    for _ in range(DEPTH):
+    while steppers:
         # Step loops around the calls of functions that step; the callers that have none are the next to ask for.
         further: dict[Place, None] = {}
         for function, callers in zip(steppers, ask(Steps.callers, steppers, _Callers([], [])), strict=True):
@@ -217,8 +213,7 @@ def _called_on_steps(
             known = found.get(callee)
             if known is None or (known.weak, known.depth) > (why.weak, why.depth):
                 found[callee] = why
-                if why.depth < DEPTH:
-                    taken.append((callee, why))
+                taken.append((callee, why))
         todo = expanded(taken)
     return found
 
@@ -228,16 +223,7 @@ class Steps:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self._warm: dict[Loop, bool] = {}
-        self._warm_in: dict[str, Collection[Function]] = {}
-        self._warm_callers: dict[tuple[Function, int], tuple[Function, Loop] | None] = {}
-        self._conditions: dict[Loop, frozenset[ast.expr]] = {}
-        self._gathered: dict[Loop, frozenset[ast.expr]] = {}
-        self._whole: dict[ast.stmt, bool] = {}
-        self._truths: dict[ast.expr, bool | None] = {}
-        self._hot_statements: dict[ast.stmt, Hot | None] = {}
-        self._warm_statements: dict[ast.stmt, Loop | None] = {}
-        self._runs: dict[Function, bool] = {}
+        self._ask = project.ask
 
     @cached_property
     def index(self) -> StepIndex:
@@ -433,30 +419,46 @@ class Steps:
                 if loop is None or guard.test not in self._gathering(function, loop):
                     return meaning
                 meaning = "weak"
-            elif not meaning and self._never(function, guard.test, guard.true):
+            elif not meaning and (
+                self._never(function, guard.test, guard.true) or self._is_filled_elsewhere(function, guard)
+            ):
                 return "cold"
             found = meaning or found
         return found
 
+    def _is_filled_elsewhere(self, function: Function, guard: Guard) -> bool:
+        """`if x.index is None: x.find_index(step)`, where the method is one that assigns `self.index`, or `self._index`."""
+        return any(
+            f"{method.parameters[0].arg}.{name}" in method.flow.targets
+            for call, attribute in first_time.fillers(guard, function.flow)
+            for method in self.project.targets(function, call)
+            if method.is_method and method.parameters
+            for name in (attribute, f"_{attribute}")
+        )
+
     def _never(self, function: Function, test: ast.expr, true: bool) -> bool:
         """Whether no call of the program gives the options that a condition asks for."""
-        if test not in self._truths:
-            work_out(self._truths, test, None, lambda: settled.truth(self.project, function, test))
-        return self._truths[test] is (not true)
+        nobody: bool | None = None
+        key = ("settled", function, test)
+        return self._ask(key, lambda: settled.truth(self.project, function, test), nobody) is (not true)
 
     def _step_conditions(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
         """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
-        if loop not in self._conditions:
-            steps = [call for call in self._calls_in(function, loop) if self._is_step(function, call)]
-            self._conditions[loop] = self._behind(function, loop, steps)
-            updates = [call for call in steps if last_name(call) == "step"]
-            self._gathered[loop] = self._behind(function, loop, updates) if len(updates) < len(steps) else frozenset()
-        return self._conditions[loop]
+        return self._conditions(function, loop)[0]
 
     def _gathering(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
         """The conditions that all optimizers of a loop are behind, which wait for the gradients of a few batches."""
-        self._step_conditions(function, loop)
-        return self._gathered[loop]
+        return self._conditions(function, loop)[1]
+
+    def _conditions(self, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
+        none: frozenset[ast.expr] = frozenset()
+        return self._ask(("conditions", function, loop), lambda: self._find_conditions(function, loop), (none, none))
+
+    def _find_conditions(self, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
+        steps = [call for call in self._calls_in(function, loop) if self._is_step(function, call)]
+        updates = [call for call in steps if last_name(call) == "step"]
+        gathered = self._behind(function, loop, updates) if len(updates) < len(steps) else frozenset[ast.expr]()
+        return self._behind(function, loop, steps), gathered
 
     def _behind(self, function: Function, loop: Loop, calls: Sequence[ast.Call]) -> frozenset[ast.expr]:
         behind = [frozenset(guard.test for guard in function.flow.guards(call, loop)) for call in calls]
@@ -464,11 +466,11 @@ class Steps:
 
     def _is_whole_step(self, function: Function, block: tuple[ast.stmt, ...]) -> bool:
         """Whether a block runs a backward pass and an optimizer of its own: what stands there is part of that step."""
-        if block[0] not in self._whole:
-            calls = function.flow.calls_between(block[0].lineno, block[-1].end_lineno or block[-1].lineno)
-            kinds = {last_name(call) == "step" for call in calls if self._is_step(function, call)}
-            self._whole[block[0]] = len(kinds) == 2
-        return self._whole[block[0]]
+        return self._ask(("whole step", function, block[0]), lambda: self._holds_whole_step(function, block), False)
+
+    def _holds_whole_step(self, function: Function, block: tuple[ast.stmt, ...]) -> bool:
+        calls = function.flow.calls_between(block[0].lineno, block[-1].end_lineno or block[-1].lineno)
+        return len({last_name(call) == "step" for call in calls if self._is_step(function, call)}) == 2
 
     # Questions of rules
 
@@ -478,27 +480,15 @@ class Steps:
         if own not in self._by_function and own not in self.index.functions:
             self.project.note("steps", own[0])
             return None
-        return self._of_statement("hot", self._hot_statements, self._hot, function, node)
+        return self._of_statement("hot", self._hot, function, node)
 
-    def _of_statement(
-        self,
-        kind: str,
-        known: dict[ast.stmt, T],
-        find: Callable[[Function, ast.AST], T],
-        function: Function,
-        node: ast.AST,
-    ) -> T:
+    def _of_statement(self, kind: str, find: Callable[[Function, ast.AST], T], function: Function, node: ast.AST) -> T:
         """What is found for a place: once a statement, for all of it that runs whenever the statement does."""
         statement, plain = _statement(function.flow, node)
         if not plain:
             return find(function, node)
-
-        def kept() -> T:
-            if statement not in known:
-                known[statement] = find(function, statement)
-            return known[statement]
-
-        return self.project.linked((kind, statement), kept)
+        nothing: T = None  # type: ignore[assignment]
+        return self._ask((kind, function, statement), lambda: find(function, statement), nothing)
 
     def _hot(self, function: Function, node: ast.AST) -> Hot | None:
         own = place_of(function)
@@ -521,7 +511,7 @@ class Steps:
         """The evaluation or generation loop that runs the place on each of its iterations, or None."""
         if not function.has_loops:
             return None
-        return self._of_statement("warm statement", self._warm_statements, self._loop_of, function, node)
+        return self._of_statement("warm statement", self._loop_of, function, node)
 
     def _loop_of(self, function: Function, node: ast.AST) -> Loop | None:
         for loop in function.flow.loops(node):
@@ -534,30 +524,25 @@ class Steps:
         return any(self.is_warm(function, loop) for loop in function.own_loops)
 
     def warm_in(self, path: str) -> Collection[Function]:
-        """The functions of a file with an evaluation or generation loop, and those of the file that one of them calls."""
-        return self.project.linked(("warm in", path), lambda: self._kept_in(path))
-
-    def _kept_in(self, path: str) -> Collection[Function]:
-        if path not in self._warm_in:
-            source = self.project.source(path)
-            module = self.project.module(path) if source is not None and source.holds(_WARM) else None
-            self._warm_in[path] = self._find_in(module) if module is not None else ()
-        return self._warm_in[path]
+        """The functions of a file with an evaluation or generation loop, and those of the file that these loops run."""
+        source = self.project.source(path)
+        module = self.project.module(path) if source is not None and source.holds(_WARM) else None
+        none: Collection[Function] = ()
+        return self._ask(("warm in", module), lambda: self._find_in(module), none) if module is not None else ()
 
     def _find_in(self, module: Module) -> Collection[Function]:
-        found = {function: WARM_DEPTH for function in module.functions if self.holds_warm_loop(function)}
+        loops = frozenset(function for function in module.functions if self.holds_warm_loop(function))
+        found = {function: None for function in module.functions if function in loops}
         own = {function.name for function in module.functions}
         todo = list(found)
         while todo:
             caller = todo.pop()
-            depth = found[caller] - 1
-            for call in caller.flow.calls if depth >= 0 else ():
-                if last_name(call) not in own or (depth == WARM_DEPTH - 1 and not self.warm(caller, call)):
+            for call in caller.flow.calls:
+                if last_name(call) not in own or (caller in loops and not self.warm(caller, call)):
                     continue
-                for target in families.may_run(self.project, caller, call):
-                    if target.module is module and found.get(target, -1) < depth:
-                        found[target] = depth
-                        todo.append(target)
+                new = [one for one in families.may_run(self.project, caller, call) if one.module is module]
+                todo += [one for one in new if one not in found]
+                found.update(dict.fromkeys(new))
         return found
 
     def warm_caller(self, function: Function, node: ast.AST) -> tuple[Function, Loop] | None:
@@ -567,47 +552,58 @@ class Steps:
         """
         if self.guarded(function, node, None) in ("throttled", "cold"):
             return None
-        return self._warm_caller(function, WARM_DEPTH)
+        nobody: tuple[Function, Loop] | None = None
+        return self._ask(("warm caller", function), lambda: self._find_caller(function), nobody)
 
-    def _warm_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
-        return self.project.linked(("warm caller", function, depth), lambda: self._found_caller(function, depth))
+    def _find_caller(self, function: Function) -> tuple[Function, Loop] | None:
+        """The nearest one; where too many functions have to be looked at for it, that is not known."""
+        seen = {function}
+        level = [function]
+        while level and len(seen) <= MOST_ABOVE:
+            above = [self._above(one) for one in level]
+            found = next((loop for loop, _ in above if loop is not None), None)
+            if found is not None:
+                return found
+            level = [
+                one for one in dict.fromkeys(caller for _, callers in above for caller in callers) if one not in seen
+            ]
+            seen.update(level)
+        return None
 
-    def _found_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
-        if (function, depth) not in self._warm_callers:
-            work_out(self._warm_callers, (function, depth), None, lambda: self._find_caller(function, depth))
-        return self._warm_callers[function, depth]
+    def _above(self, function: Function) -> tuple[tuple[Function, Loop] | None, Sequence[Function]]:
+        """The evaluation or generation loop that calls a function, and the functions that call it on each of their calls."""
+        none: tuple[tuple[Function, Loop] | None, Sequence[Function]] = (None, ())
+        return self._ask(("above", function), lambda: self._find_above(function), none)
 
-    def _find_caller(self, function: Function, depth: int) -> tuple[Function, Loop] | None:
+    def _find_above(self, function: Function) -> tuple[tuple[Function, Loop] | None, Sequence[Function]]:
         if isinstance(function.node, ast.Module) or function.name == "forward" or self.holds_warm_loop(function):
-            return None
-        further: list[Function] = []
-        for site in itertools.islice(families.calls_of(self.project, function), MOST_CALLERS):
+            return None, ()
+        further: dict[Function, None] = {}
+        sites = list(itertools.islice(families.calls_of(self.project, function), MOST_CALLERS + 1))
+        for site in sites if len(sites) <= MOST_CALLERS else ():
             if self.project.in_test(site.function.module.path, site.function.name):
                 continue
             for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
                 if self.is_warm(site.function, loop):
                     if self.guarded(site.function, site.call, loop) not in ("throttled", "cold"):
-                        return site.function, loop
+                        return (site.function, loop), ()
                     break
             else:
-                if depth > 1 and self.guarded(site.function, site.call, None) not in ("throttled", "cold"):
-                    further.append(site.function)
-        callers = (self._warm_caller(caller, depth - 1) for caller in dict.fromkeys(further) if caller is not function)
-        return next((found for found in callers if found is not None), None)
+                if self.guarded(site.function, site.call, None) not in ("throttled", "cold"):
+                    further[site.function] = None
+        return None, list(further)
 
     def is_warm(self, function: Function, loop: Loop) -> bool:
         """Whether a loop calls a model on each iteration without training it."""
-        return self.project.linked(("warm", loop), lambda: self._is_warm(function, loop))
+        return self._ask(("warm", function, loop), lambda: self._is_warm(function, loop), False)
 
     def _is_warm(self, function: Function, loop: Loop) -> bool:
-        if loop not in self._warm:
-            self._warm[loop] = (
-                not self.is_step_loop(function, loop)
-                and not runs.tries_again(loop)
-                and not self._trains(function, loop)
-                and (self._is_forward(function) or self._calls_model(function, loop))
-            )
-        return self._warm[loop]
+        return (
+            not self.is_step_loop(function, loop)
+            and not runs.tries_again(loop)
+            and not self._trains(function, loop)
+            and (self._is_forward(function) or self._calls_model(function, loop))
+        )
 
     def _is_forward(self, function: Function) -> bool:
         """Whether a function is the `forward` of a module: its loops are part of the model, whatever they call."""
@@ -668,13 +664,8 @@ class Steps:
 
     def runs_module(self, method: Function) -> bool:
         """Whether a method of a model calls a module, by itself or in another method: `get_weight` does not."""
-        return self.project.linked(("runs module", method), lambda: self._is_running_module(method))
-
-    def _is_running_module(self, method: Function) -> bool:
-        if method not in self._runs:
-            calls = method.flow.calls
-            work_out(self._runs, method, False, lambda: any(self._runs_module(method, one) for one in calls))
-        return self._runs[method]
+        calls = method.flow.calls
+        return self._ask(("runs module", method), lambda: any(self._runs_module(method, one) for one in calls), False)
 
     def _runs_module(self, method: Function, call: ast.Call) -> bool:
         last = (names.chain(call.func) or [""])[-1]
