@@ -40,7 +40,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
 
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
     `randn`, `randint`, `randperm`, `*_like` of a host tensor; `.cuda()`, `.to(x)`, `.type_as(x)`) in step loops, in
-    evaluation and generation loops and in what these call, in the `forward` of a module, and in functions that take the device from a tensor
+    evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
 
@@ -94,7 +94,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     assert isinstance(func, ast.Attribute)
     if site.spread or not site.accelerator or site.role == "test":
         return
-    made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else func.value
+    made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _unscaled(site, func.value)
     if not isinstance(made, ast.Call):
         return
     factory = _factory(site, made)
@@ -108,7 +108,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     if often:
         what = f"`{site.short(factory or made)}`"
         message = f"{what} casts on the host and is copied back" if cast else f"{what} is filled on the host and copied"
-        always = bool(site.hot) or site.in_forward
+        always = bool(site.hot) or often == "in every forward pass"
         yield site.finding(
             f"{message} to the device {often}", severity=None if always else "info", related=site.why_hot()
         )
@@ -129,13 +129,18 @@ def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
     between = [load for load in flow.loads.get(name.id, ()) if load is not name and load.lineno <= moved.lineno]
     if not all(_gets_number(site, load) and flow.loops(load) == flow.loops(moved) for load in between):
         return None
-    value = made.value
-    while isinstance(value, ast.BinOp):  # `torch.ones(2) * float("inf")`
+    value = _unscaled(site, made.value)
+    return value if isinstance(value, ast.Call) and _factory(site, value) is not None else None
+
+
+def _unscaled(site: Site, value: ast.expr) -> ast.expr | None:
+    """What is calculated with numbers alone: the ones of `torch.ones(2) * float("inf")`."""
+    while isinstance(value, ast.BinOp):
         left = site.value(value.left).kind == "tensor"
         value, other = (value.left, value.right) if left else (value.right, value.left)
         if site.value(other).kind != "number" and site.resolve(other) not in _NUMBERS:
             return None
-    return value if isinstance(value, ast.Call) and _factory(site, value) is not None else None
+    return value
 
 
 def _gets_number(site: Site, load: ast.Name) -> bool:
@@ -231,7 +236,11 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
         return "" if rare else "on every iteration"
     if site.warm_caller and not site.rare:
         return reads.how_often(site)
-    if site.function.name == "__init__" or site.role == "benchmark" or not isinstance(target, ast.expr):
+    if site.function.name == "__init__" or site.role == "benchmark":
+        return ""
+    if not site.rare and not _prepares(site) and reads.in_forward(site):
+        return "in every forward pass"
+    if not isinstance(target, ast.expr):
         return ""
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
     return "on every call" if _is_given(site, given) and not _prepares(site) else ""
@@ -257,7 +266,12 @@ def _prepares(site: Site) -> bool:
     if "generat" in site.function.name:
         return True
     loops = [node for node in site.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1]
-    if loops or site.consumed_by(("register_buffer",)):
+    return bool(loops) or _is_kept(site)
+
+
+def _is_kept(site: Site) -> bool:
+    """Whether the tensor is kept in an object."""
+    if site.consumed_by(("register_buffer",)):
         return True
     statement = site.statement
     return isinstance(statement, ast.Assign) and any(isinstance(part, ast.Attribute) for part in statement.targets)

@@ -16,12 +16,16 @@ _WRITTEN = {
 _CONVERTS = frozenset(
     ("int", "float", "len", "tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "Tensor")
 )
-_IN_MEMORY = ("TensorDataset", "ArrayDataset")
+_IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
 
 
 @rule(
     "TL401",
-    shape="torch.utils.data.DataLoader(...)",
+    shape=[
+        "torch.utils.data.DataLoader(...)",
+        "torch_geometric.loader.DataLoader(...)",
+        "torch_geometric.data.DataLoader(...)",
+    ],
     severity="info",
     fix="suggestion",
     impact="high",
@@ -33,7 +37,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `DataLoader(...)` without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
+    Finds `DataLoader(...)`, PyTorch Geometric's included, without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
     its batches to the device. With `--preview` it finds those without such a loop in sight as well, and loaders
     with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
@@ -102,7 +106,7 @@ def _missing(site: Site) -> Iterator[str]:
 
 def _option(site: Site, name: str, position: int) -> Value | None:
     """What the call gives for an option: UNKNOWN where it may be hidden in `**kwargs`, None where it is not given."""
-    given = site.argument(name, position)
+    given = site.argument(name, position if site.name.startswith("torch.") else -1)
     if given is not None:
         return site.value(given)
     unclear = any(isinstance(argument, ast.Starred) for argument in site.call.args)
@@ -130,7 +134,7 @@ def _in_memory(site: Site) -> bool:
     if dataset.klass is not None and _only_indexes(dataset.klass):
         return True
     bases = dataset.klass.node.bases if dataset.klass is not None else []
-    return any((chain(base) or [""])[-1] == "IterableDataset" for base in bases)
+    return any((chain(base) or [""])[-1] in ("IterableDataset", "InMemoryDataset") for base in bases)
 
 
 def _only_indexes(dataset: Class) -> bool:

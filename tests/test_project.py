@@ -818,6 +818,24 @@ def test_what_a_call_with_flags_gives(code: str, expected: str) -> None:
     assert expected == value({"a.py": code}, "a.py").kind
 
 
+def test_a_class_method_makes_an_object_of_the_class_that_it_is_called_on() -> None:
+    base = (
+        "class Mixin:\n    @classmethod\n    def load(cls, name, full=False):\n        made = cls(name)\n"
+        "        if full:\n            return made, 1\n        return made\n    @staticmethod\n    def plain():\n        return Mixin()\n"
+    )
+    files = {
+        "base.py": base,
+        "net.py": f"{TORCH}from base import Mixin\nclass Net(nn.Module, Mixin):\n    pass\n",
+        "a.py": "from net import Net\nNet.load('a')",
+        "b.py": "from net import Net\nkind = Net\nkind.load('a')",
+        "c.py": "from net import Net\nNet.plain()",
+        "d.py": "from base import Mixin\nMixin.load('a')",
+    }
+
+    assert ["net.Net", "net.Net", "base.Mixin", "base.Mixin"] == [value(files, f"{name}.py").cls for name in "abcd"]
+    assert "module" == value(files, "a.py").kind
+
+
 # Abstract methods
 
 

@@ -1,4 +1,4 @@
-"""What the options of a command line are when nobody gives them: `add_argument` calls, read as data."""
+"""What the options of a command line are when nobody gives them: `add_argument` and `set_defaults` calls, read as data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from ..system.regex import regex
 from .module import Function, Module
 
-_ADDED = regex(rb"\.add_argument\(")
+_ADDED = regex(rb"\.(?:add_argument|set_defaults)\(")
 _STORED = {"store_true": False, "store_false": True}
 
 
@@ -27,8 +27,12 @@ def argparse_defaults(module: Module) -> Mapping[str, object]:
 def _read(module: Module) -> dict[str, object]:
     found: dict[str, object] = {}
     unclear: set[str] = set()
+    said: dict[str, object] = {}
     for function in _adders(module):
         for call in function.flow.calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults":
+                said.update(_set(call))
+                continue
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
                 continue
             name, default = _destination(call), _default(call)
@@ -36,11 +40,17 @@ def _read(module: Module) -> dict[str, object]:
                 unclear.add(name)
             else:
                 found[name] = default.value
-    return {name: value for name, value in found.items() if name and name not in unclear}
+    return {name: value for name, value in found.items() if name and name not in unclear} | said
+
+
+def _set(call: ast.Call) -> dict[str, object]:
+    """`parser.set_defaults(pin_mem=True)`"""
+    pairs = ((keyword.arg, keyword.value) for keyword in call.keywords)
+    return {name: value.value for name, value in pairs if name is not None and isinstance(value, ast.Constant)}
 
 
 def _adders(module: Module) -> Iterable[Function]:
-    """The functions whose lines add an option."""
+    """The functions whose lines add an option, or set what it is."""
     lines = module.source.lines
     return module.functions_at(bisect_right(lines, match.start()) for match in _ADDED.finditer(module.source.data))
 

@@ -25,6 +25,7 @@ from .values import (
     NDARRAY,
     NONE,
     NUMBER,
+    ON_ACCELERATOR,
     SIZE,
     STR,
     TENSOR,
@@ -320,7 +321,7 @@ _PLAIN = {
 
 def _device_module(last: str, args: Arguments) -> Value:
     if last in ("is_available", "is_bf16_supported", "is_initialized"):
-        return BOOL
+        return ON_ACCELERATOR
     if last in ("device_count", "current_device", "memory_allocated", "max_memory_allocated", "memory_reserved"):
         return INTEGER
     if last in ("Stream", "Event", "CUDAGraph", "current_stream", "default_stream"):
@@ -509,19 +510,19 @@ def loader(node: ast.Call, args: Arguments) -> Value:
     if given is None and len(args.positional) > 7:
         given = args.positional[7]
     if given is not None:
-        pinned = given.const if isinstance(given.const, bool) else None
+        on_accelerator = given.kind == "number" and given.device == "accelerator"
+        pinned = given.const if isinstance(given.const, bool) else True if on_accelerator else None
     else:
         pinned = None if args.open else False
     dataset = args.first
-    return Value(
-        "loader",
-        2,
-        cls="torch.utils.data.DataLoader",
-        origin=node,
-        pinned=pinned,
-        elem=Value("batch", 2, device="cpu", batch=True, pinned=pinned, feeders=frozenset((node,))),
-        klass=dataset.klass,
-    )
+    return made_loader(Value("loader", 2, cls="torch.utils.data.DataLoader", origin=node, klass=dataset.klass), pinned)
+
+
+def made_loader(value: Value, pinned: bool | None) -> Value:
+    """A loader, pinned or not, with the batches that it gives."""
+    feeders = frozenset((value.origin,)) if value.origin is not None else frozenset[ast.expr]()
+    batch = Value("batch", 2, device="cpu", batch=True, pinned=pinned, feeders=feeders)
+    return replace(value, pinned=pinned, elem=batch)
 
 
 def batch_tensor(batch: Value) -> Value:

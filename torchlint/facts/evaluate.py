@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from ..query.database import Database, Parts
 from . import calls, names, narrowing, operations
 from . import torch_table as table
+from .argparse_defaults import argparse_defaults
 from .bindings import (
     Assigned,
     Augmented,
@@ -101,6 +102,9 @@ class World(Protocol):
 
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules."""
+
+    def is_loader(self, klass: Class) -> bool:
+        """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
 
     def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
         """What the values of a function say."""
@@ -559,7 +563,7 @@ class Evaluator:
         if attr == "device":
             return CUDA if kind in ("accelerator",) else Value("device", 2, device=base.device)
         if kind == "batch":
-            return calls.batch_tensor(base)
+            return INTEGER if attr.startswith("num_") and self.on_graphs else calls.batch_tensor(base)
         if kind == "module":
             if base.keys is not None and attr in base.keys:
                 return base.keys[attr]
@@ -722,20 +726,23 @@ class Evaluator:
             return self.method(self.expr(function.value), function, node, self.arguments(node))
         return self.of_value(self.expr(function), node, self.arguments(node), function)
 
-    def given(self, function: Function, node: ast.Call, args: Arguments) -> Value:
+    def given(self, function: Function, node: ast.Call, args: Arguments, owner: Class | None = None) -> Value:
         """What calling a function gives: a generator that hands on what it iterates over gives the elements of that."""
         if function.handed_on is not None:
             passed = function.argument(node, function.handed_on)
             whole = self.expr(passed) if passed is not None else UNKNOWN
             if whole.kind == "loader":
                 return whole
-        return self.given_by(function, args)
+        return self.given_by(function, args, owner)
 
     def by_name(self, name: str, node: ast.Call, args: Arguments) -> Value:
         definition = self.definition(name)
         if isinstance(definition, Function):
-            return self.given(definition, node, args)
+            owner = self.definition(name.rpartition(".")[0]) if definition.cls is not None else None
+            return self.given(definition, node, args, owner if isinstance(owner, Class) else None)
         if isinstance(definition, Class):
+            if self.world.is_loader(definition):
+                return self.loader_of(definition, definition.full_name, node, args)
             return self.instance(definition, node)
         if name in table.PASS_THROUGH:
             given = args.first
@@ -749,7 +756,10 @@ class Evaluator:
             return args.first if args.first.kind == "tensor" else TENSOR  # a tensor, since torch 0.4
         if root == "torch":
             value = calls.torch_call(name, node, args)
+            value = self.pinned_by_option(value, node) if value.kind == "loader" else value
             return replace(value, home=self.function.module) if value.origin is not None else value
+        if name in table.LIBRARY_LOADERS:
+            return self.loader_of(None, name, node, args)
         if root == "numpy":
             return calls.numpy_call(name, args)
         last = name.rpartition(".")[2]
@@ -788,11 +798,19 @@ class Evaluator:
             return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
         return UNKNOWN
 
-    def given_by(self, function: Function, args: Arguments) -> Value:
-        """What a call of the project's function gives: where its paths disagree, those that the call's flags lead to."""
+    def given_by(self, function: Function, args: Arguments, owner: Class | None = None) -> Value:
+        """What a call of the project's function gives: where its paths disagree, those that the call's flags lead to.
+
+        A class method of a base class, called on `owner`, makes an object of that.
+        """
         value = self.world.returns(function)
         given = () if value else choice(function, args)
-        return self.world.returns(function, given) if given else value
+        value = self.world.returns(function, given) if given else value
+        base = function.cls if "classmethod" in function.decorator_names else None
+        if base is not None and value.klass is base and owner not in (None, base) and value.kind in _OBJECTS:
+            assert owner is not None
+            return replace(self.instance(owner), sure=value.sure, others=value.others)
+        return value
 
     def library(self, name: str, node: ast.Call) -> Value:
         """Constructors of well-known model libraries."""
@@ -875,6 +893,24 @@ class Evaluator:
             value = join(value, other)
         return replace(value, const=None) if value else UNKNOWN
 
+    def pinned_by_option(self, loader: Value, node: ast.Call) -> Value:
+        """`pin_memory=args.pin_memory`, where the option is on unless somebody turns it off."""
+        given = next((keyword.value for keyword in node.keywords if keyword.arg == "pin_memory"), None)
+        if loader.pinned is not None or not isinstance(given, ast.Attribute) or self.expr(given):
+            return loader
+        default = argparse_defaults(self.function.module).get(given.attr)
+        return calls.made_loader(loader, default) if isinstance(default, bool) else loader
+
+    def loader_of(self, klass: Class | None, name: str, node: ast.Call, args: Arguments) -> Value:
+        """A loader of a library or of the project, which hands on `pin_memory` by its name."""
+        told = args.keywords.get("pin_memory")
+        own = klass is None and not args.open
+        pinned = (
+            told.const if told is not None and isinstance(told.const, bool) else False if own and told is None else None
+        )
+        loader = Value("loader", 2, cls=name, origin=node, home=self.function.module)
+        return self.pinned_by_option(calls.made_loader(loader, pinned), node)
+
     def instance(self, klass: Class, node: ast.Call | None = None) -> Value:
         kind = "module" if self.world.is_module(klass) else "instance"
         value = Value(kind, 2, cls=klass.full_name, klass=klass)  # type: ignore[arg-type]
@@ -946,7 +982,11 @@ class Evaluator:
         if callee.choices:
             return functools.reduce(join, [self.of_value(one, node, args, function) for one in callee.choices])
         if callee.kind == "function":
-            return self.given(callee.function, node, args) if callee.function is not None else UNKNOWN
+            if callee.function is None:
+                return UNKNOWN
+            method = callee.function.cls is not None and isinstance(function, ast.Attribute)
+            owner = self.expr(function.value).klass if method and isinstance(function, ast.Attribute) else None
+            return self.given(callee.function, node, args, owner)
         if callee.kind == "class" and (callee.klass is not None or callee.either):
             classes = (callee.klass,) if callee.klass is not None else callee.either
             return functools.reduce(join, [self.instance(klass, node) for klass in classes])
@@ -1000,6 +1040,7 @@ _OPTION_PARSERS = frozenset(
 )
 
 _PROPERTIES = frozenset(("property", "cached_property"))
+_OBJECTS = frozenset(("instance", "module"))
 
 _METHODS: dict[type[ast.expr], Reader] = {
     ast.Constant: Evaluator.constant,

@@ -116,3 +116,6 @@ NO_MODULE_SUFFIXES = (
     "ImageProcessor",
     "Adapter",
 )
+
+# Loaders of libraries that are torch's, and hand on its options by name.
+LIBRARY_LOADERS = frozenset(("torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader"))

@@ -120,6 +120,8 @@ INTEGER = Value("number", 2, integer=True)
 EXTENT = Value("number", 2, integer=True, cls="size")
 """How long one dimension is."""
 BOOL = Value("number", 2, integer=True, cls="bool")
+ON_ACCELERATOR = replace(BOOL, device="accelerator")
+"""A test that holds where there is an accelerator: `torch.cuda.is_available()`."""
 STR = Value("str", 2)
 NONE = Value("none", 2)
 NDARRAY = Value("ndarray", 2)

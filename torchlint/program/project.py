@@ -533,6 +533,20 @@ class Project:
             ("is module", klass), lambda: any(self._is_module_base(klass, base) for base in klass.node.bases), False
         )
 
+    def is_loader(self, klass: Class) -> bool:
+        """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
+        if "__iter__" in klass.methods or b"DataLoader" not in klass.module.source.data:
+            return False
+        key = ("is loader", klass)
+        return self._database.get(key, lambda: any(self._is_loader_base(klass, b) for b in klass.node.bases), False)
+
+    def _is_loader_base(self, klass: Class, base: ast.expr) -> bool:
+        name = self.base_name(klass, base)
+        if name == "torch.utils.data.DataLoader" or name in table.LIBRARY_LOADERS:
+            return True
+        definition = self.definition(name, klass.module) if name is not None else None
+        return isinstance(definition, Class) and definition is not klass and self.is_loader(definition)
+
     def _is_module_base(self, klass: Class, base: ast.expr) -> bool:
         if isinstance(base, ast.Subscript):
             base = base.value
