@@ -124,9 +124,16 @@ def _off_by_default(site: Site, node: ast.expr) -> bool:
     return not site.value(node.value) and argparse_defaults(site.module).get(node.attr) is False
 
 
+def _makes_state(site: Site) -> bool:
+    """Whether the zeros are for a step without a backward pass, by which an optimizer makes its state."""
+    line = site.statement.lineno
+    steps = [call.lineno for call in site.flow.calls_named("step") if call.lineno > line]
+    return bool(steps) and not any(line < call.lineno < steps[0] for call in site.flow.calls_named("backward"))
+
+
 def _of_each_parameter(site: Site) -> bool:
     """Whether the place is in a loop over parameters, and not there to fill in missing gradients."""
-    if _is_buffer(site):
+    if _is_buffer(site) or _makes_state(site):
         return False
     for guard in site.flow.guards(site.target):
         test = guard.test

@@ -91,7 +91,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if not _to_accelerator(site):
         return
     if where and site.receiver.kind == "tensor":
-        yield site.finding(f"`{site.short()}` copies one sample at a time: {where} runs in the loader")
+        what = "each batch, and waits for it" if _is_gathered(site) else "one sample at a time"
+        yield site.finding(f"`{site.short()}` copies {what}: {where} runs in the loader")
     elif each:
         often = "step" if site.hot is not None else "iteration"
         message = f"`{site.short()}` copies one element at a time on every {often}"
@@ -209,6 +210,13 @@ def _loading(site: Site) -> str:
             return f"`{function.name}`"
     collating = site.once(("collate_fn", site.module.path), lambda: frozenset(_COLLATE.findall(site.source.text)))
     return f"`{function.name}`" if function.name in collating else ""
+
+
+def _is_gathered(site: Site) -> bool:
+    """Whether a collate function moves what it has put together, and not each of the samples."""
+    return (
+        not site.function.name.startswith("__") and site.flow.comprehension(site.call) is None and site.loop() is None
+    )
 
 
 def _each(site: Site) -> bool:

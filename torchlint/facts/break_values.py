@@ -62,8 +62,9 @@ def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast
     if method in _SIZED_METHODS:
         assert isinstance(call.func, ast.Attribute)
         given = call.args[:1] if "split" in method else call.args
-        # What has a method `split` may be a text, and what is split by tensors may not.
-        given = given if is_tensor(place, call.func.value, sure=1) or method == "split" else []
+        # What has a method `split` may be a text, and what is split by tensors may not; a class has one of its own.
+        unknown = method == "split" and place.value(call.func.value).kind == "unknown"
+        given = given if unknown or is_tensor(place, call.func.value, sure=1) else []
     elif short in _SIZED:
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("size", "start", "end", "step"))]
     elif short in ("full", "topk", "tensor_split", "split"):

@@ -1,4 +1,4 @@
-"""Conditions that hold the first time only: what is behind them fills what they found missing, and keeps it."""
+"""Conditions that hold the first time, or the first few times, only: what is behind them takes them back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from . import names
 from .flow import Flow, Guard, Loop, contains
 from .syntax import same
 
+FEW = 100
+"""How often something may happen that is not taken for happening on each iteration."""
 _LOOKS_UP = frozenset(("get", "getattr"))
 _PUTS = ("setdefault", "add", "update")
 _DROPS = frozenset(("clear", "pop", "popitem", "remove", "discard"))
+
+
+def soon_over(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    """Whether a condition holds the first time only, or the first few times."""
+    return once(guard, flow) or fills(guard, flow, loop) or first_few(guard, flow, loop)
 
 
 def once(guard: Guard, flow: Flow) -> bool:
@@ -59,6 +66,27 @@ def fillers(guard: Guard, flow: Flow) -> Iterator[tuple[ast.Call, str]]:
             call = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(call, ast.Call) and (names.chain(call.func) or [])[:-1] == name[:-1]:
                 yield call, missing.attr
+
+
+def first_few(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    """`if shown < 5: shown += 1; print(x)`: a counter that its own condition counts to a small number."""
+    if not guard.true or guard.block is None:
+        return False
+    test = guard.test
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return any(_counts(part, guard.block, flow, loop) for part in parts)
+
+
+def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop | None) -> bool:
+    """`n < 5`, where the block alone counts `n` up, and nothing in the loop sets it back."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt | ast.LtE):
+        return False
+    name, most = names.chain(test.left), test.comparators[-1]
+    if name is None or not isinstance(most, ast.Constant) or not isinstance(most.value, int) or most.value > FEW:
+        return False
+    stores = [node for node in flow.targets.get(".".join(name), ()) if loop is None or contains(loop, node)]
+    counted = [node for node in stores if isinstance(flow.parents.get(node), ast.AugAssign)]
+    return bool(stores) and counted == stores and any(contains(s, node) for s in block for node in stores)
 
 
 class _Missing(NamedTuple):
@@ -114,7 +142,24 @@ def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -
     ]
     if guard.block is None:
         return bool(stores) and name[0] == "self"
-    return bool(stores) and all(any(contains(statement, node) for statement in guard.block) for node in stores)
+    behind = [node for node in stores if any(contains(statement, node) for statement in guard.block)]
+    filling = [_stored(flow, node) for node in behind]
+    return bool(behind) and all(node in behind or _is_like(_stored(flow, node), filling) for node in stores)
+
+
+def _stored(flow: Flow, node: ast.expr) -> ast.expr | None:
+    """What an assignment of one target stores."""
+    statement = flow.parents.get(node)
+    return statement.value if isinstance(statement, ast.Assign) and node in statement.targets else None
+
+
+def _is_like(value: ast.expr | None, filling: list[ast.expr | None]) -> bool:
+    """Whether what is stored elsewhere leaves the thing filled: a constant, or what the filling stores."""
+    if value is None:
+        return False
+    if isinstance(value, ast.Constant):
+        return value.value is not None
+    return any(other is not None and same(value, other) for other in filling)
 
 
 def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:

@@ -176,8 +176,9 @@ def _small(node: ast.expr, value_of: ValueOf) -> bool:
     """Whether a period is known to be every step or nearly so; `log_interval = 1` is a default that people raise."""
     if _words_of(node) & (_THROTTLES - _PERIODS - _NOT_ALONE):
         return False
-    value = value_of(node).const
-    return isinstance(value, int) and not isinstance(value, bool) and value <= EVERY
+    value = value_of(node)
+    # A period of 0 switches something off, and one that another call gives is unknown.
+    return type(value.const) is int and 0 < value.const <= EVERY and not value.others
 
 
 def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:

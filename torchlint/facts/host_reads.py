@@ -67,6 +67,9 @@ class Place(Protocol):
     def warm_caller(self) -> tuple[Function, Loop] | None: ...
     @property
     def project(self) -> Any: ...
+    @property
+    def rare(self) -> bool: ...
+    def at(self, function: Function, target: ast.AST) -> Place: ...
     def value(self, node: ast.expr) -> Value: ...
     def resolve(self, node: ast.expr) -> str | None: ...
     def consumed_by(self, words: Collection[str], node: ast.expr | None = None) -> bool: ...
@@ -490,6 +493,7 @@ _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|debug|init)
 def in_forward(place: Place) -> bool:
     """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most five deep.
 
+    A call that is rare there, or behind an option that nobody gives, is none.
     A function that keeps its results (`@lru_cache`) runs once for the same numbers, but again for each batch's tensors.
     """
     function = place.function
@@ -503,7 +507,10 @@ def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Fu
     seen[function] = depth
     return _is_forward(place, function) or (
         depth > 0
-        and any(_runs_in_forward(place, site.function, depth - 1, seen) for site in place.project.calls_of(function))
+        and any(
+            _runs_in_forward(place, site.function, depth - 1, seen) and not place.at(site.function, site.call).rare
+            for site in place.project.calls_of(function)
+        )
     )
 
 
@@ -512,7 +519,11 @@ def _is_forward(place: Place, function: Function) -> bool:
         return _is_attention(place, function)
     if function.name == "forward":
         return bool(place.project.is_module(function.cls))
-    return function.name == "__call__" and _PROCESSOR.search(function.cls.node.name) is not None
+    return (
+        function.name == "__call__"
+        and _PROCESSOR.search(function.cls.node.name) is not None
+        and any(parameter.arg.startswith(("attn", "attention", "hidden")) for parameter in function.parameters)
+    )
 
 
 _TRACERS = frozenset(("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance"))

@@ -16,12 +16,14 @@ _RUN = regex(
     r"(?:^|_)(?:fold|seed|trial|run|config|cfg|conf|experiment|hparams?|setting|repeat)s?(?:_?(?:id|idx|no|num|name))?$"
 )
 _TRIES = regex(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
+_MOVES = frozenset(("to", "cuda", "half", "bfloat16", "train"))
+_CRITERION = regex(r"loss|criterion|entropy", re.IGNORECASE)
 _OPTIMIZER = regex(r"optim|sgd|adam|lbfgs|rmsprop|adagrad", re.IGNORECASE)
 
 
 def over_runs(function: Function, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:
-    """Whether a loop goes through settings, by what it is over or because each iteration makes its optimizer, or tries again."""
-    return tries_again(loop) or over_settings(function, loop) or _makes_optimizer(function.flow, loop, value_of)
+    """Whether a loop goes through settings, by what it is over or because each iteration makes what it runs, or tries again."""
+    return tries_again(loop) or over_settings(function, loop) or makes_what_it_runs(function.flow, loop, value_of)
 
 
 def tries_again(loop: Loop) -> bool:
@@ -89,16 +91,28 @@ def _is_named_settings(node: ast.expr | None) -> bool:
     )
 
 
-def _makes_optimizer(flow: Flow, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:
-    """Whether each iteration makes an optimizer, and with it begins to train anew."""
-    for call in flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno):
+def makes_what_it_runs(flow: Flow, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:
+    """Whether each iteration makes an optimizer, or a model that none steps, and with it begins anew."""
+    within = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+    steps = any(names.last(call.func) == "step" for call in within)
+    for call in within:
         parent = flow.parents[call]
-        if not isinstance(parent, ast.Assign) or not _OPTIMIZER.search(names.last(call.func)):
+        if not isinstance(parent, ast.Assign) or flow.loops(parent)[:1] != [loop]:
             continue
-        always = flow.loops(parent)[:1] == [loop] and next(flow.guards(parent, loop), None) is None
-        if always and value_of(call).kind == "optimizer":
+        is_optimizer = _OPTIMIZER.search(names.last(call.func)) is not None
+        if (not is_optimizer and steps) or next(flow.guards(parent, loop), None) is not None:
+            continue
+        if value_of(call).kind == "optimizer" if is_optimizer else _is_new_model(call, value_of):
             return True
     return False
+
+
+def _is_new_model(call: ast.Call, value_of: Callable[[ast.expr], Value]) -> bool:
+    """`Net(size)`, `Net(size).to(device)`: a module with parameters to train; a criterion is made anywhere."""
+    while isinstance(call.func, ast.Attribute) and call.func.attr in _MOVES and isinstance(call.func.value, ast.Call):
+        call = call.func.value
+    name = names.last(call.func)
+    return name[:1].isupper() and not _CRITERION.search(name) and value_of(call).kind == "module"
 
 
 def is_made_in(loop: Loop, flow: Flow, call: ast.Call) -> bool:

@@ -408,7 +408,7 @@ class Steps:
         found: guards.Meaning = ""
         for guard in flow.guards(node, loop):
             leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
-            if leaves or first_time.once(guard, flow) or first_time.fills(guard, flow, loop):
+            if leaves or first_time.soon_over(guard, flow, loop):
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             if meaning in ("throttled", "cold"):
@@ -601,6 +601,7 @@ class Steps:
         return (
             not self.is_step_loop(function, loop)
             and not runs.tries_again(loop)
+            and not runs.makes_what_it_runs(function.flow, loop, lambda node: self.project.value(function, node))
             and not self._trains(function, loop)
             and (self._is_forward(function) or self._calls_model(function, loop))
         )
