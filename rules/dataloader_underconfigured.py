@@ -50,7 +50,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers and is not reported for them.
+    Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers, and little from pinned memory: it is not reported for
+    the first, and for the second with `--preview` only. So is a pinned loader without workers over a dataset of which nothing is known: its samples may be ready.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
     needs an `if __name__ == "__main__"` guard.
 
@@ -82,11 +83,19 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     if site.role in ("test", "benchmark") or "jax" in site.module.imports.values():
         return
     missing = list(_missing(site))
-    if missing and not site.settings.preview and not site.feeds_device:
+    if missing and not site.settings.preview and not (_is_worth_it(site, missing) and site.feeds_device):
         return
     if missing:
         lacking = tuple(_WRITTEN[fault] for fault in missing if fault in _WRITTEN)
         yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}", told=Options(lacking))
+
+
+def _is_worth_it(site: Site, missing: list[str]) -> bool:
+    """Whether what a loader lacks matters: to fetch rows of memory is little work, and so may be what is unknown."""
+    if not any("pin_memory" in fault for fault in missing):
+        given = site.argument("dataset", 0)
+        return given is not None and site.value(given).klass is not None
+    return any("num_workers" in fault for fault in missing) or not _in_memory(site)
 
 
 def _missing(site: Site) -> Iterator[str]:
