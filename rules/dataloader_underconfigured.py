@@ -93,9 +93,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 def _is_worth_it(site: Site, missing: list[str]) -> bool:
     """Whether what a loader lacks matters: to fetch rows of memory is little work, and so may be what is unknown."""
     if not any("pin_memory" in fault for fault in missing):
-        given = site.argument("dataset", 0)
-        return given is not None and site.value(given).klass is not None
-    return any("num_workers" in fault for fault in missing) or not _in_memory(site)
+        return _dataset(site).klass is not None
+    return any("num_workers" in fault for fault in missing) or not _is_held(_dataset(site))
 
 
 def _missing(site: Site) -> Iterator[str]:
@@ -132,18 +131,27 @@ def _is(value: Value, literal: object) -> bool:
     return type(value.const) is type(literal) and value.const == literal
 
 
+def _dataset(site: Site) -> Value:
+    given = site.argument("dataset", 0)
+    return site.value(given) if given is not None else Value()
+
+
 def _in_memory(site: Site) -> bool:
     """Whether the dataset holds its samples, or reads them in a way of its own."""
-    given = site.argument("dataset", 0)
-    if given is None:
+    if site.argument("dataset", 0) is None:
         return True
-    dataset = site.value(given)
+    dataset = _dataset(site)
+    bases = dataset.klass.node.bases if dataset.klass is not None else []
+    return _is_held(dataset) or any(
+        (chain(base) or [""])[-1] in ("IterableDataset", "InMemoryDataset") for base in bases
+    )
+
+
+def _is_held(dataset: Value) -> bool:
+    """Whether samples are elements or rows of what a dataset holds."""
     if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.cls.endswith(_IN_MEMORY):
         return True
-    if dataset.klass is not None and _only_indexes(dataset.klass):
-        return True
-    bases = dataset.klass.node.bases if dataset.klass is not None else []
-    return any((chain(base) or [""])[-1] in ("IterableDataset", "InMemoryDataset") for base in bases)
+    return dataset.klass is not None and _only_indexes(dataset.klass)
 
 
 def _only_indexes(dataset: Class) -> bool:
