@@ -213,7 +213,7 @@ TRAPS = {
         "loader = torch.utils.data.DataLoader(held, num_workers=0, pin_memory=True)\n"
         + step("pass")
         + "b = DataLoader(graphs, num_workers=0)\n",
-        "loader = torch.utils.data.DataLoader(Images('folder'), num_workers=0, pin_memory=True)\n" + step("pass"),
+        "loader = torch.utils.data.DataLoader(Images('folder'), num_workers=0)\n" + step("pass"),
     ),
     "a recompile limit for many shapes": Trap(
         "TL212",
