@@ -836,6 +836,52 @@ def test_a_class_method_makes_an_object_of_the_class_that_it_is_called_on() -> N
     assert "module" == value(files, "a.py").kind
 
 
+# Constructors
+
+
+KEPT = "class A:\n    def __init__(self, x):\n        self.x = x\n    def f(self):\n        self.x\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        # Nobody makes one, or passes that on.
+        ("class B(A):\n    def __init__(self):\n        self.x = 1\nB()", "unknown"),
+        ("class B(A):\n    def __init__(self):\n        super().setup(1)\nB()", "unknown"),
+        ("class B(A):\n    def __init__(self):\n        super().__init__()\nB()", "unknown"),
+        ("class C:\n    def __init__(self, x): pass\nKINDS = {'a': A, 'c': C}\n", "unknown"),
+        ("class C:\n    def __init__(self, x): pass\nKINDS = {'c': C, 'd': dict}\nKINDS['c'](1)", "unknown"),
+        ("class B(A):\n    def __init__(self):\n        super().__init__(1)\nclass D(A): pass\nD('a')", "unknown"),
+        # Subclasses
+        ("class B(A):\n    def __init__(self):\n        super().__init__(1)", "number"),
+        ("class B(A):\n    def __init__(self, y, x):\n        super(B, self).__init__(x=x)\nB(y, 1)", "number"),
+        ("class B(A): pass\nB(1)", "number"),
+        ("class B(A): pass\nclass C(B):\n    def __init__(self):\n        super().__init__(1)", "number"),
+        # Tables
+        ("class C: pass\nKINDS = {'a': A, 'c': C}\ndef make(name):\n    return KINDS[name](1)", "number"),
+        (
+            "class C: pass\ndef make(name):\n    kinds = {1: A, 2: C}\n    kind = kinds[name]\n    return kind(1)",
+            "number",
+        ),
+        ("class B(A): pass\nclass C: pass\nKINDS = {B.code(): B, C.code(): C}\nKINDS[name](1)", "number"),
+    ],
+)
+def test_what_constructors_are_given_otherwise(others: str, expected: str) -> None:
+    files = {"a.py": KEPT, "b.py": f"from a import A\n{others}"}
+
+    assert expected == value(files, "a.py").kind
+
+
+def test_a_table_of_classes_in_another_file() -> None:
+    files = {
+        "a.py": KEPT,
+        "kinds/__init__.py": "from a import A\nclass C: pass\nKINDS = {'a': A, 'c': C}\n",
+        "train.py": "from kinds import KINDS\ndef main(args):\n    kind = KINDS[args.kind]\n    return kind(1)\n",
+    }
+
+    assert "number" == value(files, "a.py").kind
+
+
 # Abstract methods
 
 

@@ -692,6 +692,17 @@ def test_model_handed_on() -> None:
     )
 
 
+def test_an_abstract_method_that_subclasses_fill() -> None:
+    base = (
+        "import torch\nclass Base:\n    def __init__(self, net):\n        self.net = torch.nn.Linear(2, 2)\n"
+        "    def score(self, x):\n        raise NotImplementedError\n    def name(self, x):\n        raise NotImplementedError\n"
+        "    def loop(self):\n        for x in data:\n            self.name(x)\n"
+        "    def validate(self):\n        for x in data:\n            self.score(x)  # warm\n"
+    )
+    heir = "from base import Base\nclass Heir(Base):\n    def name(self, x):\n        return 'a'\n    def score(self, x):\n        return self.net(x)\n"
+    check({"base.py": base, "heir.py": heir})
+
+
 def test_a_loop_that_trains_is_not_warm() -> None:
     steps = steps_of({"train.py": "for batch in loader:\n    model(batch)\n    loss.backward()\n"})
     module = steps.project.module("train.py")

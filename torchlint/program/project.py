@@ -29,6 +29,7 @@ from ..system.regex import regex
 from ..system.stack import with_room
 from ..system.stamp import as_bytes, contents
 from ..text.source import Source, SourceError, Words
+from .constructions import constructions
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
 _IMPORT = regex(
@@ -442,7 +443,10 @@ class Project:
 
     def _parameter(self, function: Function, name: str) -> Value:
         given: dict[bool, list[Value]] = {True: [], False: []}
-        for site in self.call_sites(function, MAX_SITES) or ():
+        sites = self.call_sites(function, MAX_SITES)
+        if sites is not None and function.name == "__init__":
+            sites = sites + self._constructions(function, MAX_SITES - len(sites))
+        for site in sites or ():
             value = self._passed(site, function, name)
             if value is not None:
                 given[self.in_test(site.function.module.path, site.function.name)].append(value)
@@ -453,6 +457,24 @@ class Project:
             passed = _joined(given[True])
             return passed if self.in_test(function.module.path, function.name) else anywhere(passed)
         return self._base_parameter(function, name)
+
+    def _constructions(self, init: Function, most: int) -> list[CallSite]:
+        """The calls that run a constructor besides those of its class by name; none where there are too many."""
+        key = ("constructions", init)
+        nothing: list[CallSite] = []
+        found = self._ask(key, lambda: [CallSite(*call) for call in constructions(self, init)], nothing)
+        return found if len(found) <= most else []
+
+    def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]:
+        """The calls of a class by its name that run a constructor, one that it may have from a base."""
+        modules = [klass.module, *self.named_by(klass.module, klass.name)]
+        sites = [site for module in modules for site in self._sites_named(module, klass.name).get(init, ())]
+        return [(site.function, site.call) for site in sites]
+
+    def named_by(self, module: Module, name: str) -> list[Module]:
+        """The files that may use a member of a module."""
+        paths = self.mentioning(Sought(module.path, module.name, name, name)) or ()
+        return [found for path in paths if (found := self.module(path)) is not None]
 
     def keywords(self, function: Function) -> Value:
         """The dictionary that `**kwargs` of a function is: its keys are known where all callers are."""

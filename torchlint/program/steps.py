@@ -657,7 +657,12 @@ class Steps:
         if callee.function.cls is None or kind not in ("module", "instance"):
             return False
         # `engine.logits(tokens)` of another object: once, not in a loop of its own.
-        return self.runs_module(callee.function) and (kind == "module" or self._runs_once(callee.function))
+        methods = self._made_real(callee.function)
+        return any(self.runs_module(one) and (kind == "module" or self._runs_once(one)) for one in methods)
+
+    def _made_real(self, method: Function) -> list[Function]:
+        """The method, or what stands in place of an abstract one."""
+        return list(families.overrides(self.project, method)) if method.is_abstract else [method]
 
     def _runs_once(self, method: Function) -> bool:
         """Whether a method that runs a module does so outside of its own loops."""
