@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import calls, empties
 from torchlint.facts import host_reads as reads
+from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import Guard, Loop
 from torchlint.rule import Finding, Site, chain, rule
 
@@ -15,6 +16,9 @@ _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", 
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
 _BETWEEN |= {"unsqueeze", "squeeze", "view", "reshape", "repeat", "t", "transpose", "permute", "expand", "flatten"}
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
+_OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
+_STEPS = 8
+"""How many operations on a filled tensor are looked through."""
 _SIZES = frozenset(("shape", "dim", "ndim", "numel"))
 _USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
@@ -94,7 +98,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     assert isinstance(func, ast.Attribute)
     if site.spread or not site.accelerator or site.role == "test":
         return
-    made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _unscaled(site, func.value)
+    made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _filled(site, func.value)
     if not isinstance(made, ast.Call):
         return
     factory = _factory(site, made)
@@ -121,26 +125,40 @@ def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
     if len(flow.loads.get(name.id, ())) + len(flow.stores.get(name.id, ())) > _USES:
         return None
     stores = [store for store in flow.stores.get(name.id, ()) if flow.statement(store) is not moved]
-    made = flow.parents[stores[0]] if len(stores) == 1 and name.id not in flow.parameters else None
-    if not isinstance(made, ast.Assign) or made.targets != stores or made.lineno > moved.lineno:
+    bound = site.function.bindings.reach.get(name)
+    if len(stores) == 1 and name.id not in flow.parameters:
+        made: ast.AST | None = flow.parents[stores[0]]
+    else:
+        made = flow.parents[bound.node] if isinstance(bound, Assigned) else None
+    if not isinstance(made, ast.Assign) or len(made.targets) > 1 or made.targets[0] not in stores:
+        return None
+    if made.lineno > moved.lineno:
         return None
     if flow.loops(made) != flow.loops(moved) or any(True for _ in flow.guards(made)):
         return None
-    between = [load for load in flow.loads.get(name.id, ()) if load is not name and load.lineno <= moved.lineno]
+    end = made.end_lineno or made.lineno
+    between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
     if not all(_gets_number(site, load) and flow.loops(load) == flow.loops(moved) for load in between):
         return None
-    value = _unscaled(site, made.value)
+    value = _filled(site, made.value)
     return value if isinstance(value, ast.Call) and _factory(site, value) is not None else None
 
 
-def _unscaled(site: Site, value: ast.expr) -> ast.expr | None:
-    """What is calculated with numbers alone: the ones of `torch.ones(2) * float("inf")`."""
-    while isinstance(value, ast.BinOp):
-        left = site.value(value.left).kind == "tensor"
-        value, other = (value.left, value.right) if left else (value.right, value.left)
-        if site.value(other).kind != "number" and site.resolve(other) not in _NUMBERS:
-            return None
-    return value
+def _filled(site: Site, value: ast.expr) -> ast.expr | None:
+    """What is calculated with numbers, and by functions of each element: `torch.exp(torch.arange(2) * -scale)`."""
+    for _ in range(_STEPS):
+        if isinstance(value, ast.UnaryOp):
+            value = value.operand
+        elif isinstance(value, ast.BinOp):  # `torch.ones(2) * float("inf")`
+            left = site.value(value.left).kind == "tensor"
+            value, other = (value.left, value.right) if left else (value.right, value.left)
+            if site.value(other).kind != "number" and site.resolve(other) not in _NUMBERS:
+                return None
+        elif isinstance(value, ast.Call) and len(value.args) == 1 and site.resolve(value.func) in _OF_ELEMENTS:
+            value = value.args[0]
+        else:
+            return value
+    return None
 
 
 def _gets_number(site: Site, load: ast.Name) -> bool:

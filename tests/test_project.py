@@ -942,6 +942,22 @@ def test_what_an_abstract_method_gives(base: str, heirs: str, expected: str) -> 
             },
             "module",
         ),
+        # What a file binds to a name
+        ({"a.py": "from b import f\nf()", "b.py": "f = unknown"}, "unknown"),
+        (
+            {
+                "a.py": "from b import net\nnet()",
+                "b.py": TORCH + "from functools import partial\nnet = partial(Net, 3)\nclass Net(nn.Module): pass",
+            },
+            "module",
+        ),
+        (
+            {
+                "a.py": "from b import D\nD(1, 2).y",
+                "b.py": "from collections import namedtuple\nD = namedtuple('D', 'x y')",
+            },
+            "number",
+        ),
         # Two functions that call each other
         ({"a.py": "def f():\n    return g()\ndef g():\n    return f()\nf()"}, "unknown"),
         (

@@ -556,7 +556,7 @@ def test_what_a_container_keeps() -> None:
         "        if 'all' not in given:\n            given['all'] = 1  # hot\n"
         "        local = {}  # hot\n        if x not in local:\n            local[x] = 1  # hot\n"
         "        if x not in self.buffer:\n            self.buffer[x] = 1  # hot\n        self.buffer.clear()  # hot\n"
-        "        if not self.training:\n            self.rows[0] = 1  # hot\n"
+        "        if not self.quiet:\n            self.rows[0] = 1  # hot\n"
         "    def built(self):\n        if self.ready:\n            return  # hot\n        self.rows = 1\n        self.ready = True\n"
         "kept = Kept()\nseen = {}\nfor x in loader:\n    kept.step(x, {})  # hot\n    kept.built()  # hot\n"
         "    if x not in seen:\n        seen[x] = 1\n    found = {}  # hot\n    if x not in found:\n        found[x] = 1  # hot\n"
@@ -572,6 +572,30 @@ def test_what_has_to_hold_is_no_throttle() -> None:
         "    if x.shape[1] % heads:\n        y = 1  # hot\n    if n % heads:\n        return y  # hot\n"
         "    if len(x) % heads != 0:\n        return x  # hot\n    return y\n"
         "for i, batch in enumerate(loader):\n    split(batch, 16)  # hot\n" + STEP
+    )
+
+
+def test_what_runs_outside_of_training_alone() -> None:
+    check_one(
+        "class Net:\n    def forward(self, x, return_loss=True):\n"
+        "        if self.training:\n            x = 1  # hot\n        else:\n            self.decode(x)\n"
+        "        if not self.training and x:\n            y = 1\n"
+        "        if self.training or x:\n            y = 2  # hot\n        else:\n            y = 3\n"
+        "        if not self.training or x:\n            y = 4  # hot\n"
+        "        if return_loss:\n            return x  # hot\n        return self.decode(x)\n"
+        "    def decode(self, x):\n        return x\n"
+        "for x in loader:\n    Net.forward(x)  # hot\n" + STEP
+    )
+
+
+def test_a_function_that_tells_every_how_many() -> None:
+    check_one(
+        "def divisible_by(a, b):\n    return (a % b) == 0  # hot\ndef odd(a, b):\n    return (a % b) != 0  # hot\n"
+        "def part(a):\n    return a % 8 == 0  # hot\n"
+        "for i, x in enumerate(loader):\n    if divisible_by(i, 100):\n        y = 1\n"
+        "    if i != 0 and divisible_by(i, every):\n        y = 2\n    if divisible_by(i, 2):\n        y = 3  # hot\n"
+        "    if not divisible_by(i, 100):\n        y = 4  # hot\n    if odd(i, 100):\n        y = 5  # hot\n"
+        "    if part(i):\n        y = 6  # hot\n" + STEP
     )
 
 

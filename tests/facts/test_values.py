@@ -553,6 +553,7 @@ def test_statements(value_of: ValueOf, code: str, expected: str) -> None:
         ("x: DataLoader", "loader"),
         ("x: DataLoader[int]", "loader"),
         ("x: list[torch.Tensor]", "list[tensor]"),
+        ("state_steps: list[torch.Tensor], x=1", "unknown"),
         ("x: Iterable[torch.Tensor]", "list[tensor]"),
         ("x: tuple[torch.Tensor, int]", "tuple(tensor, number)"),
         ("x: tuple[torch.Tensor, ...]", "list[tensor]"),
@@ -589,6 +590,7 @@ def test_parameters(value_of: ValueOf, parameter: str, expected: str) -> None:
         ("accelerator", "accelerator?"),
         ("loss", "tensor? scalar"),
         ("logits", "tensor?"),
+        ("state_steps", "list[tensor @cpu]"),
     ],
 )
 def test_names_of_parameters(value_of: ValueOf, name: str, expected: str) -> None:
@@ -899,7 +901,10 @@ def test_devices(value_of: ValueOf, code: str, expected: str) -> None:
         ("class A:\n    @classmethod\n    def f(cls):\n        cls", "class"),
         ("class A:\n    def __next__(self):\n        return torch.zeros(3)\nfor x in A():\n    x", "tensor @cpu"),
         ("class A:\n    size = 3\n    def f(self):\n        self.size", "number = 3"),
-        ("class A:\n    size: int\n    def f(self):\n        self.size", "unknown"),
+        ("class A:\n    size: int\n    def f(self):\n        self.size", "number"),
+        ("class A:\n    size: Unknown\n    def f(self):\n        self.size", "unknown"),
+        ("class A:\n    x: torch.Tensor = None\n    def f(self):\n        self.x", "tensor or none"),
+        ("class A:\n    x: Optional[torch.Tensor] = None\ndef f() -> A: pass\nf().x", "tensor or none"),
         ("import functools\nfunctools.partial(torch.zeros(3))", "tensor @cpu"),
         ("from einops import rearrange\nrearrange(torch.zeros(3), 'a -> a 1')", "tensor @cpu"),
         ("from einops import rearrange\nrearrange(x, 'a -> a 1')", "unknown"),
@@ -909,6 +914,25 @@ def test_devices(value_of: ValueOf, code: str, expected: str) -> None:
         ("zeros = torch.zeros\nzeros(3)", "tensor @cpu"),
         ("fs = {'a': torch.zeros}\nfs['a'](3)", "tensor @cpu"),
         ("(lambda: 1)()", "unknown"),
+        ("(lambda x: x)(torch.zeros(3))", "tensor @cpu"),
+        ("(lambda x: y)(torch.zeros(3))", "unknown"),
+        ("(lambda x, y: x)(torch.zeros(3), 1)", "unknown"),
+        (
+            f"{LOADER}wrap = (lambda x: tqdm(x)) if a else (lambda x: x)\nwrap(loader)",
+            "loader[batch @cpu unpinned batch] unpinned",
+        ),
+        (f"{LOADER}(lambda x: thing(x))(loader)", "unknown"),
+        # Named tuples
+        ("from collections import namedtuple\nD = namedtuple('D', 'a b')\nD(1, torch.zeros(3)).b", "tensor @cpu"),
+        (
+            "from collections import namedtuple\nD = namedtuple('D', 'a b')\na, b = D(1, b=torch.zeros(3))\nb",
+            "tensor @cpu",
+        ),
+        ("from collections import namedtuple\nD = namedtuple('D', ['a', 'b'])\nD(1, 2)[0]", "number = 1"),
+        ("from collections import namedtuple\nD = namedtuple('D', 'a b')\nD(1).b", "unknown"),
+        ("from collections import namedtuple\nD = namedtuple('D', 'a b')\nD(*x)", "tuple"),
+        ("from collections import namedtuple\nD = namedtuple('D', fields)\nD(1, 2)", "unknown"),
+        ("from typing import NamedTuple\nD = NamedTuple('D', [('a', int)])\nD(1).a", "number = 1"),
         # One of several functions
         ("f = torch.zeros if a else torch.ones\nf(3)", "tensor @cpu"),
         ("f = torch.zeros if a else (lambda n: n)\nf(3)", "unknown"),

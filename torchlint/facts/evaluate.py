@@ -460,6 +460,8 @@ class Evaluator:
             if "classmethod" in function.decorator_names:
                 return Value("class", 2, klass=function.cls)
             return self.instance(function.cls)
+        if name == "state_steps":  # what torch.optim's functions call the counters, which it keeps on the host
+            return sequence(tensor("cpu"))
         annotated = promised(self, parameter.annotation) if parameter.annotation is not None else UNKNOWN
         if annotated.sure >= 2 and annotated.kind in ("tensor", "number", "str", "ndarray"):
             default = self.default(name) if annotated.kind == "tensor" else None
@@ -704,7 +706,7 @@ class Evaluator:
         return Value("dict", 2, elem=self.expr(node.value))
 
     def lambda_(self, node: ast.Lambda) -> Value:
-        return Value("function", 1)
+        return Value("function", 1, origin=node, home=self.function.module)
 
     def starred(self, node: ast.Starred) -> Value:
         return self.element(self.expr(node.value), None)
@@ -734,6 +736,15 @@ class Evaluator:
             if whole.kind == "loader":
                 return whole
         return self.given_by(function, args, owner)
+
+    def of_lambda(self, function: ast.Lambda, args: Arguments) -> Value:
+        """What a lambda gives that hands on what it is given, `lambda x: x`, or iterates over it, `lambda x: tqdm(x)`."""
+        parameters, body = function.args.args, function.body
+        if len(parameters) != 1 or len(args.positional) != 1:
+            return UNKNOWN
+        if isinstance(body, ast.Call) and body.args and names.last(body.func) in table.ITERATION_WRAPPERS:
+            body = body.args[0]
+        return args.first if isinstance(body, ast.Name) and body.id == parameters[0].arg else UNKNOWN
 
     def by_name(self, name: str, node: ast.Call, args: Arguments) -> Value:
         definition = self.definition(name)
@@ -789,6 +800,8 @@ class Evaluator:
             return self.library(name, node)
         if name in ("functools.partial",):
             return args.first
+        if name in ("collections.namedtuple", "typing.NamedTuple"):
+            return operations.named_tuple_class(node)
         if name in _OPTION_PARSERS and args.first.klass is not None:
             return self.instance(args.first.klass, node)
         if name == "torch_geometric.utils.to_dense_batch":
@@ -796,7 +809,8 @@ class Evaluator:
             return Value("tuple", 2, items=(tensor(args.first.device), mask))
         if root in ("einops",):
             return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
-        return UNKNOWN
+        bound = self.named(name)  # what another file of the project binds the name to
+        return self.of_value(bound, node, args, node.func) if bound.kind in ("class", "function", "module") else UNKNOWN
 
     def given_by(self, function: Function, args: Arguments, owner: Class | None = None) -> Value:
         """What a call of the project's function gives: where its paths disagree, those that the call's flags lead to.
@@ -981,6 +995,10 @@ class Evaluator:
         """What calling a value gives: a module's forward, a function's result, an instance of a class."""
         if callee.choices:
             return functools.reduce(join, [self.of_value(one, node, args, function) for one in callee.choices])
+        if isinstance(callee.origin, ast.Lambda):
+            return self.of_lambda(callee.origin, args)
+        if callee.kind == "class" and callee.keys is not None:
+            return operations.named_tuple(list(callee.keys), args)
         if callee.kind == "function":
             if callee.function is None:
                 return UNKNOWN

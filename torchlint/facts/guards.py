@@ -94,6 +94,15 @@ def _is_requirement(guard: Guard) -> bool:
     return bool(otherwise) and isinstance(otherwise[-1], ast.Raise)
 
 
+def evaluates(test: ast.expr, true: bool) -> bool:
+    """Whether a condition holds outside of training alone: `not self.training`; `return_loss` of mmengine's models is false."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return evaluates(test.operand, not true)
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) == true and any(evaluates(one, true) for one in test.values)
+    return not true and names.last(test) in ("training", "is_training", "return_loss")
+
+
 class _Reading:
     """A condition, with the definitions of the flags in it: each flag is read once, and never in its own definition."""
 
@@ -119,6 +128,8 @@ class _Reading:
             if true and _tells_of_exception(test, self.flow):
                 return "cold"
             return self._flag(test, true) or _named(_iterated(test, self.flow) or test, true)
+        if isinstance(test, ast.Call) and _divides(test, true, self.value_of):
+            return "throttled"
         return "cold" if _is_accident(test, true) else _named(test, true)
 
     def _bool_op(self, test: ast.BoolOp, true: bool) -> Meaning:
@@ -163,6 +174,24 @@ def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
     ):
         return "" if _small(test.right, value_of) else "throttled"
     return ""
+
+
+def _divides(call: ast.Call, true: bool, value_of: ValueOf) -> bool:
+    """`divisible_by(step, n)` of a function of the project that returns `a % b == 0`."""
+    function = value_of(call.func).function
+    returned = function.node.body[-1] if true and function is not None else None
+    test = returned.value if isinstance(returned, ast.Return) else None
+    if function is None or not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    rest, zero = test.left, test.comparators[0]
+    if not (isinstance(zero, ast.Constant) and zero.value == 0 and isinstance(rest, ast.BinOp)):
+        return False
+    if not (isinstance(rest.op, ast.Mod) and isinstance(rest.left, ast.Name) and isinstance(rest.right, ast.Name)):
+        return False
+    counter, period = function.argument(call, rest.left.id), function.argument(call, rest.right.id)
+    if counter is None or period is None or _is_extent(counter, value_of):
+        return False
+    return not _small(period, value_of)
 
 
 def _is_extent(node: ast.expr, value_of: ValueOf) -> bool:

@@ -115,6 +115,27 @@ def tensor_attribute(base: Value, attr: str) -> Value:
     return UNKNOWN
 
 
+def named_tuple_class(node: ast.Call) -> Value:
+    """`namedtuple("Data", "dataset loader")`: a class whose keys are the fields; `NamedTuple("Data", [("x", Tensor)])`."""
+    fields = node.args[1] if len(node.args) > 1 else None
+    found: list[object] = []
+    if isinstance(fields, ast.Constant) and isinstance(fields.value, str):
+        found += fields.value.replace(",", " ").split()
+    elif isinstance(fields, ast.List | ast.Tuple):
+        parts = [one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one for one in fields.elts]
+        found += [part.value if isinstance(part, ast.Constant) else None for part in parts]
+    known = {field: UNKNOWN for field in found if isinstance(field, str)}
+    return Value("class", 2, keys=known) if known and len(known) == len(found) else UNKNOWN
+
+
+def named_tuple(fields: list[str], args: Arguments) -> Value:
+    """A tuple whose parts have names, as a call makes it."""
+    if args.open:
+        return Value("tuple", 2)
+    items = tuple(args.get(place, field) or UNKNOWN for place, field in enumerate(fields))
+    return Value("tuple", 2, items=items, keys=dict(zip(fields, items, strict=True)))
+
+
 def with_grad(value: Value, device: Device) -> Value:
     """The results of a model, as autograd and its device make them."""
     items = value.items and tuple(

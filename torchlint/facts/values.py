@@ -248,10 +248,8 @@ def _choices(a: Value, b: Value) -> tuple[Value, ...]:
         return ()
     found = list(a.choices or (a,))
     found += [one for one in b.choices or (b,) if one not in found]
-    known = all(one.function is not None or one.kind == "name" for one in found)
-    return (
-        tuple(found) if known and all(one.cls or one.function for one in found) and len(found) <= _MOST_CHOICES else ()
-    )
+    known = all(one.function or one.cls or isinstance(one.origin, ast.Lambda) for one in found)
+    return tuple(found) if known and len(found) <= _MOST_CHOICES else ()
 
 
 def _same_kind(a: Value, b: Value) -> Value:

@@ -428,7 +428,8 @@ class Project:
             return UNKNOWN
         if function.cls is not None and function.is_abstract:
             found = [value for method in self._made_real(function) if (value := self.returns(method, given))]
-            return _joined(found) if found else UNKNOWN
+            if found:
+                return _joined(found)
         return self.inside(function, lambda values: _given(values, given))
 
     def _made_real(self, method: Function) -> list[Function]:
@@ -641,7 +642,12 @@ class Project:
 
     def _class_level(self, klass: Class, statement: ast.AnnAssign | ast.Assign) -> Value:
         # A field of a dataclass: the default of an option, good enough to fold `step % args.every`.
-        return self.value(klass.parent, statement.value) if statement.value is not None else UNKNOWN
+        value = self.value(klass.parent, statement.value) if statement.value is not None else UNKNOWN
+        if isinstance(statement, ast.AnnAssign) and (not value or value.kind == "none"):
+            annotation = statement.annotation
+            promise = self.inside(klass.parent, lambda values: promised(values, annotation))
+            return replace(promise, others=promise.others | {"none"}) if promise and value else promise or value
+        return value
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         """Where methods assign `self.name`, `__init__` first."""
@@ -1048,9 +1054,7 @@ def _given(values: Evaluator, flags: Choice) -> Value:
     if yielded:
         return Value("list", 2, elem=_joined(yielded))
     returned = values.returned(flags)
-    if not returned:
-        return UNKNOWN
-    value = _joined(returned)
+    value = _joined(returned) if returned else UNKNOWN
     annotation = getattr(values.function.node, "returns", None)
     if annotation is not None and (value.others or value.sure < 2):
         value = _as_promised(value, annotation, values)

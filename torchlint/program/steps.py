@@ -385,13 +385,13 @@ class Steps:
         for call in self._calls_in(function, loop) if asked.inside and loop is not None else function.flow.calls:
             targets = [place_of(target) for target in families.may_run(self.project, function, call)]
             targets += closures.get(call_place(function, call), ()) if closures else ()
-            weight = self.guarded(function, call, loop) if targets else "cold"
+            weight = self._in_training(function, call, loop) if targets else "cold"
             if weight not in ("throttled", "cold") and "dummy" not in last_name(call).lower():
                 # A dummy stands in for data that is missing.
                 found += [(target, weight == "weak") for target in targets if target != asked.function]
         for node, getter in _properties(function):
             if loop is None or not asked.inside or loop in function.flow.loops(node):
-                weight = self.guarded(function, node, loop)
+                weight = self._in_training(function, node, loop)
                 if weight not in ("throttled", "cold"):
                     found.append((place_of(getter), weight == "weak"))
         return found
@@ -435,6 +435,12 @@ class Steps:
             if method.is_method and method.parameters
             for name in (attribute, f"_{attribute}")
         )
+
+    def _in_training(self, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
+        """What the conditions say to who trains: `if not self.training` runs in evaluation alone."""
+        if any(guards.evaluates(guard.test, guard.true) for guard in function.flow.guards(node, loop)):
+            return "cold"
+        return self.guarded(function, node, loop)
 
     def _never(self, function: Function, test: ast.expr, true: bool) -> bool:
         """Whether no call of the program gives the options that a condition asks for."""
@@ -494,7 +500,7 @@ class Steps:
         own = place_of(function)
         for loop in function.flow.loops(node) if own in self._by_function else ():
             if self.is_step_loop(function, loop):
-                weight = self.guarded(function, node, loop)
+                weight = self._in_training(function, node, loop)
                 if weight in ("throttled", "cold"):
                     return None
                 return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
@@ -502,7 +508,7 @@ class Steps:
         why = self.index.functions.get(own)
         if why is None:
             return None
-        weight = self.guarded(function, node, None)
+        weight = self._in_training(function, node, None)
         if weight in ("throttled", "cold"):
             return None
         return Hot(self.project, replace(why, weak=why.weak or weight == "weak"))
