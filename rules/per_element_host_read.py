@@ -87,6 +87,9 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
 
 
 def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
-    """Once is enough where the tensor is proven to be on the device and is as long as it likes."""
+    """Once is enough where the tensor is proven to be on the device and is as long as it likes; not on some steps of many."""
+    loops = site.flow.loops(site.target)
+    if any(site.analysis.steps.is_step_loop(site.function, loop) for loop in loops):
+        return None
     proven = site.value(tensor).device == "accelerator" and site.name == ".item()"
     return "info" if proven and site.loop() is not None else None

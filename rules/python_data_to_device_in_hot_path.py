@@ -6,15 +6,24 @@ from collections.abc import Iterator
 from torchlint.facts import empties
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
-from torchlint.rule import Finding, Severity, Site, rule
+from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.rule import Finding, Severity, Site, plain, rule
 
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
+_LEGACY = [f"{name}()" for name, (_, device) in CONSTRUCTORS.items() if not device]
 _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 
 
 @rule(
     "TL113",
-    shape=["torch.tensor(...)", "torch.as_tensor(...)", "torch.from_numpy(...)", "$x.new_tensor(...)", "$x[$i]"],
+    shape=[
+        "torch.tensor(...)",
+        "torch.as_tensor(...)",
+        "torch.from_numpy(...)",
+        *plain(*_LEGACY),
+        "$x.new_tensor(...)",
+        "$x[$i]",
+    ],
     severity="info",
     impact="medium",
     category="sync",
@@ -26,12 +35,12 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `torch.tensor(...)` and `torch.as_tensor(...)` of Python numbers, lists and NumPy arrays with an
+    Finds `torch.tensor(...)`, `torch.as_tensor(...)` and the typed constructors (`torch.FloatTensor(...)`) of Python numbers, lists and NumPy arrays with an
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
     `torch.from_numpy(...).to(device)`), in step loops, in what they call, in evaluation and generation loops and in
     what these call, and in `forward`. A constant is a warning, the rest an `info`. So are `x.new_tensor(number)`, numbers that are
-    written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers as
-    an index of one (`x[:, [2, 0, 1]]`, in loops).
+    written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers and
+    tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[torch.randperm(n)]`, in loops).
     Of data that nothing is known of, and of arrays, two cases are reported: what stays the same from one iteration of
     the loop to the next, and what goes element by element into a tensor that the loop does not read
     (`rewards[step] = torch.tensor(reward).to(device)`), where one copy after the loop does.
@@ -82,7 +91,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if not site.call.args:
         return
     data = site.call.args[0]
-    if empties.no_data(data):
+    if empties.no_data(data) or (site.name in _LEGACY and not _is_data(site, data)):
         return
     stored = _stored(site) if site.name == "torch.tensor()" else None
     moved = stored is not None or (_on_device(site) if site.name == ".new_tensor()" else _moved(site))
@@ -114,12 +123,22 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     yield site.finding(message, severity=level, related=site.why_hot())
 
 
+def _is_data(site: Site, given: ast.expr) -> bool:
+    """Whether `torch.FloatTensor` is given what to hold, and not how long to be."""
+    return len(site.call.args) == 1 and site.value(given).kind in ("list", "tuple", "ndarray")
+
+
 def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[:, [2, 0, 1]]` of a tensor of the device: the list is made a tensor of the host, and sent."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     lists = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
     for part in lists if lists and reads.severity(site) is not None else ():
-        if _numbers(site, part) and _is_on_device(site, node.value):
+        value = site.value(part)
+        on_host = value.is_tensor and value.device == "cpu" and not value.batch
+        if on_host and site.value(node.value).is_tensor and site.value(node.value).device == "accelerator":
+            message = f"`{site.short(part)}` lies on the host, and is copied to the device each time it is an index"
+            yield site.finding(message, severity="info", at=part, related=site.why_hot())
+        elif _numbers(site, part) and _is_on_device(site, node.value):
             message = (
                 f"the list `{site.short(part)}` becomes a tensor, and is copied to the device, each time it is an index"
             )

@@ -263,7 +263,8 @@ class Evaluator:
         if base.kind == "list" and attr in ("append", "add", "insert", "extend", "appendleft"):
             added = args.positional[-1] if args.positional else UNKNOWN
             if attr == "extend":
-                added = self.element(added, None)
+                # What an array holds may be rows, or numbers.
+                added = self.element(added, None) if added.kind != "ndarray" else UNKNOWN
             elem = join(base.elem, added) if base.elem is not None else added
             return replace(base, elem=elem, items=None)
         if base.kind == "dict" and attr == "update":
