@@ -244,6 +244,8 @@ def _dropped(site: Site) -> ast.expr:
 def _unused(site: Site) -> Iterator[Finding]:
     if site.grad_off or not (site.hot or site.warm) or _evaluates(site):
         return
+    if site.function.name == "forward" and site.function.cls is not None:
+        return  # whoever calls the model decides
     for call in _sources(site):
         if _repeated(site, call) and not _off(site, call) and not _frozen(site, call) and _goes_nowhere(site, call, 0):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)

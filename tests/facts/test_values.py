@@ -933,6 +933,10 @@ def test_devices(value_of: ValueOf, code: str, expected: str) -> None:
         ("from collections import namedtuple\nD = namedtuple('D', 'a b')\nD(*x)", "tuple"),
         ("from collections import namedtuple\nD = namedtuple('D', fields)\nD(1, 2)", "unknown"),
         ("from typing import NamedTuple\nD = NamedTuple('D', [('a', int)])\nD(1).a", "number = 1"),
+        # Arrays have rows and columns, too.
+        ("def f(x):\n    y = torch.zeros(3) if x else x.numpy()\n    return y[:, 0]\nf(1)", "tensor? @cpu or ndarray"),
+        ("def f(x):\n    y = torch.zeros(3) if x else x.thing\n    return y[:, 0]\nf(1)", "tensor @cpu"),
+        ("y = torch.zeros(3) if x else x.numpy()\ny[:, 0]\ny", "tensor? @cpu or ndarray"),
         # One of several functions
         ("f = torch.zeros if a else torch.ones\nf(3)", "tensor @cpu"),
         ("f = torch.zeros if a else (lambda n: n)\nf(3)", "unknown"),

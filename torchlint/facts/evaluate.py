@@ -405,6 +405,8 @@ class Evaluator:
         if value.sure < 2 and name in self.evidence and value.kind in ("unknown", "tensor"):
             value = replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
         elif value.sure < 2 and value.kind == "tensor" and not value.batch and name in self.bindings.sliced:
+            if "ndarray" in value.others:
+                return value  # which has rows and columns, too
             value = replace(value, sure=2, others=frozenset())
         if not value and calls.DEVICE_NAME.search(name):
             return DEVICE
@@ -600,7 +602,7 @@ class Evaluator:
         if kind in ("tensor", "batch"):
             part = calls.batch_tensor(base) if kind == "batch" else base
             # What is not as the loader gave it, and has rows and columns, is a tensor.
-            if not base.batch and has_slice(node.slice):
+            if not base.batch and "ndarray" not in base.others and has_slice(node.slice):
                 part = replace(part, sure=2, others=frozenset())
             return replace(part, scalar=False, const=None, origin=None)
         index = self.index(node, base)

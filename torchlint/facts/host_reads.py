@@ -526,7 +526,9 @@ def _is_forward(place: Place, function: Function) -> bool:
     )
 
 
-_TRACERS = frozenset(("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance"))
+_TRACERS = frozenset(
+    ("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance", "is_tensor")
+)
 
 
 def behind_type_test(place: Place) -> bool:
