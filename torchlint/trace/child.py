@@ -124,7 +124,7 @@ def enter(
 
         private_inductor.import_inductor()  # before it could meet a GPU that this build of torch has no code for
     if job.device != "cpu":
-        from torchlint.trace.virtual import at_work, real_gpu, virtual_gpu
+        from torchlint.trace.virtual import real_gpu, virtual_gpu
         from torchlint.trace.work import WorkLog
 
         work = WorkLog(recorder) if job.work and job.run == "eager" else None
@@ -132,13 +132,16 @@ def enter(
             observation.callback(work.tell)
             observation.enter_context(work.batches(job.batch))
         gpu = (
-            virtual_gpu(recorder, compute=job.compute, target=job.target, work=work) if virtual else real_gpu(recorder)
+            virtual_gpu(recorder, compute=job.compute, target=job.target, work=work, counts=job.run == "eager")
+            if virtual
+            else real_gpu(recorder)
         )
         observation.enter_context(gpu)
     if job.run == "eager":
-        from torchlint.trace.counts import OperatorCounts
+        if not virtual:
+            from torchlint.trace.counts import OperatorCounts
 
-        observation.enter_context(OperatorCounts(recorder, at_work if virtual else lambda: False))
+            observation.enter_context(OperatorCounts(recorder))
         observation.enter_context(when_imported("torch._dynamo", lambda: _force_eager(observation, recorder)))
     else:
         from torchlint.trace.compiled import compile_recording

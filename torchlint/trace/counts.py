@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
-from torchlint.trace.device import Sink, size_in_bytes
+from torchlint.trace.device import size_in_bytes
+from torchlint.trace.recorder import Recorder
 from torchlint.trace.watching import Watching
 
 _WITHOUT_KERNEL = frozenset({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::detach",
@@ -20,12 +21,12 @@ _WITHOUT_KERNEL = frozenset({"aten::empty", "aten::empty_like", "aten::empty_str
 class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
     """Records each operator that computes something at the user's line it serves; views and new memory are none.
 
-    `silent` says whether operators are those of a virtual GPU at work, not of the program.
+    On a virtual GPU, which sees the operators itself, that does the same.
     """
 
-    def __init__(self, recorder: Sink, silent: Callable[[], bool]) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         super().__init__()
-        self._recorder, self._silent = recorder, silent
+        self._recorder = recorder
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:  # else each operator passes through a wrapper; it watches eager code only
@@ -35,23 +36,26 @@ class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if isinstance(func, OpOverload) and not self._silent() and _computes(func):
+        if computes(func):
             with torch._C.DisableTorchFunction():
-                self._recorder.record("operator", size=_touched((args, kwargs, result)))
+                self._recorder.record("operator", size=touched((args, kwargs, result)))
         return result
 
 
-def _touched(value: object) -> int:
+def touched(value: object) -> int:
     """The bytes of all tensors in a value."""
     if isinstance(value, torch.Tensor):
         return size_in_bytes(value)
     if isinstance(value, (tuple, list)):
-        return sum(map(_touched, value))
-    return sum(map(_touched, value.values())) if isinstance(value, dict) else 0
+        return sum(map(touched, value))
+    return sum(map(touched, value.values())) if isinstance(value, dict) else 0
 
 
 @functools.cache
-def _computes(func: OpOverload) -> bool:
+def computes(func: object) -> bool:
+    """Whether an operator computes something."""
+    if not isinstance(func, OpOverload):
+        return False
     returns = func._schema.returns
     views = any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
     return not views and func.namespace != "profiler" and func._schema.name not in _WITHOUT_KERNEL

@@ -17,6 +17,7 @@ from torchlint.messages.event import Event, Kind
 from torchlint.trace.tags import DeviceTags, tags
 
 if TYPE_CHECKING:
+    from torchlint.trace.recorder import Place
     from torchlint.trace.work import WorkLog
 
 CPU = torch.device("cpu")
@@ -36,6 +37,7 @@ class Sink(Protocol):
         size: int = 0,
         count: int = 1,
         data: dict[str, object] | None = None,
+        at: tuple[Place, str] | None = None,
     ) -> None: ...
 
     def emit(self, event: Event) -> None: ...
@@ -50,6 +52,7 @@ class VirtualGpu:
         self.compute = compute
         self.tags: DeviceTags = tags
         self.work: WorkLog | None = None  # asked for by --gpu
+        self.counts = False  # whether operators are counted
         self.forked = False  # in a child made by fork CUDA is unusable, and nothing is recorded
         self._told: set[str] = set()
         self._local = threading.local()

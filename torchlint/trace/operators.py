@@ -11,7 +11,9 @@ from torch._ops import OpOverload
 
 from torchlint.torch_api import operators as table
 from torchlint.trace import private
+from torchlint.trace.counts import computes, touched
 from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
+from torchlint.trace.recorder import here
 from torchlint.trace.tags import Survey
 from torchlint.trace.watching import Watching
 
@@ -330,6 +332,7 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
         survey = tags.survey(inputs)
         if not survey.device:
             result = func(*args, **kwargs)
+            self._note(func, args, kwargs, result, on_device=False)
             if survey.undecided or not inputs:
                 for tensor in _results(result):
                     if not survey.holds(tensor):
@@ -349,11 +352,23 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
                 self._gpu.sync(name)
         result = self._compute(func, args, kwargs)
         self._place(func, result, inputs, survey)
-        if self._gpu.work is not None:
-            self._gpu.work.operator(func, args, kwargs, result)
+        self._note(func, args, kwargs, result, on_device=True)
         if self._keep_fresh and func in _ALLOCATING:
             tags.mark_fresh(result)
         return result
+
+    def _note(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, *, on_device: bool) -> None:
+        """Count an operator that computes, and what it asks of the GPU."""
+        gpu = self._gpu
+        work = gpu.work.work(func, args, kwargs, result) if gpu.work is not None and on_device else None
+        counted = gpu.counts and computes(func)
+        if not counted and work is None:
+            return
+        at = here()
+        if counted:
+            gpu.recorder.record("operator", size=touched((args, kwargs, result)), at=at)
+        if gpu.work is not None and work is not None:
+            gpu.work.operator(work, at)
 
     def _compute(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if not self._gpu.compute and func in _HEAVY:

@@ -117,11 +117,13 @@ def library_line(file: str, line: int, function: str) -> str:
 def here() -> tuple[Place, str]:
     """The innermost line of the user's code and, where it is inside a library, the library's innermost line."""
     via = ""
-    for frame in _frames():
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
         filename = frame.f_code.co_filename
         if is_user(filename):
             return _place(frame), via
         via = via or library_line(filename, frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back
     return Place("", 0, ""), via
 
 
@@ -173,14 +175,15 @@ class Recorder:
         size: int = 0,
         count: int = 1,
         data: dict[str, object] | None = None,
+        at: tuple[Place, str] | None = None,
     ) -> None:
         """Record that it happened now, at the innermost user line and, inside a library, at the library's line.
 
-        `size` is in bytes and added up over repeats.
+        `size` is in bytes and added up over repeats; `at` is what `here` said.
         """
         if not self.active:
             return
-        place, via = here()
+        place, via = at or here()
         key = (kind, *place, name, detail, via)
         with self._lock:
             repeats = self._repeats.get(key)

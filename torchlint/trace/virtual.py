@@ -37,17 +37,22 @@ _gates: private.Gates | None = None
 
 @contextlib.contextmanager
 def virtual_gpu(
-    recorder: Sink, *, compute: bool = True, target: str = "sm_90", work: WorkLog | None = None
+    recorder: Sink,
+    *,
+    compute: bool = True,
+    target: str = "sm_90",
+    work: WorkLog | None = None,
+    counts: bool = False,
 ) -> Iterator[None]:
     """Let the program in the block see one GPU, a `target` (`sm_80`, `sm_90`, ...), and record what it does to it.
 
-    What operators ask of the GPU goes to `work`. Without `compute`, matrix products and their like return zeros: control flow, shapes and events stay, values don't.
+    What operators ask of the GPU goes to `work`; with `counts` each that computes is an event. Without `compute`, matrix products and their like return zeros: control flow, shapes and events stay, values don't.
     Raises ValueError for an unknown target.
     """
 
     global _gpu, _gates
     gpu = _gpu = VirtualGpu(recorder, properties(target), compute)
-    gpu.work = work
+    gpu.work, gpu.counts = work, counts
     tags.clear()
 
     @contextlib.contextmanager
@@ -82,11 +87,6 @@ def _leave() -> None:
     device = private.default_device()
     if device is not None and device.type == "cuda":
         torch.set_default_device(None)
-
-
-def at_work() -> bool:
-    """Whether the operators that run now are the virtual GPU's own."""
-    return _gpu is not None and _gpu.thread.paused > 0
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from torch.utils import data as _data  # noqa: F401 - torch.utils.data is no att
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
 from torchlint.messages.event import Event, Operation
-from torchlint.trace.recorder import Recorder, here
+from torchlint.trace.recorder import Place, Recorder, here
 
 _MATRIX = frozenset(("mm", "addmm", "bmm", "baddbmm", "_scaled_mm", "linear", "mv", "addmv", "dot"))
 _CONVOLUTION = frozenset(("convolution", "convolution_backward", "_convolution", "cudnn_convolution"))
@@ -35,13 +36,6 @@ _MULTI_TENSOR = ((1, 110), (2, 64), (3, 36))
 """How many tensors one launch of a multi-tensor kernel takes, by how many lists it is given."""
 
 
-class Part(NamedTuple):
-    """A tensor that an operator reads or writes: the memory that it lies in, and the bytes touched of it."""
-
-    storage: int
-    bytes: int
-
-
 class Work(NamedTuple):
     """One operator call."""
 
@@ -50,8 +44,8 @@ class Work(NamedTuple):
     flops: int
     dtype: str
     launches: int
-    reads: tuple[Part, ...]
-    writes: tuple[Part, ...]
+    size: int
+    """Bytes that it reads and writes."""
     activations: int
     """Bytes of a convolution's activations that lie in another order than its kernels want, 0 elsewhere."""
 
@@ -62,17 +56,6 @@ def _bytes(tensor: torch.Tensor) -> int:
         return tensor.numel() * tensor.element_size()
     sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
     return math.prod(map(int, sizes)) * tensor.element_size()
-
-
-def _parts(tensors: Iterable[torch.Tensor]) -> tuple[Part, ...]:
-    return tuple(Part(_storage(tensor), _bytes(tensor)) for tensor in tensors)
-
-
-def _storage(tensor: torch.Tensor) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (RuntimeError, NotImplementedError):
-        return id(tensor)
 
 
 def _attention(query: Any, key: Any, value: Any, *_: object, **__: object) -> int:
@@ -122,9 +105,13 @@ def _convolution(name: str, args: Sequence[Any]) -> str:
     return "convolution"
 
 
-def _is_view(func: OpOverload) -> bool:
+@functools.cache
+def _launches(func: object) -> bool:
+    """Whether an operator is one that may launch something: no view, nothing that only makes memory."""
+    if not isinstance(func, OpOverload) or func.namespace == "profiler" or func._overloadpacket.__name__ in _MADE:
+        return False
     returns = func._schema.returns
-    return any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
+    return not any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
 
 
 def _leaves(values: Iterable[Any]) -> list[torch.Tensor]:
@@ -137,13 +124,9 @@ def _leaves(values: Iterable[Any]) -> list[torch.Tensor]:
     return found
 
 
-def work_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
+def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
     """What a call of an operator asks of a GPU; None of one that launches nothing."""
-    if not isinstance(func, OpOverload):
-        return None
     name = func._overloadpacket.__name__
-    if name in _MADE or _is_view(func) or func.namespace == "profiler":
-        return None
     given, made = _leaves((*args, *kwargs.values())), _leaves([result])
     lists = [
         value for value in args if isinstance(value, (list, tuple)) and value and isinstance(value[0], torch.Tensor)
@@ -157,18 +140,27 @@ def work_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: A
         made = given
     if not made:
         return None
-    reads, writes = _parts(given), _parts(made)
+    reads, written = list(map(_bytes, given)), sum(map(_bytes, made))
     if name in _GATHERS and reads:
-        reads = (Part(reads[0].storage, sum(part.bytes for part in writes)), *reads[1:])
+        reads[0] = written
     elif name in _OVERWRITES:
-        reads = reads[1:]
+        del reads[:1]
     kind = _kind(name, args)
     floating = [
         tensor.dtype for tensor in (made if name in ("_to_copy", "copy_") else given) if tensor.is_floating_point()
     ]
     dtype = str(floating[0] if floating else torch.float32).removeprefix("torch.")
     flops = _flops(func, name, args, kwargs, result)
-    return Work(name, kind, flops, dtype, launches, reads, writes, _unordered(kind, given, made))
+    return Work(name, kind, flops, dtype, launches, sum(reads) + written, _unordered(kind, given, made))
+
+
+def _signature(value: object) -> object:
+    """What the work of an operator depends on: shapes, strides and dtypes of tensors, and other arguments but floats."""
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.stride() if value.layout == torch.strided else value.layout, value.dtype
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_signature, value))
+    return None if isinstance(value, float) else value
 
 
 def _unordered(kind: str, given: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> int:
@@ -191,14 +183,21 @@ class WorkLog:
         self._step: list[Operation] = []
         self._whole: list[Operation] = []
         self._number = 0
+        self._known: dict[object, Work | None] = {}  # steps are alike: their operators have the same shapes
         self.batch = 0
 
-    def operator(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
-        with torch._C.DisableTorchFunction():
-            work = work_of(func, args, kwargs, result)
-        if work is not None:
-            size = sum(part.bytes for part in (*work.reads, *work.writes))
-            self._add(work.kind, work.name, work.dtype, work.flops, size, work.launches, work.activations)
+    def work(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
+        """What an operator asked of the GPU; None of one that launches nothing."""
+        if not _launches(func):
+            return None
+        key = func, _signature(args), _signature(tuple(kwargs.items())), _signature(result)
+        if key not in self._known:
+            self._known[key] = work_of(func, args, kwargs, result)
+        return self._known[key]
+
+    def operator(self, work: Work, at: tuple[Place, str]) -> None:
+        """Note it at the place where it ran."""
+        self._add(work.kind, work.name, work.dtype, work.flops, work.size, work.launches, work.activations, at)
 
     def wait(self, name: str) -> None:
         """The host waits for the device."""
@@ -218,12 +217,13 @@ class WorkLog:
         size: int = 0,
         launches: int = 0,
         unordered: int = 0,
+        at: tuple[Place, str] | None = None,
     ) -> None:
         if not self._recorder.active:
             return
         if self._recorder.step != self._number:
             self._number, self._whole, self._step = self._recorder.step, self._step, []
-        place, via = here()
+        place, via = at or here()
         operation = Operation(kind, name, dtype, flops, size, launches, unordered, place.file, place.line, via)
         self._step.append(operation)
 
