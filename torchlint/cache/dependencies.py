@@ -31,7 +31,7 @@ from ..text.source import Source
 Atom = tuple[str, ...]
 """One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
 IN_FILE = frozenset(
-    ("may hold", "may call", "pattern", "calls", "imports", "parses", "name", "unit", "class", "stores")
+    ("may hold", "may call", "may import", "pattern", "calls", "imports", "parses", "name", "unit", "class", "stores")
 )
 """Kinds of things that one file says by itself."""
 SEPARATOR = "\0"
@@ -202,6 +202,11 @@ class Recording(Project):
     def may_hold(self, path: str, name: str) -> bool:
         found = self._quietly(lambda: super(Recording, self).may_hold(path, name))
         self.note("may hold", path, name, str(found))
+        return found
+
+    def may_import(self, path: str, name: str) -> bool:
+        found = self._quietly(lambda: super(Recording, self).may_import(path, name))
+        self.note("may import", path, name, str(found))
         return found
 
     def may_call(self, path: str, name: str) -> bool:
@@ -431,9 +436,9 @@ class Recording(Project):
             return _mark(sorted(self.holders(atom[1].encode("latin-1"))))
         if kind not in IN_FILE:
             return None
-        if kind in ("may hold", "may call"):
-            asked = self.may_hold if kind == "may hold" else self.may_call
-            return str(atom[1] in self._files and asked(atom[1], atom[2]))
+        by_text = {"may hold": self.may_hold, "may call": self.may_call, "may import": self.may_import}
+        if kind in by_text:
+            return str(atom[1] in self._files and by_text[kind](atom[1], atom[2]))
         module = self.module(atom[1]) if atom[1] in self._files else None
         if kind == "parses":
             return str(module is not None)

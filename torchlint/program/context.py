@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator
 
 from ..facts import names
 from ..facts.module import Function, Module
 from ..facts.roles import Role, role_of
-from ..text.source import Words
+from ..text.whole_words import WholeWords
 from .project import Project
 
-ACCELERATOR = Words(
-    b"xpu", b"mps", b"npu", b"fabric", b"device",
-    pattern=re.compile(rb"\b(?:xpu|mps|npu|fabric|device)\b"),
+ACCELERATOR = WholeWords(
+    b"device", b"xpu", b"mps", b"npu", b"fabric",
     sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
 )  # fmt: skip
 _OFF = frozenset(

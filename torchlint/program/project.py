@@ -30,6 +30,7 @@ from ..system.stack import with_room
 from ..system.stamp import as_bytes, contents
 from ..text.source import Source, SourceError, Words
 from .constructions import constructions
+from ..text.whole_words import quickest
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
 _IMPORT = regex(
@@ -38,7 +39,7 @@ _IMPORT = regex(
 _STAR = regex(rb"import[\s\\]*\*")
 _RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _DEF = regex(rb"def[ \t]+(\w+)")
-_CLASS = regex(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
+_CLASS = regex(rb"class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _OWN_ATTRIBUTE = regex(rb"self\.(\w+)")
 _SET_ATTRIBUTE = regex(rb"\.(\w+)[ \t]*=(?!=)")
 _WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
@@ -330,6 +331,10 @@ class Project:
         """Whether a file may define or import the name, as far as its text tells: most need not be parsed to know."""
         return self.mentions(path, name) or _STAR.search(self._raw(path)) is not None
 
+    def may_import(self, path: str, name: str) -> bool:
+        """Whether a file may import the name, as far as its text tells."""
+        return as_bytes(name) in self.import_words(path) or _STAR.search(self._raw(path)) is not None
+
     def canonical(self, name: str, near: Module) -> str:
         """A dotted name as `near` imports it, with the project's re-exports followed: `.ops.compile` is `torch.compile`."""
         root = name.partition(".")[0]
@@ -345,7 +350,7 @@ class Project:
             path = self.find(".".join(parts[:length]), near)
             if path is None:
                 continue
-            module = self.module(path) if self.may_hold(path, parts[length]) else None
+            module = self.module(path) if self.may_import(path, parts[length]) else None
             return self._re_exported(module, parts[length:]) or name if module is not None else name
         return names.public(name)
 
@@ -889,7 +894,12 @@ class Project:
         """The names that a file gives to functions and attributes."""
         data = self._raw(path)
         # Each begins with something literal, which is many times quicker to look for.
-        return frozenset((*_DEF.findall(data), *_OWN_ATTRIBUTE.findall(data), *_SET_ATTRIBUTE.findall(data)))
+        return frozenset((*self.defined(path), *_OWN_ATTRIBUTE.findall(data), *_SET_ATTRIBUTE.findall(data)))
+
+    def defined(self, path: str) -> frozenset[bytes]:
+        """The names of the functions that a file defines, as far as its text tells."""
+        source = self.source(path)
+        return source.fact("defined", _defined_in) if source is not None else frozenset()
 
     def import_words(self, path: str) -> frozenset[bytes]:
         """The words of a file's import statements."""
@@ -1075,15 +1085,27 @@ def _as_promised(value: Value, annotation: ast.expr, values: Evaluator) -> Value
 
 def _classes_in(source: Source) -> list[tuple[str, list[str]]]:
     """The classes of a file that have bases, with the words of these."""
-    return [
-        (name.decode(), sorted({word.decode(errors="replace") for word in _WORD.findall(bases)}))
-        for name, bases in _CLASS.findall(source.data)
-    ]
+    data = source.data
+    found = []
+    place = data.find(b"class")
+    while place >= 0:
+        start, end = place, place + 1
+        while start and data[start - 1] in b" \t":
+            start -= 1
+        if (start == 0 or data[start - 1 : start] == b"\n") and (head := _CLASS.match(data, place)):
+            found.append((head[1].decode(), sorted({word.decode(errors="replace") for word in _WORD.findall(head[2])})))
+            end = head.end()
+        place = data.find(b"class", end)
+    return found
 
 
 def _functions_in(source: Source) -> list[str]:
     """The names of the functions that a file defines."""
-    return sorted({name.decode(errors="replace") for name in _DEF.findall(source.data)})
+    return sorted({name.decode(errors="replace") for name in source.fact("defined", _defined_in)})
+
+
+def _defined_in(source: Source) -> frozenset[bytes]:
+    return frozenset(_DEF.findall(source.data))
 
 
 def last_name(call: ast.Call) -> str:
@@ -1140,7 +1162,7 @@ def aliases(module: Module, name: str) -> list[str]:
 @functools.lru_cache(maxsize=64)
 def _holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
     """The fact that a file holds a pattern: its name, and how it is found."""
-    sought = Words(*sorted(words), pattern=pattern) if words else pattern
+    sought = Words(*sorted(words), pattern=pattern) if words else quickest(pattern)
     name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
     return name, lambda source: sought.search(source.data) is not None
 

@@ -127,7 +127,9 @@ class Regions:
 
     @cached_property
     def _trigger(self) -> re.Pattern[bytes]:
-        return re.compile(rb"(?<!\Wre\.)\b(?:%s)\b" % b"|".join(sorted(self._words)))
+        # Each begins with something literal, which is many times quicker to look for.
+        words = (rb"%s(?<!\w%s)(?<!\Wre\.%s)\b" % (word, word, word) for word in sorted(self._words))
+        return re.compile(b"|".join(words))
 
     def _in(self, module: Module) -> Iterator[Region]:
         if self.patterns:

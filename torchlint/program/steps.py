@@ -38,11 +38,8 @@ from .project import CallSite, Project, last_name
 
 _NAMED = "|".join(sorted(STEP_NAMES))
 TRIGGER = regex(rb"backward\(|\.step\(|create_graph=True|\.ITERATION_|def (?:%s)\b" % _NAMED.encode())
-_TRIGGERS = Words(
-    *(b"backward(", b".step(", b"create_graph", b".ITERATION_"),
-    *(b"def " + name.encode() for name in sorted(STEP_NAMES)),
-    pattern=TRIGGER,
-)
+_STEPPING = Words(b"backward(", b".step(", b"create_graph=True", b".ITERATION_")
+_DEFINED = frozenset(name.encode() for name in STEP_NAMES)
 _WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
 T = TypeVar("T")
 MOST_CALLERS = 20
@@ -155,8 +152,8 @@ def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
     framework: list[Place] = []
     names_of: dict[Place, str] = {}
     steppers: list[Place] = []
-    sources = map(project.source, project.paths)
-    paths = [source.path for source in sources if source is not None and source.holds(_TRIGGERS)]
+    sources = [source for source in map(project.source, project.paths) if source is not None]
+    paths = [one.path for one in sources if one.holds(_STEPPING) or not _DEFINED.isdisjoint(project.defined(one.path))]
     for own in ask(Steps.own, paths, _Own([], [], [])):
         for loop, function, name in own.loops:
             loops.setdefault(loop, function)

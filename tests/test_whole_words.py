@@ -1,0 +1,69 @@
+"""Searches for written-out words find what their patterns find."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchlint.program.project import Project
+from torchlint.text.source import Words
+from torchlint.text.whole_words import WholeWords, quickest
+
+PATTERNS = [rb"\bab\b", rb"\b(?:ab|a_b|b)\b", rb"\bab\(", rb"\.ab\(", rb"ab", rb"\.ab\b"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@given(data=st.text(alphabet="ab_.( \n1\xe9", max_size=30).map(str.encode))
+def test_a_quick_search_says_what_the_pattern_says(pattern: bytes, data: bytes) -> None:
+    compiled = re.compile(pattern)
+    assert (quickest(compiled).search(data) is None) is (compiled.search(data) is None)
+
+
+@pytest.mark.parametrize(
+    "pattern", [rb"ab|cd", rb"\bab[12]\b", rb"(?i:ab)", rb"\bab\s", rb"a.b", rb"\d", rb"ab$", rb""]
+)
+def test_other_patterns_are_searched_for_as_they_are(pattern: bytes) -> None:
+    compiled = re.compile(pattern)
+    assert quickest(compiled) is compiled
+
+
+def test_patterns_with_flags_are_searched_for_as_they_are() -> None:
+    compiled = re.compile(rb"\bab\b", re.IGNORECASE)
+    assert quickest(compiled) is compiled
+
+
+def test_which_search_is_quickest() -> None:
+    assert isinstance(quickest(re.compile(rb"\b(?:ab|cd)\b")), WholeWords)
+    assert isinstance(quickest(re.compile(rb"\bab\(")), Words)
+
+
+def test_words_that_are_sure_count_inside_of_others() -> None:
+    words = WholeWords(b"mps", sure=(b"cuda",))
+    assert words.search(b"is_cuda_there") == b"cuda"
+    assert words.search(b"jumps") is None
+    assert words.search(b"jumps, mps") == b"mps"
+
+
+@pytest.mark.parametrize(
+    ("text", "heirs"),
+    [
+        ("class A(B): pass", [("A", ["B"])]),
+        ("if x:\n\t class A ( B, c.D[E(1)] ):\n  pass", [("A", ["B", "D", "E", "c"])]),
+        ("class A(B): pass\nclass C(D): pass", [("A", ["B"]), ("C", ["D"])]),
+        ("# class A(\nclass C(D): pass", [("C", ["D"])]),
+        ("x = 1; class A(B): pass", []),
+        ("subclass A(B)", []),
+        ("class A: pass\nclass_ = f(x)", []),
+        ("class A(\n    B,\n): pass", [("A", ["B"])]),
+    ],
+)
+def test_classes_by_what_they_are_derived_from(text: str, heirs: list[tuple[str, list[str]]]) -> None:
+    project = Project({"a.py": text.encode})
+    assert sorted({one for _, bases in heirs for base in bases for one in project.heirs(base)}) == [
+        ("a.py", name) for name, _ in heirs
+    ]
+    assert all(project.heirs(base) for _, bases in heirs for base in bases)
+    assert project.heirs("A") == []

@@ -1,0 +1,48 @@
+r"""Patterns that look for written-out words, searched for as such, which is many times quicker: `\b(?:a|b)\b`, `\.name\(`."""
+
+from __future__ import annotations
+
+import re
+
+from ..system.regex import regex
+from .source import Searches, Words
+
+_ALONE = regex(rb"\\b(?:(\w+)|\(\?:(\w+(?:\|\w+)*)\))\\b")
+_WRITTEN = regex(rb"(?:\\b)?((?:\w|\\[.(])+)(?:\\b)?")
+_NAME = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+
+class WholeWords:
+    """Looks for words beside which no letter, digit or underscore stands; `sure` are words that count wherever they stand."""
+
+    def __init__(self, *words: bytes, sure: tuple[bytes, ...] = ()) -> None:
+        self.words = words
+        self.sure = sure
+
+    def search(self, data: bytes, /) -> bytes | None:
+        """One of the words that is there, None where none is."""
+        for word in self.sure:
+            if word in data:
+                return word
+        return next((word for word in self.words if _stands_alone(word, data)), None)
+
+
+def quickest(pattern: re.Pattern[bytes]) -> Searches:
+    """What finds something wherever a pattern does, and nowhere else, in the least time."""
+    if pattern.flags:
+        return pattern
+    words = _ALONE.fullmatch(pattern.pattern)
+    if words is not None:
+        return WholeWords(*(words[1] or words[2]).split(b"|"))
+    written = _WRITTEN.fullmatch(pattern.pattern)
+    return Words(written[1].replace(b"\\", b""), pattern=pattern) if written is not None else pattern
+
+
+def _stands_alone(word: bytes, data: bytes) -> bool:
+    place = data.find(word)
+    while place >= 0:
+        end = place + len(word)
+        if (place == 0 or data[place - 1] not in _NAME) and (end == len(data) or data[end] not in _NAME):
+            return True
+        place = data.find(word, place + 1)
+    return False
