@@ -40,7 +40,7 @@ class _Rewritten:
 
 def _risk(site: Site, member: str) -> str:
     note = older_torch(site, api_table.there(f"torch.amp.{member}"))
-    if member == "GradScaler" and (site.analysis.context.switched_on(_CHECKS) or not _is_kept(site)):
+    if member == "GradScaler" and (site.analysis.context.switched_on(_CHECKS, word=b"caler") or not _is_kept(site)):
         return note or "what prints the object, or checks its class, sees another one"
     return note
 

@@ -75,7 +75,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     if isinstance(site.target, ast.Subscript):
         yield from _masked(site, site.target)
         return
-    if not site.accelerator or site.region is not None or site.role in ("test", "benchmark"):
+    if not site.accelerator or site.role in ("test", "benchmark") or not has_dynamic_shape(site, site.call):
         return
     method = site.name.startswith(".")
     func = site.call.func
@@ -83,9 +83,9 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     # A function of torch takes nothing but tensors; a method of that name arrays have too, which no forward is given.
     if operand is None or not _on_device(site, operand, 2 if method and not site.in_forward else 1):
         return
-    if site.rare or (reads.severity(site) is None and not reads.in_forward(site)):
+    if site.region is not None or not waits(site, site.call):
         return
-    if not (has_dynamic_shape(site, site.call) and waits(site, site.call)):
+    if site.rare or (reads.severity(site) is None and not reads.in_forward(site)):
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
     yield _finding(site, name)
@@ -97,13 +97,13 @@ def _on_device(site: Site, node: ast.expr, sure: int) -> bool:
 
 def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[mask]` where it is read; `x[mask] = number` is a fill."""
-    if not isinstance(node.ctx, ast.Load) or not site.accelerator or site.region is not None:
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
+    if not parts or not isinstance(node.ctx, ast.Load) or not site.accelerator or site.region is not None:
         return
     if reads.severity(site) is None:
         return
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    masks = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant) and _is_mask(site, part)]
-    if masks and not site.value(node.value).on_cpu:
+    if any(_is_mask(site, part) for part in parts) and not site.value(node.value).on_cpu:
         yield _finding(site, site.short(node))
 
 

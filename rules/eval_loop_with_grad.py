@@ -121,13 +121,9 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
 def _asks(site: Site) -> bool:
     """Whether the function deals in gradients itself."""
-    node = site.function.node
-    if isinstance(node, ast.Module):
+    if site.name != ".eval()" or isinstance(site.function.node, ast.Module):
         return False
-    first, last = node.lineno, node.end_lineno or node.lineno
-    lines = site.source.lines
-    start, end = lines[first - 1], lines[last] if last < len(lines) else len(site.source.data)
-    return site.name == ".eval()" and _ASKS.search(site.source.data[start:end].decode()) is not None
+    return _ASKS.search(_text(site.function)) is not None
 
 
 # After `model.eval()`
@@ -198,9 +194,12 @@ def _is_run(call: ast.Call, name: str) -> bool:
 
 
 def _text(function: Function) -> str:
-    node = function.node
-    lines = function.module.source.text.splitlines()
-    return "\n".join(lines) if isinstance(node, ast.Module) else "\n".join(lines[node.lineno - 1 : node.end_lineno])
+    source, node = function.module.source, function.node
+    if isinstance(node, ast.Module):
+        return source.text
+    end = node.end_lineno or node.lineno
+    stop = source.lines[end] if end < len(source.lines) else len(source.data)
+    return source.data[source.lines[node.lineno - 1] : stop].decode()
 
 
 def _off(site: Site, call: ast.Call) -> bool:

@@ -72,8 +72,6 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
     """
-    if site.region is not None or site.role == "test" or not (site.in_forward or site.hot):
-        return
     inner = site.part("x")
     whole: ast.expr | None = site.whole
     if "sigmoid" in site.name:
@@ -83,10 +81,9 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
         whole, instead = _gelu(site, inner), 'gelu(..., approximate="tanh")'
     else:
         whole, instead = (whole if _is_rms(inner, site.part("other")) else None), "rms_norm"
-    if whole is not None:
-        yield site.finding(
-            f"`{site.short(whole)}` takes several kernels; `torch.nn.functional.{instead}` is one", at=whole
-        )
+    if whole is None or site.role == "test" or not (site.in_forward or site.hot) or site.region is not None:
+        return
+    yield site.finding(f"`{site.short(whole)}` takes several kernels; `torch.nn.functional.{instead}` is one", at=whole)
 
 
 def _gelu(site: Site, inner: ast.expr) -> ast.expr | None:

@@ -82,9 +82,16 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if not where and _of_sample(site):
         yield from _samples(site)
         return
-    runs = site.hot is not None or site.warm is not None
-    each = runs and _each(site) and site.argument("non_blocking", 2) is None
-    if not (where or each) or site.role == "test":
+    if site.role == "test":
+        return
+    generator = _over(site)
+    each = (
+        generator is not None
+        and site.argument("non_blocking", 2) is None
+        and (site.hot is not None or site.warm is not None)
+        and _holds_tensors(site, generator.iter)
+    )
+    if not (where or each):
         return
     if site.receiver.kind not in ("tensor", "unknown", "batch") or site.receiver.device == "accelerator":
         return
@@ -208,6 +215,8 @@ def _loading(site: Site) -> str:
         bases = [(chain(base) or [""])[-1] for base in function.cls.node.bases]
         if any(base.endswith("Dataset") for base in bases):
             return f"`{function.name}`"
+    if not site.source.holds(b"collate_fn"):
+        return ""
     collating = site.once(("collate_fn", site.module.path), lambda: frozenset(_COLLATE.findall(site.source.text)))
     return f"`{function.name}`" if function.name in collating else ""
 
@@ -219,17 +228,21 @@ def _is_gathered(site: Site) -> bool:
     )
 
 
-def _each(site: Site) -> bool:
-    """`[x.to(device) for x in xs]` over a list of tensors, or over the samples of a batch."""
+def _over(site: Site) -> ast.comprehension | None:
+    """What `[x.to(device) for x in xs]` goes over."""
     comprehension = site.flow.comprehension(site.call)
     if not isinstance(comprehension, ast.ListComp | ast.GeneratorExp) or len(comprehension.generators) != 1:
-        return False
+        return None
     generator = comprehension.generators[0]
     assert isinstance(site.call.func, ast.Attribute)
     root = site.call.func.value
-    if not (isinstance(root, ast.Name) and isinstance(generator.target, ast.Name) and root.id == generator.target.id):
-        return False
-    elements = site.value(generator.iter)
+    named = isinstance(root, ast.Name) and isinstance(generator.target, ast.Name) and root.id == generator.target.id
+    return generator if named else None
+
+
+def _holds_tensors(site: Site, iterated: ast.expr) -> bool:
+    """Whether that is a list of tensors, or the samples of a batch."""
+    elements = site.value(iterated)
     if elements.batch and elements.kind == "tensor":
         return True
     return elements.kind == "list" and elements.items is None and elements.elem is not None and elements.elem.is_tensor

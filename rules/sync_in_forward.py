@@ -8,6 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 _TESTS = "any all sum max min mean norm isnan isinf isfinite equal allclose"
 _CASTS = frozenset(("int", "float", "bool"))
+_TESTING = (ast.If, ast.While, ast.Assert, ast.IfExp)
 
 
 @rule(
@@ -83,12 +84,10 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
 
 def _read(site: Site) -> ast.expr | None:
     """The call itself, where it is the first read of its statement."""
-    read = [
-        node for node in reads.own_nodes(site.statement) if isinstance(node, ast.Call) and reads.scalar_read(site, node)
-    ]
-    if not read or read[0] is not site.call or reads.host_needs(site, site.call):
+    if not _reads(site, site.call):
         return None
-    return site.call
+    first = next((node for node in reads.own_nodes(site.statement) if _reads(site, node)), None)
+    return site.call if first is site.call and not reads.host_needs(site, site.call) else None
 
 
 def _cast(site: Site) -> ast.expr | None:
@@ -108,10 +107,13 @@ def _reads(site: Site, node: ast.expr) -> bool:
 
 def _tested(site: Site) -> ast.expr | None:
     """The condition that the call is in, where that is the first of its statement and nothing is read beside it."""
-    for node in (site.statement, *reads.own_nodes(site.statement)):
+    nodes = [site.statement, *reads.own_nodes(site.statement)]
+    if not any(isinstance(node, _TESTING) for node in nodes):
+        return None
+    for node in nodes:
         if isinstance(node, ast.Call) and (reads.scalar_read(site, node) or reads.host_copy(site, node, sure=1)):
             return None
-        if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp):
+        if isinstance(node, _TESTING):
             first = next(reads.tested(site, node.test), None)
             if first is not None:
                 calls = [part for part in ast.walk(first) if isinstance(part, ast.Call)]

@@ -73,9 +73,10 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.maximum.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.index_select.html>
     """
-    if not site.accelerator or (site.shown_whole and reads.severity(site) is None):
+    needed = [node for node in _needed(site) if not isinstance(node, ast.Constant)]
+    if not needed or not site.accelerator or (site.shown_whole and reads.severity(site) is None):
         return
-    found = next((node for node in _needed(site) if reads.device_tensor(site, node) is not None), None)
+    found = next((node for node in needed if _tensor(site, node) and reads.device_tensor(site, node) is not None), None)
     level = reads.severity(site) if found is not None else None
     if found is None or level is None or reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
         return
@@ -84,10 +85,10 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
 
 
 def _needed(site: Site) -> Iterator[ast.expr]:
-    """What Python needs the number of, where it is a tensor without dimensions."""
+    """What Python needs the number of, if it is a tensor without dimensions."""
     target = site.target
     if isinstance(target, ast.Subscript):
-        yield from (bound for bound in _bounds(target.slice) if _tensor(site, bound))
+        yield from _bounds(target.slice)
     elif site.name.removesuffix("()") in _COMPARING:
         yield from _compared(site)
     else:
@@ -95,10 +96,8 @@ def _needed(site: Site) -> Iterator[ast.expr]:
             *site.call.args,
             *(k.value for k in site.call.keywords if k.arg in ("size", "fill_value", "end", "start")),
         ]
-        parts = [
-            part for given in arguments for part in (given.elts if isinstance(given, ast.Tuple | ast.List) else [given])
-        ]
-        yield from (part for part in parts if _tensor(site, part))
+        for given in arguments:
+            yield from given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
 
 
 def _bounds(index: ast.expr) -> Iterator[ast.expr]:
@@ -111,9 +110,9 @@ def _compared(site: Site) -> Iterator[ast.expr]:
     """The operands of `max(a, b)`; the elements of `any([a, b])` and the like."""
     given = site.call.args
     if len(given) > 1 and site.name in ("max()", "min()"):
-        yield from (node for node in given if _tensor(site, node))
+        yield from given
     elif len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple | ast.Set):
-        yield from (node for node in given[0].elts if _tensor(site, node))
+        yield from given[0].elts
 
 
 def _tensor(site: Site, node: ast.expr) -> bool:

@@ -16,7 +16,6 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 from ..facts.module import Class, Function, Module
@@ -24,6 +23,7 @@ from ..facts.units import bound, head, stores, unit, unit_of
 from ..facts.values import Value
 from ..program.project import MAX_FILES, STARTS, CallSite, Project, Sought, aliases, called_name, origins
 from ..settings.home import Home
+from ..system.cached import cached_property
 from ..system.fault import FileError
 from ..system.stamp import as_bytes, digest, encoded
 from ..text.source import Source
@@ -385,8 +385,8 @@ class Recording(Project):
             known[name] = self.apart(lambda: super(Recording, self).fact(path, name, find))
         return known[name]  # type: ignore[no-any-return]
 
-    def any_holds(self, pattern: bytes, under: str = "") -> bool:
-        found = self.apart(lambda: super(Recording, self).any_holds(pattern, under))
+    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
+        found = self.apart(lambda: super(Recording, self).any_holds(pattern, under, word=word))
         self.note("holds", pattern.decode("latin-1"), under, str(found))
         return found
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from ..lint.dispatch import last_word
@@ -19,6 +18,7 @@ from ..rule import load
 from ..rule.site import Analysis
 from ..settings.config import Settings
 from ..settings.home import Home
+from ..system.cached import cached_property
 from ..system.stamp import digest, encoded
 from .dependencies import IN_FILE, Answer, Atom, Recording
 

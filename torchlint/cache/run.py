@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -21,6 +20,7 @@ from ..program.stated import demanded_by, manifests, packages
 from ..settings.config import Settings, compiled_in
 from ..settings.home import Home, project_root
 from ..system import stamp
+from ..system.cached import cached_property
 from ..system.failure import Failure
 from ..system.stamp import digest, encoded
 from ..text.finding import Applicability, Edit, Finding, Fix, Related, Severity

@@ -6,9 +6,9 @@ import ast
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..system.cached import cached_property
 from . import names
 
 if TYPE_CHECKING:

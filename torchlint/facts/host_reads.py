@@ -224,13 +224,36 @@ def _loss(place: Place, node: ast.expr) -> ast.expr | None:
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:
     """The expressions of a statement in source order; of a compound statement those of its header."""
-    todo: list[ast.AST] = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)][::-1]
+    todo: list[ast.AST] = [statement]
+    pop, push = todo.pop, todo.append
     while todo:
-        node = todo.pop()
+        node = pop()
         if isinstance(node, ast.expr):
             yield node
-        if not isinstance(node, ast.Lambda | ast.ExceptHandler | ast.match_case):
-            todo += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)][::-1]
+        for field in _OWN_FIELDS[node.__class__]:
+            value = getattr(node, field, None)
+            if value.__class__ is list:
+                for child in reversed(value):
+                    if child.__class__ in _OWN_FIELDS:  # a name that is declared global is no node
+                        push(child)
+            elif value.__class__ in _OWN_FIELDS:
+                push(value)
+
+
+def _own_fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a class of nodes that hold expressions of the same statement, the last first."""
+    if kind is ast.Lambda:
+        return ()
+    inner = _BLOCKS if issubclass(kind, ast.stmt) else ()
+    return tuple(field for field in reversed(kind._fields) if field not in inner)
+
+
+_BLOCKS = frozenset(("body", "orelse", "finalbody", "handlers", "cases"))
+_OWN_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    kind: _own_fields(kind)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, ast.expr_context | ast.operator)
+}
 
 
 def scalar_reads(place: Place, statement: ast.stmt) -> list[ast.Call]:

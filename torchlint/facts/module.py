@@ -6,9 +6,9 @@ import ast
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
+from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 
@@ -324,6 +324,11 @@ class Module:
     def imports(self) -> dict[str, str]:
         """What the module's own imports bind: local name to dotted name."""
         return self.body.imports
+
+    @cached_property
+    def import_names(self) -> frozenset[str]:
+        """The names that imports bind anywhere in the module."""
+        return frozenset(name for function in self.functions for name in function.imports)
 
     @cached_property
     def aliases(self) -> dict[str, list[str]]:

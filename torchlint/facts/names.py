@@ -52,6 +52,8 @@ def public(name: str) -> str:
 
 def chain(node: ast.expr) -> list[str] | None:
     """`a.b.c` as ["a", "b", "c"]; None for anything else."""
+    if node.__class__ is ast.Name:
+        return [node.id]
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -69,6 +71,8 @@ def last(node: ast.expr) -> str:
 
 def imported(function: Function, name: str) -> str | None:
     """The dotted name that an import binds to `name` where `function` stands."""
+    if name not in function.module.import_names:
+        return None
     scope: Function | None = function
     while scope is not None and name not in scope.imports:
         scope = scope.parent

@@ -26,22 +26,26 @@ def nodes_on(function: Function, lines: Collection[int]) -> Iterator[tuple[ast.A
     stack: list[tuple[ast.AST, ast.AST, bool]] = [(node, top, True) for node in reversed(_touching(top.body, numbers))]
     if not isinstance(top, ast.Module):
         stack += [(default, top, True) for default in reversed(roots(function)[: -len(top.body)])]
+    pop, push = stack.pop, stack.append
     while stack:
-        node, parent, check = stack.pop()
-        if check and isinstance(node, ast.stmt | ast.expr | ast.excepthandler):
-            at = bisect_left(numbers, first_line(node))
-            if at == len(numbers) or numbers[at] > (node.end_lineno or node.lineno):
+        node, parent, check = pop()
+        kind = node.__class__
+        if check and kind in _PLACED:
+            first = first_line(node) if kind in _DECORATED else node.lineno  # type: ignore[arg-type, attr-defined]
+            at = bisect_left(numbers, first)
+            if at == len(numbers) or numbers[at] > (node.end_lineno or node.lineno):  # type: ignore[attr-defined]
                 continue
         yield node, parent
         # Inside a compound statement it is worth looking again; inside an expression or a simple statement it is not.
-        check = check and node.__class__ in _COMPOUND
-        for field in CHILDREN[node.__class__]:
+        check = check and kind in _COMPOUND
+        for field in CHILDREN[kind]:
             value = getattr(node, field)
             if value.__class__ is list:
-                children = _touching(value, numbers) if check and field in BLOCKS else value
-                stack.extend((child, node, check) for child in reversed(children) if child.__class__ in CHILDREN)
+                for child in reversed(_touching(value, numbers) if check and field in BLOCKS else value):
+                    if child.__class__ in CHILDREN:
+                        push((child, node, check))
             elif value is not None:
-                stack.append((value, node, check))
+                push((value, node, check))
 
 
 def _touching(block: list[ast.stmt], numbers: list[int]) -> list[ast.stmt]:
@@ -62,6 +66,9 @@ def _touching(block: list[ast.stmt], numbers: list[int]) -> list[ast.stmt]:
 
 
 BLOCKS = frozenset(("body", "orelse", "finalbody"))
+_DECORATED = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+_PLACED = frozenset(kind for kind in CHILDREN if issubclass(kind, ast.stmt | ast.expr | ast.excepthandler))
+"""Nodes that have lines."""
 _COMPOUND = frozenset(
     (
         ast.If,

@@ -20,6 +20,10 @@ _READ = frozenset(_WORD + b".(")
 """What stands behind a name that is part of another, or that is read, or defined by `def` and `class`."""
 _DEFINES = (b"def", b"class", b"\\")
 _FOR = regex(rb"\bfor\b")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_DECLARATIONS = (ast.Global, ast.Nonlocal)
+_BINDS_NOTHING = frozenset((ast.Import, ast.ImportFrom, ast.Pass, ast.Break, ast.Continue))
+_SPREADS = frozenset((ast.Tuple, ast.List, ast.Starred))
 
 
 def bound(function: Function) -> frozenset[str]:
@@ -31,14 +35,14 @@ def bound(function: Function) -> frozenset[str]:
     while stack:
         part = stack.pop()
         kind = part.__class__
-        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if kind in _BINDS_NOTHING:
+            continue
+        if isinstance(part, _DEFINITIONS):
             # The names in the body of a class are the class's.
             names.add(part.name)
             for decorator in part.decorator_list:
                 _expression(function, decorator, names)
-        elif kind in (ast.Import, ast.ImportFrom, ast.Pass, ast.Break, ast.Continue):
-            pass
-        elif isinstance(part, ast.Global | ast.Nonlocal):
+        elif isinstance(part, _DECLARATIONS):
             declared.update(part.names)
         else:
             for field in CHILDREN[kind]:
@@ -77,13 +81,14 @@ def may_bind(function: Function, name: str) -> bool:
 
 def _expression(function: Function, node: ast.expr, names: set[str]) -> None:
     """Take in the names that an expression binds: a target, or what holds a comprehension or `:=`."""
-    if isinstance(node, ast.Name):
-        if not isinstance(node.ctx, ast.Load):
-            names.add(node.id)
+    kind = node.__class__
+    if kind is ast.Name:
+        if node.ctx.__class__ is not ast.Load:  # type: ignore[attr-defined]
+            names.add(node.id)  # type: ignore[attr-defined]
         return
-    if isinstance(node, ast.Constant):
+    if kind is ast.Constant:
         return
-    if not isinstance(node, ast.Tuple | ast.List | ast.Starred) or isinstance(node.ctx, ast.Load):
+    if kind not in _SPREADS or node.ctx.__class__ is ast.Load:  # type: ignore[attr-defined]
         source = function.module.source
         start = source.offset(node.lineno, node.col_offset)
         end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..system.cached import cached_property
 from ..system.regex import regex
 from . import names
 

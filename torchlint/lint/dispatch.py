@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cached_property
 
 from ..facts import names
 from ..facts.module import Class, Function, Module
@@ -12,6 +11,7 @@ from ..facts.nearby import nodes_on
 from ..pattern.words import KINDS
 from ..program.project import Project
 from ..rule import Rule, Scope
+from ..system.cached import cached_property
 from .sieve import Sieve
 
 Asked = tuple[str, Rule, tuple[str, ...]]
@@ -93,31 +93,29 @@ class Dispatch:
 
         `fail` is told of nodes whose names torchlint fails to look up; the others are given all the same.
         """
+        kinds, imported = self._kinds, function.module.import_names
         for node, parent in self._shown(function, lines):
             kind = node.__class__
             try:
-                if kind in self._kinds:
-                    for asked in self._kinds[kind]:
+                if kind in kinds:
+                    for asked in kinds[kind]:
                         yield node, parent, asked
-                if kind is ast.Call:
-                    assert isinstance(node, ast.Call)
+                if isinstance(node, ast.Call):
                     func = node.func
                     if lines is None or func.end_lineno in lines:
                         for asked in self._called(function, func):
                             yield node, parent, asked
-                elif kind is ast.Attribute:
-                    assert isinstance(node, ast.Attribute)
+                elif isinstance(node, ast.Attribute):
                     if lines is None or node.end_lineno in lines:
                         for asked in self._attributes.get(node.attr, ()):
                             yield node, parent, asked
                         for asked in self._used(function, node, parent, node.attr):
                             yield node, parent, asked
-                elif kind is ast.Name and self._uses:
-                    assert isinstance(node, ast.Name)
-                    if lines is not None and node.lineno not in lines:
-                        continue
-                    for asked in self._used(function, node, parent, node.id):
-                        yield node, parent, asked
+                elif isinstance(node, ast.Name):
+                    word = node.id
+                    if (word in imported or word in self._uses) and (lines is None or node.lineno in lines):
+                        for asked in self._used(function, node, parent, word):
+                            yield node, parent, asked
             except Exception as error:  # noqa: BLE001 - it costs what rules would say of this node
                 fail(error, node)
 

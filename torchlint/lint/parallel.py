@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, fields
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +23,7 @@ from ..program.steps import step_index
 from ..rule.site import Analysis
 from ..settings.config import Settings, compiled_in
 from ..settings.home import Home
+from ..system.cached import cached_property
 from ..system.fault import FileError
 from ..torch_api.version import Range
 from .run import Checked, Make, Result, gathered, lint_project, mention_torch, prepared

@@ -27,7 +27,7 @@ from ..text.suppress import JUDGE, Suppressions
 from ..text.tree import NoNode
 from .dispatch import Dispatch
 from .kept import keeps_comments
-from .sieve import Sieve
+from .sieve import Sieve, places
 
 Make = Callable[[Mapping[str, Callable[[], bytes]], Home], Project]
 
@@ -268,31 +268,28 @@ class _Run:
 
         return self.analysis.once(("dispatch", scope, only_calls, self.codes), made)
 
-    def _sifted(
-        self, paths: Sequence[str], dispatch: Dispatch, *, in_loops: bool = False
-    ) -> Iterator[tuple[Function, Collection[int] | None]]:
+    def _sifted(self, paths: Sequence[str], dispatch: Dispatch) -> Iterator[tuple[Function, Collection[int] | None]]:
         """The functions that hold a word of the rules, and its lines; all functions, whole, with --no-sieve."""
         if not dispatch:
             return
         sieve = dispatch.sieve if self.settings.sieve else None
         for done, path in enumerate(paths):
-            if self.progress is not None and not in_loops:
+            if self.progress is not None:
                 self.progress(done, len(paths))
             try:
-                yield from self._sifted_in(path, sieve, in_loops=in_loops)
+                yield from self._sifted_in(path, sieve)
             except Exception as error:  # noqa: BLE001 - it costs this file
                 self._fail(fault("Looking for words", error, path))
 
-    def _sifted_in(
-        self, path: str, sieve: Sieve | None, *, in_loops: bool
-    ) -> Iterable[tuple[Function, Collection[int] | None]]:
+    def _sifted_in(self, path: str, sieve: Sieve | None) -> Iterable[tuple[Function, Collection[int] | None]]:
         source = self.project.source(path)
-        if source is None or (sieve is not None and not sieve.hit(path, source.data)):
+        if source is None:
+            return ()
+        offsets = sieve.found(path, source.data) if sieve is not None else None
+        if offsets is not None and not offsets:
             return ()
         module = self.project.module(path)
-        if module is None:
-            return ()
-        return sieve.places(module, in_loops=in_loops) if sieve is not None else ((f, None) for f in module.functions)
+        return places(module, offsets) if module is not None else ()
 
     # One function
 

@@ -18,7 +18,6 @@ _IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _BLANK = b" \t\r\n\\"
 # A comment reaches to the end of its line: one that could end at any of its `#` would take exponential time.
 _SPACE = r"(?:[ \t\f\\\r\n]|#[^\r\n]*(?![^\r\n]))*"
-_LOOP = regex(rb"(?:^|(?<=\r))[ \t\f]*(?:async[ \t]+)?(?:for|while)\b", re.MULTILINE)
 _LONE_RETURN = regex(rb"\r(?!\n)")
 
 ImportWords = Callable[[str], frozenset[bytes]]
@@ -76,34 +75,24 @@ class Sieve:
                     yield position
                 position = data.find(word, end)
 
-    def hit(self, path: str, data: bytes) -> bool:
-        """Whether the file holds any of the words."""
-        return _is_old_mac(data) or next(self.offsets(path, data), None) is not None
+    def found(self, path: str, data: bytes) -> list[int] | None:
+        """Where the words stand; None where each line may hold one."""
+        return None if _is_old_mac(data) else list(self.offsets(path, data))
 
-    def places(self, module: Module, *, in_loops: bool = False) -> Iterator[tuple[Function, Collection[int] | None]]:
-        """The functions whose lines hold a word, in source order, with those lines; None for all lines.
 
-        `in_loops` leaves out functions without a loop statement.
-        """
-        data = module.source.data
-        starts = module.source.lines
-        if _is_old_mac(data):
-            found: dict[Function, set[int] | None] = dict.fromkeys(module.functions)
-        else:
-            found = {}
-            for line in sorted({bisect_right(starts, offset) for offset in self.offsets(module.path, data)}):
-                function: Function | None = module.function_at(line)
-                # A decorator, default or base of a nested definition belongs to the function around it.
-                while function is not None:
-                    lines = found.setdefault(function, set())
-                    assert lines is not None
-                    lines.add(line)
-                    function = function.parent if line <= function.header_line else None
-        for function, lines in found.items():
-            if not in_loops or _LOOP.search(
-                data, starts[function.first_line - 1], starts[min(function.last_line, len(starts) - 1)]
-            ):
-                yield function, lines
+def places(module: Module, offsets: Iterable[int] | None) -> Iterable[tuple[Function, Collection[int] | None]]:
+    """The functions on whose lines the words stand that a sieve has found, in source order, with those lines; None for all."""
+    if offsets is None:
+        return [(function, None) for function in module.functions]
+    starts = module.source.lines
+    found: dict[Function, set[int]] = {}
+    for line in sorted({bisect_right(starts, offset) for offset in offsets}):
+        function: Function | None = module.function_at(line)
+        # A decorator, default or base of a nested definition belongs to the function around it.
+        while function is not None:
+            found.setdefault(function, set()).add(line)
+            function = function.parent if line <= function.header_line else None
+    return found.items()
 
 
 def _is_old_mac(data: bytes) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 from torchlint.messages.event import Event, Operation
 
+from ..system.cached import cached_property
 from .changes import Change
 from .constants import Constants
 from .gpus import Gpu

@@ -143,9 +143,12 @@ class Context:
         sources = map(self.project.source, self.project.importers(module))
         return any(source is not None and source.holds(ACCELERATOR) for source in sources)
 
-    def switched_on(self, pattern: bytes, under: str = "") -> bool:
-        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
-        return self.project.any_holds(pattern, under)
+    def switched_on(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
+        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression).
+
+        `word` is in whatever it matches.
+        """
+        return self.project.any_holds(pattern, under, word=word)
 
     def loads_published(self, module: Module) -> bool:
         """Whether weights that others have trained are loaded near a module: its models keep their parameters.

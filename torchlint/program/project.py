@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from ..facts import names
@@ -24,13 +23,14 @@ from ..facts.roles import is_test
 from ..facts.values import UNKNOWN, Value, anywhere, constant, join
 from ..query.database import Database
 from ..settings.home import Home
+from ..system.cached import cached_property
 from ..system.fault import FileError, fault
 from ..system.regex import regex
 from ..system.stack import with_room
 from ..system.stamp import as_bytes, contents
 from ..text.source import Source, SourceError, Words
-from .constructions import constructions
 from ..text.whole_words import quickest
+from .constructions import constructions
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
 _IMPORT = regex(
@@ -957,12 +957,16 @@ class Project:
         """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""
         return bool(self.fact(path, *_holding(pattern, words)))
 
-    def any_holds(self, pattern: bytes, under: str = "") -> bool:
-        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression)."""
+    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
+        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression).
+
+        `word` is in whatever it matches.
+        """
         if (pattern, under) not in self._held:
             regex = re.compile(pattern)
             paths = (path for path in self.paths if self.home(path).startswith(under))
-            self._held[pattern, under] = any(self.holds(path, regex) for path in paths)
+            words = frozenset((word,)) if word else frozenset[bytes]()
+            self._held[pattern, under] = any(self.holds(path, regex, words) for path in paths)
         return self._held[pattern, under]
 
     def holders(self, pattern: bytes) -> frozenset[str]:
@@ -1185,24 +1189,24 @@ def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]
                 yield function, node
 
 
+_BLOCKS = frozenset((ast.For, ast.With, ast.If, ast.While, ast.Try, ast.ExceptHandler))
+
+
 def _attribute_targets(method: Function) -> list[ast.Attribute]:
     """The attributes that a method assigns, from its statements only."""
     found: list[ast.Attribute] = []
     stack: list[ast.AST] = [method.node]
     while stack:
         node = stack.pop()
+        kind = node.__class__
         targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = list(node.targets)
-        elif isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        elif isinstance(
-            node, ast.For | ast.With | ast.If | ast.While | ast.Try | ast.FunctionDef | ast.AsyncFunctionDef
-        ) and (node is method.node or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
+        if kind is ast.Assign:
+            targets = list(node.targets)  # type: ignore[attr-defined]
+        elif kind is ast.AnnAssign:
+            targets = [node.target]  # type: ignore[attr-defined]
+        elif kind in _BLOCKS or node is method.node:
             for field in ("finalbody", "orelse", "handlers", "body"):
                 stack.extend(reversed(getattr(node, field, ())))
-        elif isinstance(node, ast.ExceptHandler):
-            stack.extend(reversed(node.body))
         while targets:
             target = targets.pop()
             if isinstance(target, ast.Tuple | ast.List):

@@ -8,12 +8,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import Any
 
 from ..facts.module import Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.values import Value
+from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.source import Source

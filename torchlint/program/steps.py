@@ -8,13 +8,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeVar
 
 from ..facts import calls, first_time, guards, names, runs
 from ..facts.flow import Flow, Guard, Loop
 from ..facts.module import Function, Module
 from ..facts.values import Value
+from ..system.cached import cached_property
 from ..system.regex import regex
 from ..text.source import Words
 from . import families, settled

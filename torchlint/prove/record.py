@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchlint.messages.event import Event, read_events
 from torchlint.messages.order import Done
 
+from ..system.cached import cached_property
 from . import text
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -23,6 +23,7 @@ from ..program.regions import Region, Regions
 from ..program.stated import Stated, project_torch
 from ..program.steps import Hot, Steps
 from ..settings.config import Settings, compiled_in
+from ..system.cached import cached_property
 from ..text.finding import Finding, Fix, Related, Severity
 from ..text.source import Source, SourceError
 from ..text.tree import HEADED, NoNode, Tree

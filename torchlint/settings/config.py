@@ -11,12 +11,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from ..system.cached import cached_property
 from ..system.failure import Failure
 from ..system.stamp import contents
 from ..text.finding import Severity

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..system.cached import cached_property
 from ..system.fault import FileError
 from ..system.stamp import contents
 from .config import FILES, Settings, extends

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 
+from ..system.cached import cached_property
 from ..system.regex import regex
 from .globs import STAR, Star, char_class, compiled, split
 

@@ -11,10 +11,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, count
 from json import JSONDecodeError
 
+from ..system.cached import cached_property
 from ..system.regex import regex
 
 _SPACE = regex(r"[ \t\r\n]*")

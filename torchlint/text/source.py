@@ -10,10 +10,10 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from ..system.cached import cached_property
 from ..system.regex import regex
 
 if TYPE_CHECKING:

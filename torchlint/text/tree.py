@@ -8,10 +8,11 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from ..system.cached import cached_property
 from ..system.regex import regex
 from .finding import Edit
 from .source import Source
