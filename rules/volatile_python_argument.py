@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
+_VOLATILE = (ast.JoinedStr, ast.Call, ast.ListComp, ast.Subscript, ast.Dict)
+
 
 @rule(
     "TL304",
@@ -61,9 +63,12 @@ def volatile_python_argument(site: Site) -> Iterator[Finding]:
     ## References
     - https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html
     """
+    arguments = (*site.call.args, *(k.value for k in site.call.keywords))
+    if not any(isinstance(argument, _VOLATILE) for argument in arguments):
+        return
     if site.hot is None or site.hot.weak or not site.value(site.call.func).compiled:
         return
-    for argument in (*site.call.args, *(k.value for k in site.call.keywords)):
+    for argument in arguments:
         what = _volatile(site, argument)
         if what is not None:
             yield site.finding(

@@ -36,6 +36,7 @@ _PLAIN = frozenset(
 )  # fmt: skip
 """Nodes that run what is below them whenever they run, once."""
 _OPEN = _PLAIN - {ast.Call, ast.NamedExpr}
+_ARMS = frozenset((ast.If, ast.IfExp))
 _FAR = 8
 """How many of these a node may lie in before it is noted which of them is the outermost."""
 NEAREST = 50
@@ -163,7 +164,7 @@ class Flow:
             if parent.__class__ in through:
                 child = self._outermost_of(parent, through)
                 continue
-            if not is_elif(parent, child):
+            if child.__class__ not in _ARMS or not is_elif(parent, child):
                 left = arms
             elif left:
                 left -= 1

@@ -84,18 +84,16 @@ class _Matching:
             if self.fixed and node is not self.place:
                 return False
             self.place = node
-        match part:
-            case Hole():
-                return self._caught(part.name, node)
-            case Node():
-                return self._same(part, self.language.view(node))
-            case Named():
-                name = self.language.name(node)
-                return name is not None and self.resolve(name) == part.dotted
-            case Parameter():
-                return self.fits(part.part, node)
-            case _:
-                return self.fits(part.part, node) and self._caught(part.name, node)
+        if isinstance(part, Hole):
+            return self._caught(part.name, node)
+        if isinstance(part, Node):
+            return self._same(part, self.language.view(node))
+        if isinstance(part, Named):
+            name = self.language.name(node)
+            return name is not None and self.resolve(name) == part.dotted
+        if isinstance(part, Parameter):
+            return self.fits(part.part, node)
+        return self.fits(part.part, node) and self._caught(part.name, node)
 
     def _caught(self, name: str, node: Any) -> bool:
         """Note what a hole holds; a second time it must be written alike."""

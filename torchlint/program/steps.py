@@ -221,6 +221,7 @@ class Steps:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._ask = project.ask
+        self._statements: dict[ast.AST, tuple[ast.stmt, bool]] = {}
 
     @cached_property
     def index(self) -> StepIndex:
@@ -487,7 +488,10 @@ class Steps:
 
     def _of_statement(self, kind: str, find: Callable[[Function, ast.AST], T], function: Function, node: ast.AST) -> T:
         """What is found for a place: once a statement, for all of it that runs whenever the statement does."""
-        statement, plain = _statement(function.flow, node)
+        around = self._statements.get(node)
+        if around is None:
+            around = self._statements[node] = _statement(function.flow, node)
+        statement, plain = around
         if not plain:
             return find(function, node)
         nothing: T = None  # type: ignore[assignment]
