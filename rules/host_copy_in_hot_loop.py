@@ -11,7 +11,6 @@ from torchlint.rule import Finding, Site, rule
     "TL103",
     shape=["$x.cpu(...)", "$x.to(...)", "$x.numpy(...)", "$x.tolist(...)", "$x.type(...)"],
     scope="hot",
-    set="preview",
     impact="medium",
     category="sync",
     principle=("async",),
@@ -23,9 +22,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
-    device memory, in step loops and in what they call, in evaluation and generation loops, and, as TL106 does for single
-    values, in the `forward` of modules and in what they call. It is a warning
-    where the value goes back to the device, and an `info` otherwise.
+    device memory, in step loops and in what they call. With `--preview` it finds them in evaluation and generation loops, too,
+    where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
+    what they call. It is a warning where the value goes back to the device, and an `info` otherwise.
 
     ## Why is this slow?
 
@@ -34,8 +33,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Where the value has to be on the host: the action of an environment, a checkpoint, a picture, text to be
-    decoded. These are not reported, nor is what happens once in many steps or after the loop. `.to("cpu",
+    Where the value has to be on the host: the action of an environment, the priorities of a replay buffer, a checkpoint, a
+    picture, text to be decoded. These are not reported, nor is what happens once in many steps or after the loop. `.to("cpu",
     non_blocking=True)` does not wait (an event has to, before the value is read).
 
     ## Bad
@@ -67,6 +66,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html>
     """
     if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
+        return
+    if not site.settings.preview and (site.hot is None or reads.behind_type_test(site)):
         return
     if reads.host_copy(site, site.call, sure=1) is None:
         return

@@ -103,6 +103,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     if _leaves_early(site) or (reads.severity(site) is None and not reads.in_forward(site)):
         return
+    if value.kind == "number" and not constant and reads.behind_type_test(site):
+        return  # a path for tensors of what is a number in most programs
     level: Severity = "info"
     if constant:
         message, level = "the same constant is copied to the device, and waited for, each time", "warning"
@@ -116,8 +118,6 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
         message = f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
     elif (buffer := _collected(site)) is not None:
         message = f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
-    elif value.kind == "number" and reads.behind_type_test(site):
-        return  # a path for tensors of what is a number in most programs
     elif value.kind == "number" or (value.kind in ("list", "tuple", "size") and _is_written_out(data)):
         message = f"`{site.short(data)}` is copied to the device, and waited for, each time"
     else:
