@@ -3,13 +3,33 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
+
+# Methods that compute nothing, or take the row to the host.
+_TAKES = frozenset(
+    (
+        "item",
+        "tolist",
+        "cpu",
+        "numpy",
+        "size",
+        "dim",
+        "numel",
+        "detach",
+        "clone",
+        "data_ptr",
+        "to",
+        "cuda",
+        "unbind",
+        "view",
+    )
+)
 
 
 @rule(
     "TL707",
     shape="for $row in $rows: ...",
-    scope="hot",
     set="preview",
     severity="info",
     impact="high",
@@ -22,8 +42,9 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds in the step loop and in what it calls `for row in x` over a tensor, and `for i in range(len(x))` with `x[i]` in its
-    body, where the body does arithmetic on the row.
+    Finds `for row in x` over a tensor, by `enumerate` and `zip` of tensors too, and `for i in range(len(x))` with `x[i]` in its
+    body, where the body computes with the row: in step loops, in evaluation loops, in what these call, and in what a
+    `forward` does.
 
     ## Why is this slow?
 
@@ -65,65 +86,113 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     """
     assert isinstance(site.target, ast.For)
     loop = site.target
-    if site.hot is None or site.region is not None or not site.accelerator or not isinstance(loop.target, ast.Name):
+    if site.region is not None or not site.accelerator or site.role == "test":
         return
-    tensor = _iterated(site, loop)
-    if tensor is not None and _computes(site, loop, tensor):
-        yield site.finding(
-            f"`for {loop.target.id} in {site.short(loop.iter)}` launches kernels for each row by itself on every step",
-            related=site.why_hot(),
-        )
+    rows = _rows(site, loop) if _is_plain(loop) else []
+    if not rows or not _computes(site, loop, rows):
+        return
+    often = _often(site)
+    if often:
+        text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` launches kernels for each row by itself {often}"
+        yield site.finding(text, related=site.why_hot())
 
 
-def _iterated(site: Site, loop: ast.For) -> ast.expr | None:
-    """The tensor whose rows the loop goes through, by itself or by index."""
-    if _is_device_tensor(site, loop.iter):
-        return loop.iter
-    call = loop.iter
-    if not isinstance(call, ast.Call) or site.resolve(call.func) != "range" or len(call.args) != 1:
-        return None
-    bound = call.args[0]
-    if isinstance(bound, ast.Call) and site.resolve(bound.func) == "len" and len(bound.args) == 1:
-        tensor = bound.args[0]
-    elif isinstance(bound, ast.Subscript) and isinstance(bound.value, ast.Attribute) and bound.value.attr == "shape":
-        tensor = bound.value.value
-    elif isinstance(bound, ast.Call) and isinstance(bound.func, ast.Attribute) and bound.func.attr == "size":
-        tensor = bound.func.value
-    else:
-        return None
-    return tensor if _is_device_tensor(site, tensor) else None
+def _often(site: Site) -> str:
+    """When the loop runs again and again; "" where it may run once."""
+    if site.hot is not None:
+        return "on every step"
+    if site.rare:
+        return ""
+    if site.warm is not None or site.warm_caller is not None:
+        return reads.how_often(site)
+    return "in every forward pass" if reads.in_forward(site) else ""
+
+
+def _rows(site: Site, loop: ast.For) -> list[str]:
+    """What the body calls the rows of the tensors that the loop goes through: names, or `x[i]`."""
+    target, given = loop.target, loop.iter
+    called = site.resolve(given.func) if isinstance(given, ast.Call) else None
+    arguments = given.args if isinstance(given, ast.Call) and not given.keywords else []
+    if called == "range":
+        return _by_index(site, loop, arguments[0]) if len(arguments) == 1 and isinstance(target, ast.Name) else []
+    if called == "enumerate" and len(arguments) == 1 and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target, given = target.elts[1], arguments[0]
+    if called == "zip" and isinstance(target, ast.Tuple) and len(target.elts) == len(arguments) > 1:
+        names = [one.id for one in target.elts if isinstance(one, ast.Name)]
+        return names if len(names) == len(arguments) and all(_is_device_tensor(site, one) for one in arguments) else []
+    return [target.id] if isinstance(target, ast.Name) and _is_device_tensor(site, given) else []
+
+
+def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
+    """The rows of `for i in range(n)`, where n is how long a tensor is."""
+    assert isinstance(loop.target, ast.Name)
+    measured = bound.args[0] if isinstance(bound, ast.Call) and len(bound.args) == 1 else bound
+    of_length = measured is not bound and isinstance(bound, ast.Call) and site.resolve(bound.func) == "len"
+    if site.value(bound).cls != "size" and not (of_length and _is_device_tensor(site, measured)):
+        return []
+    index = loop.target.id
+    found = {
+        ast.unparse(node): node.value
+        for statement in loop.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == index
+    }
+    return [written for written, tensor in found.items() if _is_device_tensor(site, tensor)]
 
 
 def _is_device_tensor(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
-    return value.is_tensor and not value.on_cpu and not value.parameter
+    return value.is_tensor and not value.on_cpu and not value.parameter and not value.batch
 
 
-def _computes(site: Site, loop: ast.For, tensor: ast.expr) -> bool:
-    """Whether the body does arithmetic on a row, and no turn needs the result of the one before but for a sum."""
-    assert isinstance(loop.target, ast.Name)
-    by_index = tensor is not loop.iter
-    found = False
+def _is_plain(loop: ast.For) -> bool:
+    """Whether each turn does the same, and all of it."""
+    nodes = (node for statement in loop.body for node in ast.walk(statement))
+    return not any(isinstance(node, ast.Break | ast.Return | ast.If | ast.While | ast.For) for node in nodes)
+
+
+def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
+    """Whether the body computes with a row, and no turn needs the result of the one before but for a sum."""
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    computed = any(ast.unparse(one) in rows for node in nodes for one in _operands(site, node))
+    return computed and not _carried(loop)
+
+
+def _carried(loop: ast.For) -> set[str]:
+    """The names that a turn reads before it binds them, but for sums: what the turn before has left."""
+    bound: set[str] = set()
+    found: set[str] = set()
+    stored = {
+        n.id for one in loop.body for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
     for statement in loop.body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Break | ast.Return | ast.If | ast.While | ast.For):
-                return False
-            sides = [node.left, node.right] if isinstance(node, ast.BinOp) else _written(node)
-            found = found or any(_is_row(loop, tensor, side, by_index) for side in sides)
+        sums = _summed(statement)
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        found |= {n.id for n in names if isinstance(n.ctx, ast.Load)} & stored - bound - sums
+        bound |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
     return found
 
 
-def _written(node: ast.AST) -> list[ast.expr]:
-    """The row of `x[i].add_(...)`."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-        return [node.func.value]
-    return []
+def _summed(statement: ast.stmt) -> set[str]:
+    """The name of `total = total + x`."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp) and len(statement.targets) == 1:
+        target, left = statement.targets[0], statement.value.left
+        if isinstance(target, ast.Name) and isinstance(left, ast.Name) and isinstance(statement.value.op, ast.Add):
+            return {target.id} & {left.id}
+    return set()
 
 
-def _is_row(loop: ast.For, tensor: ast.expr, node: ast.expr, by_index: bool) -> bool:
-    assert isinstance(loop.target, ast.Name)
-    if not by_index:
-        return isinstance(node, ast.Name) and node.id == loop.target.id
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name) or node.slice.id != loop.target.id:
-        return False
-    return ast.unparse(node.value) == ast.unparse(tensor)
+def _operands(site: Site, node: ast.AST) -> list[ast.expr]:
+    """What an operator, a method of a tensor, an index by a tensor or a function of torch computes with."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Subscript):
+        return [node.value] if site.value(node.slice).is_tensor else []
+    if not isinstance(node, ast.Call):
+        return []
+    if isinstance(node.func, ast.Attribute) and node.func.attr not in _TAKES and site.resolve(node.func) is None:
+        owner = [node.func.value]
+    else:
+        owner = []
+    computed = (site.resolve(node.func) or "").startswith("torch.") or site.value(node).is_tensor
+    return [*owner, *(node.args if computed else [])]
