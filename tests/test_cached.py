@@ -278,6 +278,28 @@ class TestChanged:
         assert ["other.py", "tools/metrics.py"] == asked  # which looks for its callers
         assert same(plain(settings_with()), result)
 
+    def test_classes_that_inherit_from_each_other(self) -> None:
+        put(
+            "shown.py",
+            "class Shown:\n    def show_it(self, x):\n        pass\nclass Loud(Shown):\n    def show_it(self, x):\n        x\n",
+        )
+        shown = (
+            TRAIN.replace("(loader, optimizer)", "(loader, optimizer, shown: Shown)") + "        shown.show_it(loss)\n"
+        )
+        put("train.py", f"from shown import Shown\n{shown}")
+        put("other.py", "import torch\n")
+        run()
+        put("other.py", "import torch\nprint(torch.__version__)\n")
+        result, asked = run()
+        assert ["other.py"] == asked
+        put(
+            "other.py",
+            "import torch\nfrom shown import Shown\nclass Other(Shown):\n    def show_it(self, x):\n        x.item()\n",
+        )
+        result, asked = run()
+        assert "other.py" in asked
+        assert same(plain(settings_with()), result)
+
     def test_a_suppression_that_is_new(self) -> None:
         run()
         put("tools/metrics.py", METRICS.replace("mean().item()", "mean().item()  # noqa: TL101"))

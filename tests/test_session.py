@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from torchlint.lint.run import lint
 from torchlint.lsp.session import Interrupted, Session
+from torchlint.program.noting import Noting
 from torchlint.program.project import Project
 from torchlint.program.regions import Regions
 from torchlint.rule import load
@@ -80,6 +83,15 @@ SNIPPETS = (
     "# noqa: TL101",
     "x = (",
     '"""',
+)
+
+
+IMPORTS = (
+    "from model import Net",
+    "from model import *",
+    "from pkg import losses",
+    "from torch import compile as c",
+    "c(log)",
 )
 
 
@@ -243,3 +255,48 @@ def test_after_random_edits_and_undo_it_says_what_the_command_line_says(session:
             assert {path: told[path] for path in texts} == {
                 path: list(result.findings) for path, result in found.items()
             }
+
+
+def parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_any_order_of_files_and_questions_with_edits_in_between_is_a_fresh_run(session: Session, seed: int) -> None:
+    dice = random.Random(seed)
+    texts = {"train.py": TRAIN, "model.py": MODEL, "pkg/losses.py": LOSSES, "pkg/__init__.py": ""}
+    good = dict(texts)
+    for path in dice.sample(list(texts), len(texts)):
+        session.edit(path, texts[path].encode())
+    for _ in range(20):
+        for path in dice.sample(list(texts), dice.randrange(3)):
+            text = dice.choice((good[path], edited(texts[path], dice), f"{dice.choice(IMPORTS)}\n{texts[path]}"))
+            if parses(text):
+                texts[path] = text
+                session.edit(path, text.encode())
+        asked = dice.sample(list(texts), dice.randrange(1, len(texts) + 1))
+        found = session.look(asked) if dice.random() < 0.3 else {path: session.glance(path) for path in asked}
+        told = as_told(session, texts)
+        assert {path: told[path] for path in asked} == {path: list(result.findings) for path, result in found.items()}
+
+
+def test_an_edit_costs_what_hangs_on_the_file_alone(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.look(["train.py", "model.py", "pkg/losses.py"])
+    asked: list[str] = []
+    before = Noting._ask
+
+    def ask(self: Noting, key: tuple[Any, ...], compute: Callable[[], Any], initial: Any) -> Any:
+        def noted() -> Any:
+            asked.append(key[1].module.path)
+            return compute()
+
+        return before(self, key, noted, initial)
+
+    monkeypatch.setattr(Noting, "_ask", ask)
+    session.edit("model.py", f"# typed\n{MODEL}".encode())
+    session.look(["train.py", "model.py"])
+    assert {"train.py", "model.py"} == set(asked)

@@ -1,7 +1,6 @@
 """What an answer about a project hangs on, so that a cache knows when it would be another one.
 
-The engine of questions (`query.database`) knows of each answer which others it was made of, and what was read for it.
-`Recording` is a project that tells the engine what is read, so finely that few changes make it another thing.
+`Recording` is a project that notes what is read of its files so finely that few changes make it another thing.
 
 Whoever gets a function, a class or a module of another file may look at anything there: the answer hangs on the text of
 that file. A call counts with the function that it stands in. Finer is only what happens between the methods here and the
@@ -14,118 +13,32 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ..facts.module import Class, Function, Module
 from ..facts.units import bound, head, stores, unit, unit_of
 from ..facts.values import Value
-from ..program.project import MAX_FILES, STARTS, CallSite, Project, Sought, aliases, called_name, origins
+from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
+from ..program.project import STARTS, CallSite, aliases, called_name, origins
 from ..settings.home import Home
-from ..system.cached import cached_property
-from ..system.fault import FileError
-from ..system.stamp import as_bytes, digest, encoded
-from ..text.source import Source
 
-Atom = tuple[str, ...]
-"""One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
-IN_FILE = frozenset(
-    ("may hold", "may call", "may import", "pattern", "calls", "imports", "parses", "name", "unit", "class", "stores")
-)
-"""Kinds of things that one file says by itself."""
-SEPARATOR = "\0"
-"""Between paths."""
-MANY = "*"
-"""In place of paths where there are too many."""
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What was said to a question about the whole project, and what that hangs on."""
-
-    answer: Any
-    hangs_on: tuple[Atom, ...]
-
-
-class _Asked:
-    """A question that brings back with its answer what that hangs on."""
-
-    def __init__(self, question: Callable[[Any, Any], Any]) -> None:
-        self.question = question
-        self.__qualname__ = question.__qualname__
-
-    def __call__(self, subject: Any, key: Any) -> Answer:
-        project: Project = subject.project
-        node = ("question", self.question.__name__, key)
-        answer = project.linked(node, lambda: self.question(subject, key))
-        return Answer(answer, project.hangs_on(node) or ())
-
-
-class Recording(Project):
-    """A project that notes what each answer hangs on."""
+class Recording(Noting):
+    """A project that notes which parts of its files each answer hangs on."""
 
     def __init__(
         self,
         files: Mapping[str, Callable[[], bytes]],
         home: Home | None = None,
-        import_texts: Mapping[str, bytes] | None = None,
-        own_words: Mapping[str, frozenset[bytes]] | None = None,
-        facts: Mapping[str, Mapping[str, Any]] | None = None,
+        *known: Mapping[str, Any],
     ) -> None:
-        """The texts of imports, own words and facts are those of files that are known to be as they were."""
+        """`known` are the tables of `Noting`."""
         self._nested = 0
         """How many of the project's own questions the present one is asked by."""
-        self._stems: dict[str, Atom] = {}
-        """What is noted of dotted names that are looked for."""
-        self.import_texts = dict(import_texts or {})
-        self.words = dict(own_words or {})
-        self.facts = {path: dict(known) for path, known in (facts or {}).items()}
-        """By path and name."""
-        self.searches: dict[Sought, str] = {}
-        """How searches for callers end, by what they are about."""
-        self.answers: dict[tuple[str, str], Answer] = {}
-        """By the name of the question and what it was about."""
-        self.used: set[tuple[str, str]] = set()
-        """Those of them that were asked for."""
-        self.is_whole = True
-        """Whether no file was left out."""
-        super().__init__(files, home, noting=True)
-
-    # Answers
-
-    def asking(self, ask: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Callable[[Any, Sequence[Any]], list[Any]]:
-        def remembered(question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
-            names = [(question.__name__, repr(key)) for key in keys]
-            self.used.update(names)
-            new = {name: key for name, key in zip(names, keys, strict=True) if name not in self.answers}
-            failed: dict[tuple[str, str], FileError] = {}
-            for name, one in zip(new, ask(_Asked(question), list(new.values())) if new else (), strict=True):
-                if isinstance(one, FileError):
-                    failed[name] = one
-                else:
-                    self.answers[name] = one
-            return [failed.get(name) or self.answers[name].answer for name in names]
-
-        return remembered
-
-    @property
-    def is_known(self) -> bool:
-        return bool(self.answers)
-
-    def leave_out(self, path: str) -> None:
-        self.is_whole = False
-        self.answers.clear()
-        self.searches.clear()
-        for known in (self.facts, self.import_texts, self.words):
-            known.pop(path, None)
-        super().leave_out(path)
-
-    @property
-    def _notes(self) -> bool:
-        """Whether an answer is being worked out of which it is noted what it hangs on."""
-        return self._database.here is not None
+        super().__init__(files, home, *known)
 
     def _own(self, answer: Callable[[], T]) -> T:
         """An answer of the project itself, which notes what it hangs on."""
@@ -134,10 +47,6 @@ class Recording(Project):
             return answer()
         finally:
             self._nested -= 1
-
-    def _quietly(self, answer: Callable[[], T]) -> T:
-        """An answer for which files are looked at whose part in it is noted otherwise."""
-        return self._database.quietly(answer)
 
     def _given(self, answer: T) -> T:
         """Somebody outside gets an answer, and may look at all it leads to."""
@@ -150,19 +59,6 @@ class Recording(Project):
 
     # Files
 
-    @property
-    def paths(self) -> list[str]:
-        self._database.open("all")
-        return self._paths
-
-    @paths.setter
-    def paths(self, paths: list[str]) -> None:
-        self._paths = paths
-
-    def source(self, path: str) -> Source | None:
-        self._database.open("text", path)
-        return super().source(path)
-
     def module(self, path: str) -> Module | None:
         if not self._notes:
             return super().module(path)
@@ -173,23 +69,6 @@ class Recording(Project):
         self.note("parses", path, str(module is not None))
         return module
 
-    def find(self, dotted: str, near: Module) -> str | None:
-        self._note_stem(dotted)
-        return super().find(dotted, near)
-
-    def _note_stem(self, dotted: str) -> None:
-        if not self._notes:
-            return
-        atom = self._stems.get(dotted)
-        if atom is None:
-            stem = dotted.rpartition(".")[2]
-            atom = self._stems[dotted] = ("stem", stem, self.files_called(stem))
-        self.note(*atom)
-
-    def files_called(self, stem: str) -> str:
-        """What stands for the files that a module of that name may be."""
-        return _mark(self._by_stem.get(stem, ()))
-
     # Names
 
     def definition(self, name: str, near: Module) -> Function | Class | Module | None:
@@ -198,21 +77,6 @@ class Recording(Project):
 
     def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
         return self._quietly(lambda: super(Recording, self)._definition(name, near))
-
-    def may_hold(self, path: str, name: str) -> bool:
-        found = self._quietly(lambda: super(Recording, self).may_hold(path, name))
-        self.note("may hold", path, name, str(found))
-        return found
-
-    def may_import(self, path: str, name: str) -> bool:
-        found = self._quietly(lambda: super(Recording, self).may_import(path, name))
-        self.note("may import", path, name, str(found))
-        return found
-
-    def may_call(self, path: str, name: str) -> bool:
-        found = self._quietly(lambda: super(Recording, self).may_call(path, name))
-        self.note("may call", path, name, str(found))
-        return found
 
     def canonical(self, name: str, near: Module) -> str:
         ask = super().canonical
@@ -265,19 +129,6 @@ class Recording(Project):
         ask = super().run_by
         return self._given(self._own(lambda: ask(value)))
 
-    def may_be_own(self, function: Function, call: ast.Call) -> bool:
-        if self._notes and isinstance(call.func, ast.Attribute):
-            self.note("word", call.func.attr, str(call.func.attr in self._callable_words))
-        return super().may_be_own(function, call)
-
-    def mentioning(self, sought: Sought) -> list[str] | None:
-        if sought not in self.searches:
-            found = self._quietly(lambda: super(Recording, self).mentioning(sought))
-            self.searches[sought] = MANY if found is None else SEPARATOR.join(found)
-        mark = self.searches[sought]
-        self.note("callers", sought.path, sought.module, sought.imported, sought.name, mark)
-        return None if mark == MANY else [path for path in mark.split(SEPARATOR) if path]
-
     def sites_in(self, path: str, function: Function) -> list[CallSite]:
         found = self._quietly(lambda: super(Recording, self).sites_in(path, function))
         module = self._modules.get(path)
@@ -327,24 +178,8 @@ class Recording(Project):
 
     # The whole project
 
-    @cached_property
-    def _by_stem(self) -> dict[str, list[str]]:
-        return self.apart(lambda: super(Recording, self)._by_stem)
-
-    @cached_property
-    def _callable_words(self) -> frozenset[str]:
-        return self.apart(lambda: super(Recording, self)._callable_words)
-
-    @cached_property
-    def renames(self) -> dict[str, set[str]]:
-        return self.apart(lambda: super(Recording, self).renames)
-
-    @cached_property
-    def _importers(self) -> dict[bytes, list[str]]:
-        return self.apart(lambda: super(Recording, self)._importers)
-
     def imports_of(self, module: Module) -> list[Module]:
-        self.note("imports", module.path, _mark(sorted(origins(module))))
+        self.note("imports", module.path, mark(sorted(origins(module))))
         ask = super().imports_of
         return self._own(lambda: self.linked(("imports", module), lambda: self._quietly(lambda: ask(module))))
 
@@ -353,92 +188,12 @@ class Recording(Project):
         self.note("pattern", module.path, f"{pattern.flags} {pattern.pattern.decode('latin-1')}", str(found))
         return found
 
-    def importers(self, module: Module) -> list[str]:
-        found = self._quietly(lambda: super(Recording, self).importers(module))
-        if self._notes:
-            word = module.name.rpartition(".")[2]
-            self._note_stem(word)
-            self.note("importers", word, self.files_importing(word))
-            for path in self._importers.get(as_bytes(word), ()):
-                self.note("text", path)
-        return found
-
-    def files_importing(self, word: str) -> str:
-        """What stands for the files whose imports hold a word."""
-        return _mark(self._importers.get(as_bytes(word), ()))
-
-    def import_text(self, path: str) -> bytes:
-        self._database.open("text", path)
-        if path not in self.import_texts:
-            self.import_texts[path] = self._quietly(lambda: super(Recording, self).import_text(path))
-        return self.import_texts[path]
-
-    def own_words(self, path: str) -> frozenset[bytes]:
-        if path not in self.words:
-            self.words[path] = self._quietly(lambda: super(Recording, self).own_words(path))
-        return self.words[path]
-
-    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
-        self._database.open("text", path)
-        known = self.facts.setdefault(path, {})
-        if name not in known:
-            known[name] = self.apart(lambda: super(Recording, self).fact(path, name, find))
-        return known[name]  # type: ignore[no-any-return]
-
-    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
-        found = self.apart(lambda: super(Recording, self).any_holds(pattern, under, word=word))
-        self.note("holds", pattern.decode("latin-1"), under, str(found))
-        return found
-
-    def holders(self, pattern: bytes) -> frozenset[str]:
-        found = self.apart(lambda: super(Recording, self).holders(pattern))
-        self.note("holders", pattern.decode("latin-1"), _mark(sorted(found)))
-        return found
-
-    def heirs(self, name: str) -> list[tuple[str, str]]:
-        found = super().heirs(name)
-        self.note("heirs", name, _mark(f"{path} {heir}" for path, heir in found))
-        return found
-
-    def definers(self, name: str) -> list[str]:
-        found = super().definers(name)
-        self.note("definers", name, _mark(found))
-        return found
-
-    @cached_property
-    def _heirs(self) -> dict[str, list[tuple[str, str]]]:
-        return self.apart(lambda: super(Recording, self)._heirs)
-
-    @cached_property
-    def _definers(self) -> dict[str, list[str]]:
-        return self.apart(lambda: super(Recording, self)._definers)
-
     # How things are now
 
     def now(self, atom: Atom) -> str | None:
-        """How the thing is now that an atom is about; None where that is not for the project to say."""
         kind = atom[0]
-        if kind == "text":
-            return None
-        if kind == "stem":
-            return self.files_called(atom[1])
-        if kind == "importers":
-            return self.files_importing(atom[1])
-        if kind == "word":
-            return str(atom[1] in self._callable_words)
-        if kind == "holds":
-            return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
-        if kind == "heirs":
-            return _mark(f"{path} {heir}" for path, heir in super().heirs(atom[1]))
-        if kind == "definers":
-            return _mark(super().definers(atom[1]))
-        if kind == "holders":
-            return _mark(sorted(self.holders(atom[1].encode("latin-1"))))
-        if kind not in IN_FILE:
-            return None
-        by_text = {"may hold": self.may_hold, "may call": self.may_call, "may import": self.may_import}
-        if kind in by_text:
-            return str(atom[1] in self._files and by_text[kind](atom[1], atom[2]))
+        if kind not in IN_FILE or kind in BY_TEXT:
+            return super().now(atom)
         module = self.module(atom[1]) if atom[1] in self._files else None
         if kind == "parses":
             return str(module is not None)
@@ -451,7 +206,7 @@ class Recording(Project):
         if kind == "calls":
             return _calling(module, atom[2])
         if kind == "imports":
-            return _mark(sorted(origins(module)))
+            return mark(sorted(origins(module)))
         if kind == "pattern":
             flags, _, pattern = atom[2].partition(" ")
             return str(self.mentioned(module, re.compile(pattern.encode("latin-1"), int(flags))))
@@ -459,24 +214,6 @@ class Recording(Project):
         if klass is None:
             return ""
         return head(klass) if kind == "class" else self._stores(klass, atom[3])
-
-    def search(self, atom: Atom, changed: Iterable[str]) -> str:
-        """How a search for callers ends now that some files have changed; the others are not looked into."""
-        _, own, module, imported, name, before = atom
-        sought = Sought(own, module, imported, name)
-        if sought not in self.searches:
-            found = set(before.split(SEPARATOR)) - {"", *changed}
-            found.update(path for path in changed if path in self._files and self.may_use(path, sought))
-            if before == MANY or len(found) > MAX_FILES:
-                now = super().mentioning(sought)
-                self.searches[sought] = MANY if now is None else SEPARATOR.join(now)
-            else:
-                self.searches[sought] = SEPARATOR.join(sorted(found))
-        return self.searches[sought]
-
-
-def _mark(texts: Iterable[str]) -> str:
-    return digest(*map(encoded, texts)).hex()
 
 
 def _modules(answer: object) -> Iterator[Module]:
@@ -522,7 +259,7 @@ def _calling(module: Module, name: str) -> str:
     if module.source.holds(STARTS):
         lines += module.lines_holding(name)
     units = {unit_of(function) for function in module.functions_at(lines)}
-    return _mark([*names, *(unit(module, one) for one in sorted(units))])
+    return mark([*names, *(unit(module, one) for one in sorted(units))])
 
 
 def _parts(value: Value) -> Iterator[Value]:

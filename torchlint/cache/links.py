@@ -13,6 +13,7 @@ from typing import Any
 
 from ..lint.dispatch import last_word
 from ..program import regions, steps
+from ..program.noting import INDEXED, Answer, Atom
 from ..program.project import read
 from ..rule import load
 from ..rule.site import Analysis
@@ -20,11 +21,7 @@ from ..settings.config import Settings
 from ..settings.home import Home
 from ..system.cached import cached_property
 from ..system.stamp import digest, encoded
-from .dependencies import IN_FILE, Answer, Atom, Recording
-
-INDEXED = frozenset(("steps", "regions", "training", "options", "renames"))
-"""Kinds of things that are known of the whole project only."""
-
+from .dependencies import Recording
 
 Numbers = Sequence[int]
 """Of atoms in a table."""
@@ -65,7 +62,9 @@ class Linked:
             *({path: table[path] for path in same if path in table} for table in _tables(before)),
         )
         self._analysis = Analysis(self.project, settings)
-        self._others = {number for number, atom in enumerate(before.atoms) if self._is_other(atom)}
+        self._others = {
+            number for number, atom in enumerate(before.atoms) if self.project.is_other(atom, self._changed)
+        }
         indexed = {number for number, atom in enumerate(before.atoms) if atom[0] in INDEXED}
         others = self._others | indexed
         self.project.answers.update(
@@ -86,17 +85,6 @@ class Linked:
         numbers = self._before.hangs_on.get(path)
         return tuple(map(self._before.atoms.__getitem__, numbers)) if numbers is not None else None
 
-    def _is_other(self, atom: Atom) -> bool:
-        """Whether a thing is another one than it was, as far as files tell."""
-        kind, path = atom[0], atom[1]
-        if kind == "all":
-            return bool(self._changed)
-        if kind == "text" or kind in IN_FILE:
-            return path in self._changed and self.project.now(atom) != atom[-1]
-        if kind == "callers":
-            return self.project.search(atom, self._changed) != atom[-1]
-        return kind not in INDEXED and self.project.now(atom) != atom[-1]
-
 
 def _tables(links: Links) -> tuple[Mapping[str, Any], ...]:
     """What is known of files by themselves."""
@@ -110,7 +98,7 @@ class Index:
         self._analysis = analysis
         self._settings = settings
 
-    def mark(self, kind: str, path: str) -> str:
+    def mark(self, kind: str, path: str = "") -> str:
         """What stands for it."""
         if kind in ("steps", "regions"):
             return (self._steps if kind == "steps" else self._regions).get(path, "")
@@ -237,10 +225,11 @@ def _are_facts(facts: Any) -> bool:
     return all(type(fact) in (bool, list, type(None)) for fact in facts.values())
 
 
+_OF_PROJECT = ("stem", "importers", "word", "renamed", "heirs", "definers", "holders")
 _LENGTHS = {
     "callers": 6,
     "stores": 5,
-    **dict.fromkeys((*INDEXED, "all", "text", "stem", "importers", "word", "parses", "imports"), 3),
+    **dict.fromkeys((*INDEXED, *_OF_PROJECT, "all", "text", "parses", "imports"), 3),
 }
 
 

@@ -1,35 +1,36 @@
 """A project kept warm between edits: what an editor asks again and again, answered from what is known already.
 
-`glance` looks at one edited file with the answers that other files gave before; `look` works every answer out anew from
-the parsed files, as the command line does, and can be interrupted. What `look` says is what `torchlint check` says.
+The engine of questions (`query.database`) knows what each answer was made of, as for the cache on disk: after an edit only
+that is asked again which hangs on the file. So what a session says of a file is what `torchlint check` says.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from ..cache.links import Index
 from ..facts.evaluate import Evaluator
-from ..facts.module import Class, Function, Module
+from ..facts.module import Function, Module
 from ..lint.run import Result, lint, lint_project
-from ..program.project import Project, Sought, normal
+from ..program.noting import Noting
+from ..program.project import normal
+from ..rule.site import Analysis
 from ..settings.config import Settings
 from ..settings.discover import ProjectFiles, excluded
 from ..settings.home import project_root
-from ..system.stamp import as_bytes, contents
+from ..system.stamp import contents
 from ..text.source import Source
+from ..torch_api.version import Range
 
 
 class Interrupted(BaseException):
     """A look was given up because its answer is not wanted any more. Not an Exception: no rule may swallow it."""
 
 
-_NAMES = frozenset(("definition", "canonical", "is module"))
-"""Questions about what files bring to each other by name."""
-T = TypeVar("T", Function, Class)
 Stop = Callable[[], bool]
 """Whether a look should be given up."""
 
@@ -42,8 +43,6 @@ class _File:
     source: Source | None
     error: Exception | None
     module: Module | None = None
-    own_words: frozenset[bytes] | None = None
-    import_text: bytes | None = None
 
 
 class Session:
@@ -63,11 +62,14 @@ class Session:
         """Buffers that do not parse; the project keeps the last text that did."""
         self._files: dict[str, _File] = {}
         self._project: _Warm | None = None
+        self._is_warm = False
+        self._torch: Mapping[str, Range | None] = {}
+        """What is said of the torch of the files in some folders, as last read."""
 
     @property
     def warm(self) -> bool:
         """Whether a look has come to its end, so that a glance is quick."""
-        return self._project is not None
+        return self._project is not None and self._is_warm
 
     @property
     def known(self) -> int:
@@ -87,16 +89,23 @@ class Session:
             self._broken[path] = data
             return
         before = self._files.get(path)
+        if before is not None and before.module is not None and before.module.source.data == data:
+            before.stamp = data
+            return
         self._files[path] = _File(data, source, None, module)
-        if before is not None and before.module is not None:
-            _adopt(before.module, module)
-        if self._project is not None:
-            self._project.replace(path, before.module if before is not None else None, module)
+        self._changed(path)
 
     def close(self, path: str) -> None:
         """Go back to the file on disk; the next look reads it."""
         self._buffers.pop(path, None)
         self._broken.pop(path, None)
+
+    def _changed(self, path: str) -> None:
+        """A file has another text now."""
+        if self._project is not None and path in self._project.paths:
+            self._project.take(path)
+        else:  # a new file: what imports lead to it is to be found out
+            self._project = None
 
     def configure(self, settings: Settings) -> None:
         """Other settings from now on."""
@@ -145,23 +154,51 @@ class Session:
     # Findings
 
     def glance(self, path: str) -> Result:
-        """The findings of one file after an edit, at once: facts of other files are those of the last look."""
-        if path in self._broken or self._project is None or path not in self._project.parsed:
+        """The findings of one file after an edit, at once: the disk is not asked what else has changed."""
+        if path in self._broken or self._project is None or path not in self._files:
             return self.look([path])[path]
-        return lint_project(self._project, [path], self.settings)
+        return self._lint(self._project, [path], self._torch)
 
     def look(self, paths: Sequence[str], stop: Stop = lambda: False) -> dict[str, Result]:
-        """The findings of some files, exactly. Raises Interrupted once `stop` says so."""
+        """The findings of some files. Raises Interrupted once `stop` says so."""
         good = [path for path in paths if path not in self._broken]
         found = {path: lint({path: data}, self.settings) for path, data in self._broken.items() if path in paths}
         if good:
-            project = _Warm(self, self.paths(good), stop)
-            for path in good:
-                project.module(path)
-            result = lint_project(project, good, self.settings)
-            self._project = project
-            found.update(_by_path(result, good))
+            project = self._current(good)
+            project.stop = stop
+            try:
+                found.update(_by_path(self._lint(project, good, {}), good))
+            finally:
+                project.stop = lambda: False
+            self._is_warm = True
         return found
+
+    def _current(self, linted: Sequence[str]) -> _Warm:
+        """The project with the files as they are now."""
+        paths = self.paths(linted)
+        if self._project is None or self._project.paths != sorted(paths, key=self._project.home):
+            self._project = _Warm(self, paths)
+        for path, file in list(self._files.items()):
+            if path not in self._buffers and file.stamp != _stamp(path):
+                del self._files[path]
+                self._project.take(path)
+        return self._project
+
+    def _lint(self, project: _Warm, paths: Sequence[str], torch: Mapping[str, Range | None]) -> Result:
+        """The findings of some files of a project, where that is known of its torch."""
+        for path in paths:
+            project.module(path)
+        analysis = Analysis(project, self.settings)
+        analysis.know_torch(torch)
+        before, index = project.index, Index(analysis, self.settings)
+        if before is not None:
+            project.renew(lambda atom: before.mark(*atom) != index.mark(*atom))
+        project.index = index
+        result = lint_project(project, paths, self.settings, analysis=analysis)
+        self._torch = analysis.known_torch
+        if project.faults:
+            self._project = None  # what failed may go right the next time
+        return result
 
     def paths(self, linted: Iterable[str]) -> list[str]:
         """Every file of the project, from the disk and from editors; what is gone is forgotten."""
@@ -176,123 +213,49 @@ class Session:
         return sorted(known)
 
 
-class _Warm(Project):
-    """A project that takes the parsed files of a session."""
+class _Warm(Noting):
+    """A project that takes the parsed files of a session, and forgets what changes."""
 
-    def __init__(self, session: Session, paths: Sequence[str], stop: Stop) -> None:
+    def __init__(self, session: Session, paths: Sequence[str]) -> None:
         super().__init__({path: lambda: b"" for path in paths})
         self._session = session
-        self._stop = stop
-        self._kept: dict[str, _File] = {}
-        self._searches: dict[Sought, list[str] | None] = {}
-
-    def mentioning(self, sought: Sought) -> list[str] | None:
-        if sought not in self._searches:
-            self._searches[sought] = super().mentioning(sought)
-        return self._searches[sought]
-
-    def _file(self, path: str) -> _File:
-        """The file as it was when this project first asked for it."""
-        if path not in self._kept:
-            self._pause()
-            self._kept[path] = self._session.read(path)
-        return self._kept[path]
+        self.stop: Stop = lambda: False
+        self.index: Index | None = None
+        """What was known of the whole project when it was last looked at."""
 
     def name(self, path: str) -> tuple[str, bool]:
         """The dotted name of a file, and whether it is a package."""
         return self._name(path)
 
-    def source(self, path: str) -> Source | None:
-        if path not in self._sources:
-            file = self._file(path)
-            self._sources[path] = file.source
-            if file.error is not None:
-                self.unread(path, file.error)
-        return self._sources[path]
+    def hangs_on(self, key: tuple[Any, ...]) -> None:
+        """Nothing is kept."""
 
-    def module(self, path: str) -> Module | None:
-        if path not in self._modules:
-            self._pause()
-            self._modules[path] = self._parsed(path)
-        return self._modules[path]
+    def _read(self, path: str) -> Source:
+        self._pause()
+        file = self._session.read(path)
+        if file.source is None:
+            assert file.error is not None
+            raise file.error
+        return file.source
 
-    def _parsed(self, path: str) -> Module | None:
-        source = self.source(path)
-        if source is None:
-            return None
-        file = self._file(path)
-        name = self._name(path)
-        if file.module is None or (file.module.name, file.module.is_package) != name:
-            file.module = self.parse(source, *name)
+    def parse(self, source: Source, name: str, is_package: bool) -> Module | None:
+        self._pause()
+        file = self._session.read(source.path)
+        if (
+            file.source is not source
+            or file.module is None
+            or (file.module.name, file.module.is_package) != (name, is_package)
+        ):
+            file.module = super().parse(source, name, is_package)
         return file.module
-
-    def own_words(self, path: str) -> frozenset[bytes]:
-        file = self._file(path)
-        if file.own_words is None:
-            file.own_words = super().own_words(path)
-        return file.own_words
-
-    def import_text(self, path: str) -> bytes:
-        file = self._file(path)
-        if file.import_text is None:
-            file.import_text = super().import_text(path)
-        return file.import_text
 
     def evaluator(self, function: Function) -> Evaluator:
         self._pause()
         return super().evaluator(function)
 
     def _pause(self) -> None:
-        if self._stop():
+        if self.stop():
             raise Interrupted
-
-    def replace(self, path: str, before: Module | None, module: Module) -> None:
-        """Take an edited file in: what was known of its own functions is forgotten, and who calls what it mentions."""
-        self._stop = lambda: False
-        uses = {sought: self.may_use(path, sought) for sought in self._searches}
-        self._sources[path] = module.source
-        self._modules[path] = module
-        self.errors.pop(path, None)
-        if path not in self.paths or before is None:
-            self._session.configure(self._session.settings)  # a new file: what imports lead to it is to be found out
-            return
-        own = (before, module)
-        for function in [function for function in self._evaluators if function.module in own]:
-            del self._evaluators[function]
-        others = _NAMES if _skeleton(before) != _skeleton(module) else frozenset[str]()
-        self._database.forget(lambda key: key[0] in others or self._is_stale(key, own))
-        self._held.clear()
-        self._holders.clear()
-        if others:
-            self.__dict__.pop("_heirs", None)
-        imports, words = self.import_text(path), self.own_words(path)
-        del self._kept[path]
-        if imports != self.import_text(path):
-            self._import_words.pop(path, None)
-            self._module_importers.clear()
-            self.__dict__.pop("_importers", None)
-            self.__dict__.pop("renames", None)
-        for sought, used in uses.items():
-            if used != self.may_use(path, sought):
-                del self._searches[sought]
-        if words != self.own_words(path):
-            self.__dict__.pop("_callable_words", None)
-            self.__dict__.pop("_definers", None)
-
-    def _is_stale(self, key: tuple[Any, ...], own: tuple[Module, Module]) -> bool:
-        kind, owner = key[0], key[1]
-        if isinstance(owner, Module):
-            return owner in own or (kind == "named" and any(as_bytes(key[2]) in one.source.data for one in own))
-        if not isinstance(owner, Function | Class):
-            return False
-        if owner.module in own:
-            return True
-        name = (
-            owner.cls.name
-            if isinstance(owner, Function) and owner.name == "__init__" and owner.cls is not None
-            else owner.name
-        )
-        return kind == "sites" and any(as_bytes(name) in module.source.data for module in own)
 
 
 def _stamp(path: str) -> object:
@@ -320,49 +283,3 @@ def _by_path(result: Result, paths: Sequence[str]) -> dict[str, Result]:
         )
         for path in paths
     }
-
-
-def _skeleton(module: Module) -> object:
-    """What other files can see of a module without reading its functions."""
-    return (
-        module.name,
-        [function.qualname for function in module.functions],
-        [(klass.qualname, [_text(module, base) for base in klass.node.bases]) for klass in module.classes],
-        module.imports,
-        module.stars,
-    )
-
-
-def _text(module: Module, node: object) -> bytes:
-    source = module.source
-    start = source.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-    return source.data[start : source.offset(node.end_lineno, node.end_col_offset)]  # type: ignore[attr-defined]
-
-
-def _adopt(before: Module, module: Module) -> None:
-    """Keep the functions and classes of a file the same objects over an edit, by name, so that what refers to them stands."""
-    functions = _twins(before.functions, module.functions)
-    classes = _twins(before.classes, module.classes)
-    for new, old in functions.items():
-        old.__dict__.clear()
-        old.module, old.node, old.imports, old.parent, old.cls = module, new.node, new.imports, new.parent, new.cls
-    for klass, twin in classes.items():
-        twin.__dict__.clear()
-        twin.module, twin.node, twin.parent, twin.methods = module, klass.node, klass.parent, klass.methods
-    module.functions = [functions.get(function, function) for function in module.functions]
-    module.classes = [classes.get(klass, klass) for klass in module.classes]
-    module.body = module.functions[0]
-    for function in module.functions:
-        function.parent = functions.get(function.parent, function.parent) if function.parent is not None else None
-        function.cls = classes.get(function.cls, function.cls) if function.cls is not None else None
-    for klass in module.classes:
-        klass.parent = functions.get(klass.parent, klass.parent)
-        klass.methods = {name: functions.get(method, method) for name, method in klass.methods.items()}
-
-
-def _twins(before: Sequence[T], after: Sequence[T]) -> dict[T, T]:
-    """For each new function or class the old one of its name; of several with one name, the first for the first."""
-    known: dict[str, list[T]] = {}
-    for old in reversed(before):
-        known.setdefault(old.qualname, []).append(old)
-    return {new: known[new.qualname].pop() for new in after if known.get(new.qualname)}

@@ -168,11 +168,14 @@ class Project:
         """The file, decoded; None where it can't be (the reason is in `errors`)."""
         if path not in self._sources:
             try:
-                self._sources[path] = Source.of(path, self._files[path]())
+                self._sources[path] = self._read(path)
             except Exception as error:  # noqa: BLE001 - it costs this file
                 self.unread(path, error)
                 self._sources[path] = None
         return self._sources[path]
+
+    def _read(self, path: str) -> Source:
+        return Source.of(path, self._files[path]())
 
     def unread(self, path: str, error: Exception) -> None:
         """Note why a file can't be read or parsed."""
@@ -948,6 +951,10 @@ class Project:
                 todo += new
         return found
 
+    def renamed(self, name: str) -> list[str]:
+        """The other names that imports anywhere in the project give to something."""
+        return [alias for alias, others in self.renames.items() if name in others]
+
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
         """What a file says by itself, as plain data by that name; None where it can't be read."""
         source = self.source(path)
@@ -984,7 +991,7 @@ class Project:
     def _heirs(self) -> dict[str, list[tuple[str, str]]]:
         found: dict[str, list[tuple[str, str]]] = {}
         for path in self.paths:
-            for name, bases in self.fact(path, "classes", _classes_in) or ():
+            for name, bases in self.fact(path, "classes", classes_in) or ():
                 for base in bases:
                     found.setdefault(base, []).append((path, name))
         return found
@@ -997,7 +1004,7 @@ class Project:
     def _definers(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path in self.paths:
-            for name in self.fact(path, "functions", _functions_in) or ():
+            for name in self.fact(path, "functions", functions_in) or ():
                 found.setdefault(name, []).append(path)
         return found
 
@@ -1087,7 +1094,7 @@ def _as_promised(value: Value, annotation: ast.expr, values: Evaluator) -> Value
     return promise if not value and promise.kind in ("tensor", "tuple", "module", "instance", "loader") else value
 
 
-def _classes_in(source: Source) -> list[tuple[str, list[str]]]:
+def classes_in(source: Source) -> list[tuple[str, list[str]]]:
     """The classes of a file that have bases, with the words of these."""
     data = source.data
     found = []
@@ -1103,7 +1110,7 @@ def _classes_in(source: Source) -> list[tuple[str, list[str]]]:
     return found
 
 
-def _functions_in(source: Source) -> list[str]:
+def functions_in(source: Source) -> list[str]:
     """The names of the functions that a file defines."""
     return sorted({name.decode(errors="replace") for name in source.fact("defined", _defined_in)})
 

@@ -106,11 +106,14 @@ class Regions:
     def mentioning(self) -> list[str]:
         """The files that may compile something."""
         found = []
-        holds = self.project.holds
+        holds, words, trigger = self.project.holds, self._words, self._trigger
+        any_of = re.compile(rb"%s|%s" % (trigger.pattern, REPEATED)), words | {REPEATED}
         for path in self.project.paths:
+            if not (self.patterns or holds(path, *any_of)):
+                continue
             # A file may have torch.compile from another one, under whatever name.
-            torch = holds(path, _TORCH) or not self._words.isdisjoint(self.project.import_words(path))
-            if self.patterns or (torch and holds(path, self._trigger, self._words)) or holds(path, _REPEATED):
+            torch = holds(path, _TORCH) or not words.isdisjoint(self.project.import_words(path))
+            if self.patterns or (torch and holds(path, trigger, words)) or holds(path, _REPEATED):
                 found.append(path)
         return found
 
@@ -119,13 +122,12 @@ class Regions:
         module = self.project.module(path)
         return list(self._in(module)) if module is not None else []
 
-    @cached_property
+    @property
     def _words(self) -> frozenset[bytes]:
         """What the imports of the project call `compile`."""
-        renamed = (alias for alias, names in self.project.renames.items() if "compile" in names)
-        return frozenset(as_bytes(name) for name in ("compile", *renamed))
+        return frozenset(as_bytes(name) for name in ("compile", *self.project.renamed("compile")))
 
-    @cached_property
+    @property
     def _trigger(self) -> re.Pattern[bytes]:
         # Each begins with something literal, which is many times quicker to look for.
         words = (rb"%s(?<!\w%s)(?<!\Wre\.%s)\b" % (word, word, word) for word in sorted(self._words))

@@ -20,6 +20,7 @@ A circle that does not come to rest after some rounds leaves unknown what still 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -309,19 +310,18 @@ class Database:
         node = self._nodes.get(key) or self._linked.get(key)
         return leaves(node) if node is not None else frozenset()
 
-    def changed(self, is_other: Callable[[Leaf], bool]) -> None:
-        """Forget the answers for which something was read that is another one now."""
-        known: dict[Leaf, bool] = {}
-        makes: dict[Node, list[Node]] = {}
-        todo: list[Node] = []
-        for node in _all((*self._nodes.values(), *self._linked.values())):
+    def changed(self, is_other: Callable[[Leaf], bool], more: Iterable[Node] = ()) -> set[Node]:
+        """Forget the answers for which something was read that is another one now; tells which these were.
+
+        `more` are nodes that may be part of no answer yet.
+        """
+        every = list(_all((*self._nodes.values(), *self._linked.values(), *more)))
+        others = set(filter(is_other, set[Leaf]().union(*(node.leaves for node in every))))
+        todo = [node for node in every if not others.isdisjoint(node.leaves)]
+        makes = defaultdict[Node, list[Node]](list)
+        for node in every if todo else ():
             for part in node.parts:
-                makes.setdefault(part, []).append(node)
-            for leaf in node.leaves:
-                if leaf not in known:
-                    known[leaf] = is_other(leaf)
-            if any(map(known.__getitem__, node.leaves)):
-                todo.append(node)
+                makes[part].append(node)
         stale = set(todo)
         while todo:
             new = set(makes.get(todo.pop(), ())) - stale
@@ -333,11 +333,17 @@ class Database:
         for node in stale:
             if isinstance(node, Parts):
                 node.clear()
+        return stale
 
     def forget(self, is_stale: Callable[[Key], bool]) -> None:
-        """Forget the answers of some keys."""
-        for key in [key for key in self._nodes if is_stale(key)]:
-            del self._nodes[key]
+        """Forget the answers of some keys, and what those were made of that are kept elsewhere."""
+        for nodes in (self._nodes, self._linked):
+            for key in [key for key in nodes if is_stale(key)]:
+                del nodes[key]
+
+    def __contains__(self, key: Key) -> bool:
+        """Whether it is known what the answer of a key was made of."""
+        return key in self._nodes or key in self._linked
 
 
 class Parts(Node):

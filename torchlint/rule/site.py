@@ -61,7 +61,8 @@ class Analysis:
         self.regions = Regions(project, compiled_in(project.paths, settings))
         self.context = Context(project)
         self._trees: dict[str, Tree] = {}
-        self._torch: dict[str, Range | None] = {}
+        self.known_torch: dict[str, Range | None] = {}
+        """`stated_torch` of the folders that it was asked for."""
         self._stated = Stated()
         self._tests_versions: dict[str, bool] = {}
         self._stated_for: dict[str, Range | None] = {}
@@ -93,14 +94,14 @@ class Analysis:
 
     def stated_torch(self, folder: str) -> Range | None:
         """What the settings, or the project of the files in a folder, say of its torch; None where they say nothing."""
-        if folder not in self._torch:
+        if folder not in self.known_torch:
             told = self.settings.at_folder(folder).target_torch
-            self._torch[folder] = told or project_torch(Path(folder), self._stated)
-        return self._torch[folder]
+            self.known_torch[folder] = told or project_torch(Path(folder), self._stated)
+        return self.known_torch[folder]
 
     def know_torch(self, known: Mapping[str, Range | None]) -> None:
-        """Take over `stated_torch` of some folders, which another process has looked up."""
-        self._torch.update(known)
+        """Take over `stated_torch` of some folders, which was looked up elsewhere."""
+        self.known_torch.update(known)
 
     def once(self, key: Hashable, answer: Callable[[], T]) -> T:
         """What is asked several times in a run, worked out at the first time."""

@@ -1,0 +1,390 @@
+"""A project that notes what is read of it, so that it is known which answers hang on a file.
+
+The engine of questions (`query.database`) knows of each answer which others it was made of, and what was read for it. Here
+it is told what is read: a file whose objects are looked at with all that is in it, and of the other files only what makes
+an answer another one, such as which of them mention a name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..facts.module import Function, Module
+from ..settings.home import Home
+from ..system.cached import cached_property
+from ..system.fault import FileError
+from ..system.stamp import as_bytes, digest, encoded
+from ..text.source import Source
+from .project import MAX_FILES, Project, Sought, classes_in, functions_in
+
+Atom = tuple[str, ...]
+"""One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
+IN_FILE = frozenset(
+    ("may hold", "may call", "may import", "pattern", "calls", "imports", "parses", "name", "unit", "class", "stores")
+)
+"""Kinds of things that one file says by itself."""
+BY_TEXT = frozenset(("may hold", "may call", "may import"))
+"""Those of them that its text alone tells."""
+INDEXED = frozenset(("steps", "regions", "training", "options", "renames"))
+"""Kinds of things that are known of the whole project only."""
+SEPARATOR = "\0"
+"""Between paths."""
+MANY = "*"
+"""In place of paths where there are too many."""
+_OF_A_RUN = ("file", "once")
+"""Kinds of answers that are worked out anew in each run."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was said to a question about the whole project, and what that hangs on."""
+
+    answer: Any
+    hangs_on: tuple[Atom, ...]
+
+
+class _Asked:
+    """A question that brings back with its answer what that hangs on."""
+
+    def __init__(self, question: Callable[[Any, Any], Any]) -> None:
+        self.question = question
+        self.__qualname__ = question.__qualname__
+
+    def __call__(self, subject: Any, key: Any) -> Answer:
+        project: Project = subject.project
+        node = ("question", self.question.__name__, repr(key))
+        answer = project.linked(node, lambda: self.question(subject, key))
+        return Answer(answer, project.hangs_on(node) or ())
+
+
+class Noting(Project):
+    """A project that notes which files each answer hangs on."""
+
+    def __init__(
+        self,
+        files: Mapping[str, Callable[[], bytes]],
+        home: Home | None = None,
+        import_texts: Mapping[str, bytes] | None = None,
+        own_words: Mapping[str, frozenset[bytes]] | None = None,
+        facts: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """The texts of imports, own words and facts are those of files that are known to be as they were."""
+        self._stems: dict[str, Atom] = {}
+        """What is noted of dotted names that are looked for."""
+        self.import_texts = dict(import_texts or {})
+        self.words = dict(own_words or {})
+        self.facts = {path: dict(known) for path, known in (facts or {}).items()}
+        """By path and name."""
+        self.searches: dict[Sought, str] = {}
+        """How searches for callers end, by what they are about."""
+        self.answers: dict[tuple[str, str], Answer] = {}
+        """By the name of the question and what it was about."""
+        self.used: set[tuple[str, str]] = set()
+        """Those of them that were asked for."""
+        self.is_whole = True
+        """Whether no file was left out."""
+        super().__init__(files, home, noting=True)
+
+    # Answers
+
+    def asking(self, ask: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Callable[[Any, Sequence[Any]], list[Any]]:
+        def remembered(question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
+            names = [(question.__name__, repr(key)) for key in keys]
+            self.used.update(names)
+            new = {name: key for name, key in zip(names, keys, strict=True) if name not in self.answers}
+            failed: dict[tuple[str, str], FileError] = {}
+            for name, one in zip(new, ask(_Asked(question), list(new.values())) if new else (), strict=True):
+                if isinstance(one, FileError):
+                    failed[name] = one
+                else:
+                    self.answers[name] = one
+            return [failed.get(name) or self.answers[name].answer for name in names]
+
+        return remembered
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.answers)
+
+    def leave_out(self, path: str) -> None:
+        self.is_whole = False
+        self.answers.clear()
+        self.searches.clear()
+        for known in (self.facts, self.import_texts, self.words):
+            known.pop(path, None)
+        super().leave_out(path)
+
+    @property
+    def _notes(self) -> bool:
+        """Whether an answer is being worked out of which it is noted what it hangs on."""
+        return self._database.here is not None
+
+    def _quietly(self, answer: Callable[[], T]) -> T:
+        """An answer for which files are looked at whose part in it is noted otherwise."""
+        return self._database.quietly(answer)
+
+    # Files
+
+    @property
+    def paths(self) -> list[str]:
+        self._database.open("all")
+        return self._paths
+
+    @paths.setter
+    def paths(self, paths: list[str]) -> None:
+        self._paths = paths
+
+    def source(self, path: str) -> Source | None:
+        self._database.open("text", path)
+        return super().source(path)
+
+    def module(self, path: str) -> Module | None:
+        self._database.open("text", path)
+        return super().module(path)
+
+    def find(self, dotted: str, near: Module) -> str | None:
+        self._note_stem(dotted)
+        return super().find(dotted, near)
+
+    def _note_stem(self, dotted: str) -> None:
+        if not self._notes:
+            return
+        atom = self._stems.get(dotted)
+        if atom is None:
+            stem = dotted.rpartition(".")[2]
+            atom = self._stems[dotted] = ("stem", stem, self.files_called(stem))
+        self.note(*atom)
+
+    def files_called(self, stem: str) -> str:
+        """What stands for the files that a module of that name may be."""
+        return mark(self._by_stem.get(stem, ()))
+
+    def may_hold(self, path: str, name: str) -> bool:
+        found = self._quietly(lambda: super(Noting, self).may_hold(path, name))
+        self.note("may hold", path, name, str(found))
+        return found
+
+    def may_import(self, path: str, name: str) -> bool:
+        found = self._quietly(lambda: super(Noting, self).may_import(path, name))
+        self.note("may import", path, name, str(found))
+        return found
+
+    def may_call(self, path: str, name: str) -> bool:
+        found = self._quietly(lambda: super(Noting, self).may_call(path, name))
+        self.note("may call", path, name, str(found))
+        return found
+
+    def may_be_own(self, function: Function, call: ast.Call) -> bool:
+        if self._notes and isinstance(call.func, ast.Attribute):
+            self.note("word", call.func.attr, str(call.func.attr in self._callable_words))
+        return super().may_be_own(function, call)
+
+    def mentioning(self, sought: Sought) -> list[str] | None:
+        if sought not in self.searches:
+            found = self._quietly(lambda: super(Noting, self).mentioning(sought))
+            self.searches[sought] = MANY if found is None else SEPARATOR.join(found)
+        mark = self.searches[sought]
+        self.note("callers", sought.path, sought.module, sought.imported, sought.name, mark)
+        return None if mark == MANY else [path for path in mark.split(SEPARATOR) if path]
+
+    # The whole project
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[str]]:
+        return self.apart(lambda: super(Noting, self)._by_stem)
+
+    @cached_property
+    def _callable_words(self) -> frozenset[str]:
+        return self.apart(lambda: super(Noting, self)._callable_words)
+
+    @cached_property
+    def renames(self) -> dict[str, set[str]]:
+        return self.apart(lambda: super(Noting, self).renames)
+
+    @cached_property
+    def _importers(self) -> dict[bytes, list[str]]:
+        return self.apart(lambda: super(Noting, self)._importers)
+
+    def importers(self, module: Module) -> list[str]:
+        found = self._quietly(lambda: super(Noting, self).importers(module))
+        if self._notes:
+            word = module.name.rpartition(".")[2]
+            self._note_stem(word)
+            self.note("importers", word, self.files_importing(word))
+            for path in self._importers.get(as_bytes(word), ()):
+                self.note("text", path)
+        return found
+
+    def files_importing(self, word: str) -> str:
+        """What stands for the files whose imports hold a word."""
+        return mark(self._importers.get(as_bytes(word), ()))
+
+    def import_text(self, path: str) -> bytes:
+        self._database.open("text", path)
+        if path not in self.import_texts:
+            self.import_texts[path] = self._quietly(lambda: super(Noting, self).import_text(path))
+        return self.import_texts[path]
+
+    def own_words(self, path: str) -> frozenset[bytes]:
+        if path not in self.words:
+            self.words[path] = self._quietly(lambda: super(Noting, self).own_words(path))
+        return self.words[path]
+
+    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
+        self._database.open("text", path)
+        known = self.facts.setdefault(path, {})
+        if name not in known:
+            known[name] = self.apart(lambda: super(Noting, self).fact(path, name, find))
+        return known[name]  # type: ignore[no-any-return]
+
+    def renamed(self, name: str) -> list[str]:
+        found = super().renamed(name)
+        self.note("renamed", name, mark(found))
+        return found
+
+    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
+        found = self.apart(lambda: super(Noting, self).any_holds(pattern, under, word=word))
+        self.note("holds", pattern.decode("latin-1"), under, str(found))
+        return found
+
+    def holders(self, pattern: bytes) -> frozenset[str]:
+        found = self.apart(lambda: super(Noting, self).holders(pattern))
+        self.note("holders", pattern.decode("latin-1"), mark(sorted(found)))
+        return found
+
+    def heirs(self, name: str) -> list[tuple[str, str]]:
+        found = super().heirs(name)
+        self.note("heirs", name, mark(f"{path} {heir}" for path, heir in found))
+        return found
+
+    def definers(self, name: str) -> list[str]:
+        found = super().definers(name)
+        self.note("definers", name, mark(found))
+        return found
+
+    @cached_property
+    def _heirs(self) -> dict[str, list[tuple[str, str]]]:
+        return self.apart(lambda: super(Noting, self)._heirs)
+
+    @cached_property
+    def _definers(self) -> dict[str, list[str]]:
+        return self.apart(lambda: super(Noting, self)._definers)
+
+    # How things are now
+
+    def now(self, atom: Atom) -> str | None:
+        """How the thing is now that an atom is about; None where that is not for the project to say."""
+        kind = atom[0]
+        if kind == "text":
+            return None
+        if kind == "stem":
+            return self.files_called(atom[1])
+        if kind == "importers":
+            return self.files_importing(atom[1])
+        if kind == "word":
+            return str(atom[1] in self._callable_words)
+        if kind == "holds":
+            return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
+        if kind == "heirs":
+            return mark(f"{path} {heir}" for path, heir in super().heirs(atom[1]))
+        if kind == "renamed":
+            return mark(super().renamed(atom[1]))
+        if kind == "definers":
+            return mark(super().definers(atom[1]))
+        if kind == "holders":
+            return mark(sorted(self.holders(atom[1].encode("latin-1"))))
+        if kind in BY_TEXT:
+            asked = {"may hold": self.may_hold, "may call": self.may_call, "may import": self.may_import}[kind]
+            return str(atom[1] in self._files and asked(atom[1], atom[2]))
+        return None
+
+    def is_other(self, atom: Atom, changed: Collection[str]) -> bool:
+        """Whether a thing is another one than it was before some files changed, as far as files tell."""
+        kind = atom[0]
+        if kind == "all":
+            return bool(changed)
+        if kind == "text":
+            return atom[1] in changed
+        if kind == "callers":
+            return self.search(atom, changed) != atom[-1]
+        return kind not in INDEXED and (kind not in IN_FILE or atom[1] in changed) and self.now(atom) != atom[-1]
+
+    def search(self, atom: Atom, changed: Collection[str]) -> str:
+        """How a search for callers ends now that some files have changed; the others are not looked into."""
+        _, own, module, imported, name, before = atom
+        sought = Sought(own, module, imported, name)
+        if sought not in self.searches:
+            found = set(before.split(SEPARATOR)) - {"", *changed}
+            found.update(path for path in changed if path in self._files and self.may_use(path, sought))
+            if before == MANY or len(found) > MAX_FILES:
+                now = super().mentioning(sought)
+                self.searches[sought] = MANY if now is None else SEPARATOR.join(now)
+            else:
+                self.searches[sought] = SEPARATOR.join(sorted(found))
+        return self.searches[sought]
+
+    def take(self, path: str) -> None:
+        """Take in that a file has another text now: forget what hangs on it, and on what others saw of it.
+
+        What is known of the whole project only (`INDEXED`) is left to who knows that; see `renew`.
+        """
+        used = {sought: self.may_use(path, sought) for sought in self.searches}
+        before = self._modules.pop(path, None)
+        self._sources.pop(path, None)
+        self.errors.pop(path, None)
+        self._forget_tables(path)
+        self.searches = {one: found for one, found in self.searches.items() if used[one] == self.may_use(path, one)}
+        self._starts = {key: found for key, found in self._starts.items() if key[0] is not before}
+        if before is not None:
+            self._imports_of.pop(before, None)
+        evaluators = self._evaluators.values()
+        stale = self._database.changed(
+            lambda atom: atom[0] != "stem" and self.is_other(atom, (path,)),  # the file lies where it lay
+            (values.answers for values in evaluators),
+        )
+        self._evaluators = {
+            function: values
+            for function, values in self._evaluators.items()
+            if function.module is not before and values.answers not in stale
+        }
+        self._database.forget(lambda key: key[0] in _OF_A_RUN or getattr(key[1], "module", key[1]) is before)
+        self._keep_answered()
+
+    def renew(self, is_other: Callable[[Atom], bool]) -> None:
+        """Forget what hangs on things of the whole project that are others now."""
+        self._database.changed(lambda atom: atom[0] in INDEXED and is_other(atom))
+
+    def _keep_answered(self) -> None:
+        """Keep of the answers to questions about the whole project those that stand."""
+        self.answers = {name: answer for name, answer in self.answers.items() if ("question", *name) in self._database}
+
+    def _forget_tables(self, path: str) -> None:
+        """Forget what a file says by itself, and what is known of the whole project because of it."""
+        facts = self.facts.pop(path, {})
+        words = self.words.pop(path, None)
+        imports = self.import_texts.pop(path, None)
+        tables = ["_callable_words"] if words is not None and words != self.own_words(path) else []
+        if "classes" in facts and facts["classes"] != self.fact(path, "classes", classes_in):
+            tables.append("_heirs")
+        if "functions" in facts and facts["functions"] != self.fact(path, "functions", functions_in):
+            tables.append("_definers")
+        if imports is not None and imports != self.import_text(path):
+            tables += ["_importers", "renames"]
+            self._import_words.pop(path, None)
+            self._module_importers.clear()
+        for table in tables:
+            self.__dict__.pop(table, None)
+        place = self.home(path)
+        self._held = {key: held for key, held in self._held.items() if not place.startswith(key[1])}
+        for pattern, found in self._holders.items():
+            holds = self.holds(path, re.compile(pattern))
+            self._holders[pattern] = found | {path} if holds else found - {path}
+
+
+def mark(texts: Iterable[str]) -> str:
+    return digest(*map(encoded, texts)).hex()
