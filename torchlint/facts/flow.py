@@ -289,11 +289,11 @@ class Flow:
                     yield Guard(value, true, None, parent)
 
     def in_handler(self, node: ast.AST, within: ast.AST | None = None) -> bool:
-        """Whether the node only runs after an exception (before `within`, seen from inside)."""
-        for _, parent in self.around(node):
+        """Whether the node only runs after an exception, or for the text of one (before `within`, seen from inside)."""
+        for child, parent in self.around(node):
             if parent is within:
                 return False
-            if isinstance(parent, ast.ExceptHandler):
+            if isinstance(parent, ast.ExceptHandler) or (isinstance(parent, ast.Assert) and child is parent.msg):
                 return True
         return False
 

@@ -118,6 +118,9 @@ class _Reading:
             return _modulo(test.operand, not true, self.value_of) or self.test(test.operand, not true)
         if isinstance(test, ast.BoolOp):
             return self._bool_op(test, true)
+        if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitOr | ast.BitAnd):
+            both = ast.And() if isinstance(test.op, ast.BitAnd) else ast.Or()  # of tensors: `x.isnan().any() | y.isnan().any()`
+            return self._bool_op(ast.BoolOp(both, [test.left, test.right]), true)
         if isinstance(test, ast.NamedExpr):
             return self.test(test.value, true)
         if isinstance(test, ast.Compare):

@@ -755,6 +755,8 @@ def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
             return child, plain
         if parent.__class__ in _PARTLY or (isinstance(parent, ast.While) and child is parent.test):
             plain = False
+        elif isinstance(parent, ast.Assert) and child is parent.msg:
+            plain = False
     assert isinstance(parent, ast.stmt), "an expression outside of statements"
     return parent, plain
 
