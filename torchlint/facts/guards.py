@@ -119,7 +119,7 @@ class _Reading:
         if isinstance(test, ast.BoolOp):
             return self._bool_op(test, true)
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitOr | ast.BitAnd):
-            both = ast.And() if isinstance(test.op, ast.BitAnd) else ast.Or()  # of tensors: `x.isnan().any() | y.isnan().any()`
+            both = ast.And() if isinstance(test.op, ast.BitAnd) else ast.Or()  # `x.isnan().any() | x.isinf().any()`
             return self._bool_op(ast.BoolOp(both, [test.left, test.right]), true)
         if isinstance(test, ast.NamedExpr):
             return self.test(test.value, true)

@@ -753,9 +753,11 @@ def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
     for child, parent in flow.around(node):
         if isinstance(child, ast.stmt):
             return child, plain
-        if parent.__class__ in _PARTLY or (isinstance(parent, ast.While) and child is parent.test):
-            plain = False
-        elif isinstance(parent, ast.Assert) and child is parent.msg:
+        if (
+            parent.__class__ in _PARTLY
+            or (isinstance(parent, ast.While) and child is parent.test)
+            or (isinstance(parent, ast.Assert) and child is parent.msg)
+        ):
             plain = False
     assert isinstance(parent, ast.stmt), "an expression outside of statements"
     return parent, plain
