@@ -23,7 +23,10 @@ def soon_over(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
 
 
 def once(guard: Guard, flow: Flow) -> bool:
-    """`if first: ...; first = False`, `if self.ready: return` and then `self.ready = True`: what takes its own condition back."""
+    """`if first: ...; first = False`, `if self.ready: return` and then `self.ready = True`: what takes its own condition back.
+
+    A flag that is a buffer is written in place.
+    """
     test, true = guard.test, guard.true
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, true = test.operand, not true
@@ -32,15 +35,28 @@ def once(guard: Guard, flow: Flow) -> bool:
         return False
     statements: Iterable[ast.AST] = guard.block or ()
     if guard.block is None and isinstance(guard.node, ast.If):
-        stores = flow.targets.get(".".join(name), ())
+        stores = [*flow.targets.get(".".join(name), ()), *flow.calls_named("copy_"), *flow.calls_named("fill_")]
         statements = [flow.parents[store] for store in stores if store.lineno > guard.node.lineno]
-    return any(
-        isinstance(statement, ast.Assign)
-        and names.chain(statement.targets[0]) == name
-        and isinstance(statement.value, ast.Constant)
-        and statement.value.value is not None
-        and bool(statement.value.value) is not true
-        for statement in statements
+    return any(_takes_back(statement, name, true) for statement in statements)
+
+
+def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:
+    """Whether a statement gives a flag the other value: `self.ready = True`, `self.ready.data.copy_(torch.tensor([True]))`."""
+    if isinstance(statement, ast.Assign):
+        written, target = statement.value, names.chain(statement.targets[0])
+    else:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or names.last(call.func) not in ("copy_", "fill_") or not call.args:
+            return False
+        target = [part for part in (names.chain(call.func) or [])[:-1] if part != "data"]
+        given = call.args[0]
+        constants = [part for part in ast.walk(given) if isinstance(part, ast.Constant)]
+        written = constants[0] if len(constants) == 1 else given
+    return (
+        target == name
+        and isinstance(written, ast.Constant)
+        and written.value is not None
+        and bool(written.value) is not true
     )
 
 
