@@ -22,7 +22,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
-    device memory, in step loops and in what they call. With `--preview` it finds them in evaluation and generation loops, too,
+    device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back. With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
     what they call. It is a warning where the value goes back to the device, and an `info` otherwise.
 
@@ -67,7 +67,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     """
     if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
         return
-    if not site.settings.preview and (site.hot is None or reads.behind_type_test(site)):
+    returns = _returns_batch(site)
+    if not site.settings.preview and ((site.hot is None and not returns) or reads.behind_type_test(site)):
         return
     if reads.host_copy(site, site.call, sure=1) is None:
         return
@@ -91,10 +92,23 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if reads.host_copies(site, site.statement)[0] is not site.call:
         return
     back = reads.comes_back(site, site.call)
-    message = f"`{site.short()}` copies to the host and waits for the device {reads.how_often(site)}"
+    what = "copies what the loader gave on the host back to it" if returns else "copies to the host"
+    message = f"`{site.short()}` {what} and waits for the device {reads.how_often(site)}"
     if back:
         message += ", though the value goes back to the device"
     yield site.finding(message, severity="warning" if back and level == "warning" else "info", related=site.why_hot())
+
+
+def _returns_batch(site: Site) -> bool:
+    """Whether a part of a loader's batch is copied that was sent to the device as it is: `labels.cpu()`."""
+    assert isinstance(site.call.func, ast.Attribute)
+    part = site.call.func.value
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "detach":
+        part = part.func.value
+    if not isinstance(part, ast.Name | ast.Attribute) or (site.hot is None and site.warm is None):
+        return False
+    value = site.value(part)
+    return bool(value.feeders) and not value.on_cpu and not value.batch
 
 
 def _in_forward(site: Site) -> bool:

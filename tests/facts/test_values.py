@@ -933,6 +933,11 @@ def test_devices(value_of: ValueOf, code: str, expected: str) -> None:
         ("from collections import namedtuple\nD = namedtuple('D', 'a b')\nD(*x)", "tuple"),
         ("from collections import namedtuple\nD = namedtuple('D', fields)\nD(1, 2)", "unknown"),
         ("from typing import NamedTuple\nD = NamedTuple('D', [('a', int)])\nD(1).a", "number = 1"),
+        ("np.mean([1.0, 2.0])", "number"),
+        ("np.max(x)", "number"),
+        ("np.mean(x, axis=0)", "ndarray"),
+        ("np.mean(x, 0)", "ndarray"),
+        ("np.mean(*x)", "ndarray"),
         # Arrays have rows and columns, too.
         ("def f(x):\n    y = torch.zeros(3) if x else x.numpy()\n    return y[:, 0]\nf(1)", "tensor? @cpu or ndarray"),
         ("def f(x):\n    y = torch.zeros(3) if x else x.thing\n    return y[:, 0]\nf(1)", "tensor @cpu"),
