@@ -35,8 +35,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     move = site.call
     assert isinstance(move.func, ast.Attribute)
     made = move.func.value
-    if not isinstance(made, ast.Call):
-        return None  # made in another statement
+    if not isinstance(made, ast.Call) or finding.told is not None:
+        return None  # made in another statement, or calculated
     factory = _factory(site, made)
     if factory is None:
         return _uncast(site, made)

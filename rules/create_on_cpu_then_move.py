@@ -9,6 +9,8 @@ from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import Guard, Loop
 from torchlint.rule import Finding, Site, chain, rule
 
+CALCULATED = "calculated"
+"""Told to the fixer of what is calculated on the way to the device, which no argument of one call replaces."""
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
 _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
@@ -20,6 +22,7 @@ _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos"
 _STEPS = 8
 """How many operations on a filled tensor are looked through."""
 _SIZES = frozenset(("shape", "dim", "ndim", "numel"))
+_NUMPY = frozenset(f"numpy.{name}" for name in ("zeros", "ones", "eye", "identity", "arange", "full", "linspace"))
 _USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
 # Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
@@ -45,7 +48,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
     `randn`, `randint`, `randperm`, `*_like` of a host tensor; `.cuda()`, `.to(x)`, `.type_as(x)`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
-    they were given and do a little with it. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
+    they were given and do a little with it; and what is calculated of such tensors and numbers alone, and then sent. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
 
     ## Why is this slow?
@@ -99,10 +102,10 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     if site.spread or not site.accelerator or site.role == "test":
         return
     made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _filled(site, func.value)
-    if not isinstance(made, ast.Call):
-        return
-    factory = _factory(site, made)
-    cast = factory is None and made is func.value and _host_cast(site, made)
+    factory = _factory(site, made) if isinstance(made, ast.Call) else None
+    cast = factory is None and isinstance(made, ast.Call) and made is func.value and _host_cast(site, made)
+    calculated = factory is None and not cast and site.value(func.value).device == "cpu"
+    factory = _calculated(site, func.value, _STEPS) if calculated else factory
     if factory is None and not cast:
         return
     target = _target(site)
@@ -110,11 +113,14 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
         return
     often = _often(site, target)
     if often:
-        what = f"`{site.short(factory or made)}`"
+        what = f"`{site.short(factory or func.value)}`"
         message = f"{what} casts on the host and is copied back" if cast else f"{what} is filled on the host and copied"
         always = bool(site.hot) or often == "in every forward pass"
         yield site.finding(
-            f"{message} to the device {often}", severity=None if always else "info", related=site.why_hot()
+            f"{message} to the device {often}",
+            severity=None if always else "info",
+            related=site.why_hot(),
+            told=CALCULATED if calculated else None,
         )
 
 
@@ -159,6 +165,80 @@ def _filled(site: Site, value: ast.expr) -> ast.expr | None:
         else:
             return value
     return None
+
+
+def _calculated(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
+    """A factory in what is calculated on the host of factories and numbers alone; None where it is made of more."""
+    if isinstance(node, ast.Name):
+        bound = site.function.bindings.reach.get(node)
+        made = bound.node if isinstance(bound, Assigned) and steps and node.id not in site.flow.globals else None
+        if made is None or site.flow.loops(made) != site.flow.loops(site.target) or _is_fed(site, node):
+            return None
+        return _calculated(site, made, steps - 1)
+    if isinstance(node, ast.ListComp):
+        return _calculated(site, node.elt, steps)
+    if isinstance(node, ast.Call):
+        factory = _factory(site, node) or (node if _of_numpy(site, node) else None)
+        if factory is not None:
+            return factory
+    others = [part for part in _parts(site, node) if not _is_number(site, part)]
+    found = [_calculated(site, part, steps) for part in others]
+    return found[0] if found and None not in found else None
+
+
+def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
+    """What an expression calculates with; nothing where that is not known."""
+    if isinstance(node, ast.Call):
+        name = site.resolve(node.func)
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if name is None and isinstance(node.func, ast.Attribute) and not node.func.attr.endswith("_"):
+            return [node.func.value, *given]
+        return given if (name or "").startswith("torch.") and (name or "").count(".") == 1 else []
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.List | ast.Tuple):
+        return list(node.elts)
+    return [node.value] if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Name) else []
+
+
+def _is_number(site: Site, node: ast.expr) -> bool:
+    """A number, a word, a dtype, or several numbers: what says how a calculation goes."""
+    value = site.value(node)
+    if value.items is not None or value.elem is not None:
+        return all(one is not None and one.kind == "number" for one in value.items or (value.elem,))
+    return value.kind in ("number", "str", "none", "dtype") and not value.others
+
+
+def _of_numpy(site: Site, call: ast.Call) -> bool:
+    """`torch.from_numpy(np.eye(k).flatten())`, and of an array that is written out."""
+    made = call.args[0] if site.resolve(call.func) == "torch.from_numpy" and len(call.args) == 1 else None
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and site.resolve(made.func) is None:
+        made = made.func.value
+    if not isinstance(made, ast.Call):
+        return False
+    if site.resolve(made.func) != "numpy.array":
+        return site.resolve(made.func) in _NUMPY
+    return bool(made.args) and not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(made.args[0]))
+
+
+def _is_fed(site: Site, name: ast.Name) -> bool:
+    """Whether something is written into a tensor before the place, or it is given to what may do so."""
+    loads = site.flow.loads.get(name.id, ())
+    for load in loads:
+        parent = site.flow.parents[load]
+        if load is name or load.lineno > site.statement.lineno:
+            continue
+        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and not _gets_number(site, load):
+            return True
+        if isinstance(parent, ast.Attribute) and parent.attr.endswith("_"):
+            return True
+        if isinstance(parent, ast.Call) and not (site.resolve(parent.func) or "").startswith("torch."):
+            return True
+    return len(loads) > _USES
 
 
 def _gets_number(site: Site, load: ast.Name) -> bool:

@@ -299,7 +299,12 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("t.long()", "tensor @cpu integer"),
         ("t.long().clone()", "tensor @cpu integer"),
         ("(t > 0).clone()", "tensor @cpu boolean"),
-        ("torch.stack((t > 0, t < 1))", "tensor boolean"),
+        ("torch.stack((t > 0, t < 1))", "tensor @cpu boolean"),
+        ("torch.cat([t, other])", "tensor @cpu"),  # else it raises
+        ("torch.cat(t, [])", "tensor @cpu"),
+        ("torch.where(other > limit)[0]", "tensor integer"),
+        ("torch.cat([t for _ in range(3)])", "tensor @cpu"),
+        ("torch.cat([t, t.cuda()])", "tensor @accelerator"),
         ("torch.ones_like(t > 0)", "tensor @cpu boolean"),
         ("torch.ones_like(t > 0, dtype=torch.float32)", "tensor @cpu"),
         ("torch.zeros(3, dtype=torch.bool)", "tensor @cpu boolean"),

@@ -474,13 +474,20 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
         return values[0].device
     if row.device in ("factory", "data"):
         return "" if args.open else "cpu"
-    # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory.
+    # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory. A comparison may be a tensor.
     numbers = (
         bool(args.positional)
         and not args.open
-        and all(value.kind == "number" and "unknown" not in value.others for value in args.positional)
+        and all(v.kind == "number" and v.cls != "bool" and "unknown" not in v.others for v in args.positional)
     )
-    return "cpu" if numbers else mixed(*values)
+    return "cpu" if numbers else mixed(*(part for value in values for part in _held(value)))
+
+
+def _held(value: Value) -> Sequence[Value]:
+    """The tensors of `torch.cat([a, b])`; a value that is no list itself."""
+    if value.kind not in ("list", "tuple"):
+        return (value,)
+    return value.items if value.items is not None else (value.elem,) if value.elem is not None else ()
 
 
 def gives_no_tensor(method: str) -> bool:
