@@ -133,6 +133,9 @@ class Evaluator:
 
     def value(self, node: ast.expr) -> Value:
         """What an expression of the function evaluates to."""
+        known: Value | None = self.answers.known.get(node)
+        if known is not None:
+            return known
         # The values of calls are kept by `expr`.
         return self._entered(
             lambda: self.expr(node) if node.__class__ is ast.Call else self.answers.of(node, self.expr)

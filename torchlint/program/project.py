@@ -332,11 +332,15 @@ class Project:
 
     def may_hold(self, path: str, name: str) -> bool:
         """Whether a file may define or import the name, as far as its text tells: most need not be parsed to know."""
-        return self.mentions(path, name) or _STAR.search(self._raw(path)) is not None
+        return self.mentions(path, name) or self._has_star(path)
 
     def may_import(self, path: str, name: str) -> bool:
         """Whether a file may import the name, as far as its text tells."""
-        return as_bytes(name) in self.import_words(path) or _STAR.search(self._raw(path)) is not None
+        return as_bytes(name) in self.import_words(path) or self._has_star(path)
+
+    def _has_star(self, path: str) -> bool:
+        source = self.source(path)
+        return source is not None and source.holds(_STAR)
 
     def canonical(self, name: str, near: Module) -> str:
         """A dotted name as `near` imports it, with the project's re-exports followed: `.ops.compile` is `torch.compile`."""
@@ -411,7 +415,9 @@ class Project:
 
     def value(self, function: Function, node: ast.expr) -> Value:
         """What an expression of a function evaluates to."""
-        return self.inside(function, lambda values: values.value(node))
+        if self._database.noting:
+            return self.inside(function, lambda values: values.value(node))
+        return self.evaluator(function).value(node)
 
     def final(self, function: Function, name: str) -> Value | None:
         """What a name is at the end of a function or module body; None where it binds no such name."""

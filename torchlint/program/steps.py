@@ -37,8 +37,10 @@ from .places import (
 from .project import CallSite, Project, last_name
 
 _NAMED = "|".join(sorted(STEP_NAMES))
-TRIGGER = regex(rb"backward\(|\.step\(|create_graph=True|\.ITERATION_|def (?:%s)\b" % _NAMED.encode())
-_STEPPING = Words(b"backward(", b".step(", b"create_graph=True", b".ITERATION_")
+# No optimizer takes a second argument, as `scheduler.step(noise, t, x)` and `env.step(action, render=True)` do.
+_STEP = rb"\.step\((?!(?!\s*\*\*|[^,)]*lambda)(?:[^()\[\]{}'\"#=,]|\([^()'\"#]*\)|\[[^\[\]'\"#]*\]){1,200},\s*[^\s)#])"
+TRIGGER = regex(rb"backward\(|%s|create_graph=True|\.ITERATION_|def (?:%s)\b" % (_STEP, _NAMED.encode()))
+_STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_"))
 _DEFINED = frozenset(name.encode() for name in STEP_NAMES)
 _WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
 T = TypeVar("T")
@@ -696,7 +698,7 @@ class Steps:
             (target, c.func)
             for target in self.project.targets(function, call)
             for c in target.flow.calls
-            if isinstance(c.func, ast.Name) and not target.flow.loops(c)
+            if isinstance(c.func, ast.Name) and not target.flow.loops(c) and self.project.may_be_own(target, c)
         ]
         given = (*call.args, *(keyword.value for keyword in call.keywords)) if called else ()
         return any(self.project.value(function, argument).kind == "module" for argument in given) and any(
