@@ -215,9 +215,15 @@ def _applied(site: Site) -> ast.expr | None:
     klass = site.function.cls
     if name is None or klass is None or len(site.project.attribute_stores(klass, name)) != 1:
         return None
-    uses = [(function, func) for function, func in syntax.own_uses(klass, name) if not _is_attribute(function, func)]
-    found = [_norm_of(site, function, func) for function, func in uses]
-    return found[0] if found and all(found) else None
+    first: ast.expr | None = None
+    for function, func in syntax.own_uses(klass, name):
+        if _is_attribute(function, func):
+            continue
+        norm = _norm_of(site, function, func)
+        if norm is None:
+            return None
+        first = first or norm
+    return first
 
 
 def _is_attribute(function: Function, func: ast.Attribute) -> bool:

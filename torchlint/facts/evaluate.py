@@ -136,10 +136,13 @@ class Evaluator:
         known: Value | None = self.answers.known.get(node)
         if known is not None:
             return known
-        # The values of calls are kept by `expr`.
-        return self._entered(
-            lambda: self.expr(node) if node.__class__ is ast.Call else self.answers.of(node, self.expr)
-        )
+        reach, nested = self.reach, self._nested
+        self.reach, self._nested = self.bindings.reach, 0
+        try:
+            # The values of calls are kept by `expr`.
+            return self.expr(node) if node.__class__ is ast.Call else self.answers.of(node, self.expr)
+        finally:
+            self.reach, self._nested = reach, nested
 
     def final(self, name: str) -> Value | None:
         """What a name is at the end of the function; None where it binds no such name."""

@@ -77,11 +77,14 @@ def own_uses(klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
     if known is None:
         known = klass.__dict__["own_uses"] = {}
         for method in klass.methods.values():
+            if not method.is_method or not method.parameters:
+                continue
+            own = method.parameters[0].arg
             for node in method.flow.nodes:
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                    attribute = own_attribute(method, node)
-                    if attribute is not None:
-                        known.setdefault(attribute, []).append((method, node))
+                if isinstance(node, ast.Attribute) and node.ctx.__class__ is ast.Load:
+                    owner = node.value
+                    if isinstance(owner, ast.Name) and owner.id == own:
+                        known.setdefault(node.attr, []).append((method, node))
     return known.get(name, [])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from ..facts import names
 from ..facts.module import Function, Module
@@ -37,6 +37,8 @@ class Context:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._roles: dict[str, Role] = {}
+        self._folders: dict[frozenset[str], frozenset[str]] = {}
+        """Of some files, where they lie."""
 
     # Grad mode
 
@@ -161,8 +163,13 @@ class Context:
         loaders = self.project.holders(_PUBLISHED)
         return bool(loaders) and self._is_near(module, loaders)
 
-    def _is_near(self, module: Module, others: Collection[str]) -> bool:
-        folders = {path.rpartition("/")[0] for path in others}
+    def _folders_of(self, paths: frozenset[str]) -> frozenset[str]:
+        if paths not in self._folders:
+            self._folders[paths] = frozenset(path.rpartition("/")[0] for path in paths)
+        return self._folders[paths]
+
+    def _is_near(self, module: Module, others: frozenset[str]) -> bool:
+        folders = self._folders_of(others)
         # Those who use the module come last: they are parsed for their names.
         return (
             module.path.rpartition("/")[0] in folders

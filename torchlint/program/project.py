@@ -928,8 +928,18 @@ class Project:
         while place >= 0:
             # The statement begins on the line of the word, or above where that is a continued one.
             start = data.rfind(b"\n", 0, place) + 1
-            while data.endswith((b"\\\n", b"\\\r\n"), 0, start):
+            continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
+            if start >= end and not continued and data.startswith((b"import ", b"from "), start):
+                stop = data.find(b"\n", place)
+                line = data[start:stop] if stop >= 0 else data[start:]
+                if b"(" not in line and b"\\" not in line:  # all of a statement, as most are
+                    found.append(line)
+                    end = start + len(line)
+                    place = data.find(b"import", end)
+                    continue
+            while continued:
                 start = data.rfind(b"\n", 0, start - 1) + 1
+                continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
             statement = _IMPORT.search(data, max(start, end))
             end = place + 1
             if statement is not None:
