@@ -131,14 +131,15 @@ def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
     if len(flow.loads.get(name.id, ())) + len(flow.stores.get(name.id, ())) > _USES:
         return None
     stores = [store for store in flow.stores.get(name.id, ()) if flow.statement(store) is not moved]
-    bound = site.function.bindings.reach.get(name)
+    made: ast.AST | None = None
     if len(stores) == 1 and name.id not in flow.parameters:
-        made: ast.AST | None = flow.parents[stores[0]]
-    else:
+        made = flow.parents[stores[0]]
+    elif stores:
+        bound = site.function.bindings.reach.get(name)
         made = flow.parents[bound.node] if isinstance(bound, Assigned) else None
     if not isinstance(made, ast.Assign) or len(made.targets) > 1 or made.targets[0] not in stores:
         return None
-    if made.lineno > moved.lineno:
+    if made.lineno > moved.lineno or not any(_makes(site, part) for part in ast.walk(made.value)):
         return None
     if flow.loops(made) != flow.loops(moved) or any(True for _ in flow.guards(made)):
         return None
@@ -147,7 +148,11 @@ def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
     if not all(_gets_number(site, load) and flow.loops(load) == flow.loops(moved) for load in between):
         return None
     value = _filled(site, made.value)
-    return value if isinstance(value, ast.Call) and _factory(site, value) is not None else None
+    return value if isinstance(value, ast.Call) and _makes(site, value) else None
+
+
+def _makes(site: Site, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _factory(site, node) is not None
 
 
 def _filled(site: Site, value: ast.expr) -> ast.expr | None:
