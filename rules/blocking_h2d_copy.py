@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import calls
-from torchlint.rule import Finding, Site, plain, rule
+from torchlint.rule import Finding, Site, chain, plain, rule
 
 _MOVES = {".to()", ".cuda()", ".xpu()"}
 
@@ -28,7 +28,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     Finds `.to(device)` and `.cuda()` without `non_blocking=True` on the tensors of a batch whose `DataLoader` has
     `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
     dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
-    it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting.
+    it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
+    an option of that name decides (`pin_memory=args.pin_memory`), it is an `info`.
 
     ## Why is this slow?
 
@@ -97,6 +98,23 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         yield site.finding(message, related=site.why_hot())
     elif batch.pinned is None and (other := _beside(site)) is not None:
         yield site.finding(_oversight(site, other), related=site.why_hot())
+    elif batch.pinned is None and batch.sure >= 2 and (option := _option(batch.feeders)) is not None:
+        message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
+        yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _option(loaders: frozenset[ast.expr]) -> str | None:
+    """The option that a batch is pinned by, `args.pin_memory`, where all loaders that give it have one."""
+    found = [_pins(loader) for loader in loaders]
+    return found[0] if found and all(found) else None
+
+
+def _pins(loader: ast.expr) -> str | None:
+    for keyword in loader.keywords if isinstance(loader, ast.Call) else ():
+        name = chain(keyword.value) if keyword.arg == "pin_memory" else None
+        if name is not None and "pin" in name[-1].lower():
+            return ".".join(name)
+    return None
 
 
 def _oversight(site: Site, other: ast.Call) -> str:

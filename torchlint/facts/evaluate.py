@@ -34,6 +34,7 @@ from .chosen import Choice, choice, may_return
 from .module import Class, Function, Module, has_slice, key_of
 from .promises import promised
 from .values import (
+    ACCELERATORS,
     BOOL,
     CUDA,
     DEVICE,
@@ -654,13 +655,19 @@ class Evaluator:
     def boolop(self, node: ast.BoolOp) -> Value:
         value = self.expr(node.values[0])
         for other in node.values[1:]:
-            value = join(value, self.expr(other))
+            both = value, self.expr(other)
+            value = join(*both)
+            if isinstance(node.op, ast.And) and value.kind == "number" and "accelerator" in (v.device for v in both):
+                value = replace(value, device="accelerator")  # holds where there is one
         return value
 
     def compare(self, node: ast.Compare) -> Value:
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
             return BOOL
         values = [self.expr(node.left), *map(self.expr, node.comparators)]
+        if isinstance(node.left, ast.Attribute) and node.left.attr == "type" and isinstance(node.ops[0], ast.Eq):
+            # `device.type == "cuda"` holds where there is one.
+            return replace(BOOL, device="accelerator") if values[1].const in ACCELERATORS else BOOL
         tensors = [v for v in values if v.kind == "tensor"]
         others = [v for v in values if v.kind != "tensor"]
         if tensors and not any(v.kind in ("none", "str") for v in others):
