@@ -419,14 +419,27 @@ class Steps:
                 if loop is None or guard.test not in self._gathering(function, loop):
                     return meaning
                 meaning = "weak"
-            elif not meaning and (
-                self._never(function, guard.test, guard.true) or self._is_filled_elsewhere(function, guard)
-            ):
+            elif not meaning and self._never(function, guard):
                 return "cold"
             found = meaning or found
         return found
 
-    def _is_filled_elsewhere(self, function: Function, guard: Guard) -> bool:
+    def _in_training(self, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
+        """What the conditions say to who trains: `if not self.training` runs in evaluation alone."""
+        if any(guards.evaluates(guard.test, guard.true) for guard in function.flow.guards(node, loop)):
+            return "cold"
+        return self.guarded(function, node, loop)
+
+    def _never(self, function: Function, guard: Guard) -> bool:
+        """Whether what is behind a condition runs once, or never: see `settled`, and `first_time.fillers`."""
+        key = ("never", function, guard.test, guard.true, guard.block is None)
+        return self._ask(key, lambda: self._is_settled(function, guard) or self._is_filled(function, guard), False)
+
+    def _is_settled(self, function: Function, guard: Guard) -> bool:
+        """Whether no call of the program gives the options that a condition asks for."""
+        return settled.truth(self.project, function, guard.test) is (not guard.true)
+
+    def _is_filled(self, function: Function, guard: Guard) -> bool:
         """`if x.index is None: x.find_index(step)`, where the method is one that assigns `self.index`, or `self._index`."""
         return any(
             f"{method.parameters[0].arg}.{name}" in method.flow.targets
@@ -435,18 +448,6 @@ class Steps:
             if method.is_method and method.parameters
             for name in (attribute, f"_{attribute}")
         )
-
-    def _in_training(self, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
-        """What the conditions say to who trains: `if not self.training` runs in evaluation alone."""
-        if any(guards.evaluates(guard.test, guard.true) for guard in function.flow.guards(node, loop)):
-            return "cold"
-        return self.guarded(function, node, loop)
-
-    def _never(self, function: Function, test: ast.expr, true: bool) -> bool:
-        """Whether no call of the program gives the options that a condition asks for."""
-        nobody: bool | None = None
-        key = ("settled", function, test)
-        return self._ask(key, lambda: settled.truth(self.project, function, test), nobody) is (not true)
 
     def _step_conditions(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
         """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
