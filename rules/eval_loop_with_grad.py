@@ -64,7 +64,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
-    of a model, inside a loop, all of whose results end in `.detach()`, `.data`, `.item()`, `.numpy()` or an `argmax`.
+    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, `.numpy()` or an `argmax`.
     In a script, outside of loops too, what is read at once: `model(x).argmax(1).eq(y).float().mean().item()` (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
 
@@ -115,8 +115,13 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
         yield from _evaluated(site)
     elif site.name == ".item()" and site.loop() is None:
         yield from _read(site)
-    elif site.loop() is not None and site.value(_dropped(site)).kind in ("tensor", "unknown"):
+    elif _is_repeated(site) and site.value(_dropped(site)).kind in ("tensor", "unknown"):
         yield from _unused(site)
+
+
+def _is_repeated(site: Site) -> bool:
+    """Whether the place is in a loop, or in a function that a step loop calls: `agent.select_action(state)`."""
+    return site.loop() is not None or (site.hot is not None and site.function.node is not site.module.body.node)
 
 
 def _asks(site: Site) -> bool:
@@ -154,8 +159,9 @@ def _evaluated(site: Site) -> Iterator[Finding]:
 
 
 def _repeated(site: Site, call: ast.Call) -> bool:
-    """Whether a loop runs a call more often than until it succeeds."""
-    return not all(map(runs.tries_again, site.flow.loops(call)))
+    """Whether a loop runs a call more often than until it succeeds; one of another function may."""
+    loops = site.flow.loops(call)
+    return not all(map(runs.tries_again, loops)) if loops else site.name != ".eval()" and site.hot is not None
 
 
 def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:

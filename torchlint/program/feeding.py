@@ -5,11 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from ..facts import names
 from ..facts.module import Function, Module
 from .project import Project
 from .steps import Steps
 
 _MOVES = ("to", "cuda", "xpu", "to_device")
+_LIGHTNING = ("LightningModule", "LightningDataModule")
+
+
+def is_handed_over(project: Project, function: Function) -> bool:
+    """Whether a framework asks a method for loaders, and moves their batches: `train_dataloader` of Lightning."""
+    if function.cls is None or not function.name.endswith("_dataloader"):
+        return False
+    classes = [function.cls, *project.bases(function.cls)]
+    return any(names.last(base) in _LIGHTNING for one in classes for base in one.node.bases)
 
 
 def feeders(project: Project, steps: Steps, module: Module) -> frozenset[ast.expr]:

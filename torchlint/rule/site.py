@@ -16,7 +16,7 @@ from ..facts.roles import Role
 from ..facts.values import Value
 from ..pattern.words import is_plain
 from ..program.context import Context
-from ..program.feeding import feeders
+from ..program.feeding import feeders, is_handed_over
 from ..program.places import place_of
 from ..program.project import Project
 from ..program.regions import Region, Regions
@@ -317,7 +317,9 @@ class Site:
 
     @property
     def feeds_device(self) -> bool:
-        """Whether the place makes a loader whose batches a training or evaluation loop sends to the device."""
+        """Whether the place makes a loader whose batches a training or evaluation loop, or a framework, sends to the device."""
+        if is_handed_over(self.project, self.function):
+            return True
         found = self.once(
             ("feeders", self.module.path), lambda: feeders(self.project, self.analysis.steps, self.module)
         )
