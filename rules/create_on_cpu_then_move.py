@@ -198,7 +198,8 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         if name is None and isinstance(node.func, ast.Attribute) and not node.func.attr.endswith("_"):
             return [node.func.value, *given]
-        return given if (name or "").startswith("torch.") and (name or "").count(".") == 1 else []
+        plain = name is not None and name.startswith("torch.") and name.count(".") == 1
+        return given if plain or name == "torch.autograd.Variable" else []
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.UnaryOp):

@@ -104,7 +104,12 @@ def _missing(site: Site) -> Iterator[str]:
     elif workers is not None and _is(workers, 0) and not _in_memory(site):
         yield "`num_workers=0`"
     pinned = _option(site, "pin_memory", 7)
-    if site.accelerator and not _of_indices(site) and (pinned is None or _is(pinned, False)):
+    if (
+        site.accelerator
+        and not _of_indices(site)
+        and not _gives_arrays(site)
+        and (pinned is None or _is(pinned, False))
+    ):
         yield "no `pin_memory=True`"
     several = workers is not None and isinstance(workers.const, int) and workers.const > 0
     kept = _option(site, "persistent_workers", -1)
@@ -158,6 +163,20 @@ def _only_indexes(dataset: Class) -> bool:
     """Whether a dataset hands out what it holds: `__getitem__` calls nothing but what makes a number or a tensor of it."""
     item = dataset.methods.get("__getitem__")
     return item is not None and all((chain(call.func) or [""])[-1] in _CONVERTS for call in item.flow.calls)
+
+
+def _gives_arrays(site: Site) -> bool:
+    """Whether the loader's collate function puts arrays of NumPy together, which nobody pins."""
+    given = site.argument("collate_fn", 6 if site.name.startswith("torch.") else -1)
+    collate = site.value(given).function if given is not None else None
+    made = site.project.returns(collate) if collate is not None else Value()
+    return _holds(made, "ndarray") and not _holds(made, "tensor")
+
+
+def _holds(value: Value, kind: str) -> bool:
+    """Whether a value, or something in it, is of a kind."""
+    parts = (*(value.items or ()), *((value.elem,) if value.elem is not None else ()), *(value.keys or {}).values())
+    return value.kind == kind or any(_holds(part, kind) for part in parts)
 
 
 def _of_indices(site: Site) -> bool:
