@@ -26,7 +26,9 @@ _CLOCKS = frozenset(
         "record",
     ]
 )
-_ASKED = frozenset(("cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
+_ASKED = frozenset(("blocking", "cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
+_OWN_STREAMS = frozenset(("cupy", "numba", "pycuda"))
+"""Libraries whose kernels run on a stream of their own, or may."""
 _NEAR = 3
 """How many statements from a synchronization a clock counts as next to it."""
 
@@ -59,8 +61,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Around a timer, where the wait is what makes the time right; behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`); after an
-    out-of-memory error: none of these is reported. In front of a read of the device, which waits for its own stream, it
+    Around a timer, where the wait is what makes the time right; behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
+    out-of-memory error; where another library's streams are waited for (CuPy, Numba): none of these is reported. In front of a read of the device, which waits for its own stream, it
     is an `info`. Two programs that share a device in turns may need
     `empty_cache()`.
 
@@ -101,7 +103,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     if level is None or site.role in ("benchmark", "test") or site.region is not None or not site.accelerator:
         return
     waits = site.name in _WAITS | {".synchronize()"}
-    if waits and _timed(site):
+    if waits and (_timed(site) or _after_another_library(site)):
         return
     read = waits and _read_next(site)
     if read and site.name == ".synchronize()":
@@ -160,6 +162,12 @@ def _cost(site: Site) -> str:
     if site.name in _CACHES:
         return "waits for the device and gives its cached memory back to the driver"
     return "waits for the device"
+
+
+def _after_another_library(site: Site) -> bool:
+    """Whether the function calls a library whose streams torch knows nothing of: `cupy.fft(x)`, `convert_to_cupy(x)`."""
+    called = (site.resolve(call.func) or (chain(call.func) or [""])[-1] for call in site.flow.calls)
+    return any(not _OWN_STREAMS.isdisjoint(name.lower().replace("_", ".").split(".")) for name in called)
 
 
 def _names_it(test: ast.expr) -> bool:

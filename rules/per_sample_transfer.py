@@ -98,7 +98,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if not _to_accelerator(site):
         return
     if where and site.receiver.kind == "tensor":
-        what = "each batch, and waits for it" if _is_gathered(site) else "one sample at a time"
+        what = "for each batch, and waits for it" if _is_gathered(site) else "one sample at a time"
         yield site.finding(f"`{site.short()}` copies {what}: {where} runs in the loader")
     elif each:
         often = "step" if site.hot is not None else "iteration"

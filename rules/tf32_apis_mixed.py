@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import versions
+from torchlint.facts import syntax, versions
 from torchlint.rule import Finding, Site, chain, plain, rule
 
 _OLD = {"torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32"}
@@ -69,7 +69,7 @@ def _is_guarded(site: Site) -> bool:
 
 
 def _new_setting(site: Site) -> ast.expr | None:
-    """An assignment to `fp32_precision` in the file that every version of torch reaches."""
+    """An assignment to `fp32_precision` in the file that every version of torch reaches, and not in another branch."""
     known = site.analysis.torch(site.module)
     for function in site.module.functions:
         for node in function.flow.nodes:
@@ -84,6 +84,7 @@ def _new_setting(site: Site) -> ast.expr | None:
                 _same_backend(site, chain(node) or [])
                 and open_to_all
                 and not versions.behind_probe(function.flow, node)
+                and not (function is site.function and syntax.exclusive(function.flow, site.target, node))
             ):
                 return node
     return None

@@ -676,7 +676,7 @@ _DRAWS = {
 }
 
 
-_NUMPY_REDUCES = frozenset("mean sum min max amin amax std var median prod argmax argmin average".split())
+NUMPY_REDUCES = frozenset("mean sum min max amin amax std var median prod argmax argmin average any all".split())
 """What gives one number of all elements, where no axis is given."""
 
 
@@ -684,7 +684,7 @@ def numpy_call(name: str, args: Arguments) -> Value:
     last = name.rpartition(".")[2]
     if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
         return NUMBER
-    if last in _NUMPY_REDUCES and len(args) == 1 and not args.open:
+    if last in NUMPY_REDUCES and len(args) == 1 and not args.open:
         return NUMBER
     if last in ("load", "savez", "save", "savez_compressed"):
         return UNKNOWN

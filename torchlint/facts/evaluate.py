@@ -975,7 +975,8 @@ class Evaluator:
         if kind in ("dict", "list", "tuple", "str"):
             return operations.container_method(base, attr, args)
         if kind == "ndarray":
-            return NDARRAY if attr not in ("item", "tolist") else NUMBER
+            one = attr in ("item", "tolist") or (attr in calls.NUMPY_REDUCES and not len(args) and not args.open)
+            return NUMBER if one else NDARRAY
         if kind == "scaler" and attr == "scale":
             return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
         if kind in ("loader", "optimizer", "scheduler", "scaler"):

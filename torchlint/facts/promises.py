@@ -88,6 +88,8 @@ def promised(where: Names, annotation: ast.expr) -> Value:
 def _generic(where: Names, node: ast.Subscript) -> Value:
     name = (names.chain(node.value) or [""])[-1]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if not inner:  # `tuple[()]`, the empty one
+        return Value("tuple", 2, items=()) if name in ("Tuple", "tuple") else UNKNOWN
     if name == "Optional":
         return promised(where, inner[0])
     if name in ("List", "list", "Sequence", "Iterable", "Iterator"):
