@@ -180,8 +180,11 @@ class Recording(Noting):
 
     def imports_of(self, module: Module) -> list[Module]:
         self.note("imports", module.path, mark(sorted(origins(module))))
-        ask = super().imports_of
-        return self._own(lambda: self.linked(("imports", module), lambda: self._quietly(lambda: ask(module))))
+        return super().imports_of(module)
+
+    def _find_imports(self, module: Module) -> list[Module]:
+        find = super()._find_imports
+        return self._own(lambda: self._quietly(lambda: find(module)))
 
     def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
         found = super().mentioned(module, pattern)

@@ -339,9 +339,6 @@ class Noting(Project):
         self.errors.pop(path, None)
         self._forget_tables(path)
         self.searches = {one: found for one, found in self.searches.items() if used[one] == self.may_use(path, one)}
-        self._starts = {key: found for key, found in self._starts.items() if key[0] is not before}
-        if before is not None:
-            self._imports_of.pop(before, None)
         evaluators = self._evaluators.values()
         stale = self._database.changed(
             lambda atom: atom[0] != "stem" and self.is_other(atom, (path,)),  # the file lies where it lay

@@ -110,11 +110,9 @@ class Project:
         self._modules: dict[str, Module | None] = {}
         self._database = Database(_place, noting=noting)
         self._evaluators: dict[Function, Evaluator] = {}
-        self._starts: dict[tuple[Module, str], Sequence[tuple[Function, ast.Call, ast.Call]]] = {}
         self._found: dict[tuple[str, str, str], str | None] = {}
         self._import_words: dict[str, frozenset[bytes]] = {}
         self._module_importers: dict[tuple[str, str], list[str]] = {}
-        self._imports_of: dict[Module, list[str]] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
         self._holders: dict[bytes, frozenset[str]] = {}
 
@@ -823,9 +821,7 @@ class Project:
         return found
 
     def _started(self, module: Module, name: str) -> Sequence[tuple[Function, ast.Call, ast.Call]]:
-        if (module, name) not in self._starts:
-            self._starts[module, name] = list(_started(module, name))
-        return self._starts[module, name]
+        return self.ask(("started", module, name), lambda: list(_started(module, name)), [])
 
     def _callers(self, function: Function) -> list[str] | None:
         """The files that may call the function: its own, and those that import it, its class or its module."""
@@ -1035,15 +1031,16 @@ class Project:
 
     def imports_of(self, module: Module) -> list[Module]:
         """The project's files that a module imports, or imports from."""
-        if module not in self._imports_of:
-            paths = {
-                path
-                for name in origins(module)
-                # The name of a module, or of a member of one.
-                if (path := self.find(name, module) or self.find(name.rpartition(".")[0] or name, module)) is not None
-            }
-            self._imports_of[module] = sorted(paths)
-        return [found for path in self._imports_of[module] if (found := self.module(path)) is not None]
+        return self.ask(("imports", module), lambda: self._find_imports(module), [])
+
+    def _find_imports(self, module: Module) -> list[Module]:
+        paths = {
+            path
+            for name in origins(module)
+            # The name of a module, or of a member of one.
+            if (path := self.find(name, module) or self.find(name.rpartition(".")[0] or name, module)) is not None
+        }
+        return [found for path in sorted(paths) if (found := self.module(path)) is not None]
 
     def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file of the project holds a pattern."""
