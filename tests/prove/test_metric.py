@@ -16,8 +16,9 @@ from torchlint.prove.history import History
 from torchlint.prove.lab import Asked, Lab
 from torchlint.prove.metric import HALF, INT8, Measured, Metric, Metrics, limit
 from torchlint.prove.numbers import Judgement
-from torchlint.prove.optimize import Optimizer, Plan, Tried
+from torchlint.prove.optimize import Optimizer, Plan
 from torchlint.prove.race import Races, Track
+from torchlint.prove.tried import Tried
 from torchlint.prove.versions import Version
 from torchlint.prove.workspace import Project
 from torchlint.system.failure import Failure

@@ -20,8 +20,8 @@ from torchlint.prove.history import History
 from torchlint.prove.intervals import Interval
 from torchlint.prove.lab import Lab
 from torchlint.prove.numbers import Judgement
-from torchlint.prove.optimize import Tried
 from torchlint.prove.race import Raced, Round, Track
+from torchlint.prove.tried import Tried
 from torchlint.prove.workspace import Project
 
 from .conftest import version

@@ -6,13 +6,10 @@ import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .candidates import Candidate
 from .decide import Decision
-
-if TYPE_CHECKING:
-    from .optimize import Tried
+from .tried import Tried
 
 _OPEN = ("undecided", "too noisy")
 """Verdicts of races that more time or a quieter machine may change."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,9 +19,10 @@ from .decide import FOR_METRIC, Decision, after_metric, after_numbers, after_rac
 from .history import History
 from .intervals import Rule
 from .lab import Asked, Lab, key
-from .metric import Measured, Metric, Metrics
-from .numbers import Allowed, Judgement
+from .metric import Metric, Metrics
+from .numbers import Allowed
 from .race import Clocks, Raced, Races, Track, track
+from .tried import Found, Tried
 from .versions import Version, patched
 from .workspace import Overlay
 
@@ -51,29 +52,6 @@ class Plan:
     """Whether torch's profiler is to look at the program before and after."""
     suggestions: bool = False
     """Whether suggestions are candidates, too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """What is known of a change, of one or of the whole: its numbers, its race, its counts a step, its metric."""
-
-    judgement: Judgement | None = None
-    raced: Raced | None = None
-    before: dict[str, float] = field(default_factory=dict)
-    after: dict[str, float] = field(default_factory=dict)
-    metric: Measured | None = None
-    seconds: float = 0.0
-    """How long it took to find out."""
-
-
-@dataclass(frozen=True)
-class Tried(Found):
-    """A candidate and what became of it."""
-
-    candidate: Candidate
-    decision: Decision
-    known: bool = False
-    """Whether it is remembered from an earlier run."""
 
 
 @dataclass(frozen=True)

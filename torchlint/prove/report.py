@@ -17,9 +17,10 @@ from torchlint.system import atomic
 from .candidates import difference
 from .lab import Lab
 from .metric import Measured
-from .optimize import Optimized, Plan, Tried
+from .optimize import Optimized, Plan
 from .plot import svg
 from .race import Raced
+from .tried import Tried
 
 SCHEMA = 1
 CLOCKS = {"cpu": "CPU seconds of this machine", "wall": "seconds of this machine", "device": "seconds of the device"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ from torchlint.messages.event import Event
 from torchlint.runner import tensors
 from torchlint.runner.calls import outermost_calls
 from torchlint.runner.child import Run, cuda_in_use
+from torchlint.runner.parameters import names, parameters
 from torchlint.runner.start import starting
 from torchlint.runner.ticks import ticks
 from torchlint.runner.worlds import entered
@@ -183,23 +183,6 @@ class _Recording:
             sketches = torch.cat(self._sketches) if self._sketches else torch.zeros(0, dtype=torch.float64)
             numpy.save(os.path.join(out, SKETCHES), sketches.numpy())
         Path(out, RECORD).write_text(json.dumps(record), "utf-8")
-
-
-def parameters(optimizer: Optimizer) -> list[torch.Tensor]:
-    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
-
-
-def names() -> dict[int, str]:
-    """Of every parameter of every module that there is, by identity: `Net.layer.weight`."""
-    # by type: the __class__ of a stand-in may be a property with an effect of its own
-    modules = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
-    inner = {id(child) for module in modules for child in module.children()}
-    found: dict[int, str] = {}
-    for root in modules:
-        if id(root) not in inner:
-            for name, parameter in root.named_parameters():
-                found.setdefault(id(parameter), f"{type(root).__name__}.{name}")
-    return found
 
 
 def random_state() -> str:

@@ -13,6 +13,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import Optimizer
 
 from torchlint.messages.order import START, Order
+from torchlint.runner.parameters import names, parameters
 
 
 @contextlib.contextmanager
@@ -25,8 +26,6 @@ def starting(order: Order) -> Iterator[None]:
     real_init = Optimizer.__init__
 
     def init(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-        from torchlint.runner.recording import names, parameters
-
         real_init(optimizer, *args, **kwargs)
         known = names()
         start.at({known.get(id(one), str(number)): one for number, one in enumerate(parameters(optimizer))})
