@@ -40,12 +40,15 @@ _NO_RUN = frozenset(
 )
 _LOSS = regex(r"loss|criterion", re.IGNORECASE)
 _DEPTH = 4
+_EVALUATES = frozenset((".eval()", ".train()"))
+"""The shapes that end a model's training, `train(False)` among them."""
 
 
 @rule(
     "TL503",
     shape=[
         "$x.eval(...)",
+        "$x.train(False)",
         "$x.detach(...)",
         "$x.data",
         "$x.numpy(...)",
@@ -109,10 +112,10 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval
     - https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
     """
-    if site.role == "test" or _asks(site):
+    if site.role == "test":
         return
-    if site.name == ".eval()":
-        yield from _evaluated(site)
+    if site.name in _EVALUATES:
+        yield from _evaluated(site, trains=_asks(site))
     elif site.name == ".item()" and site.loop() is None:
         yield from _read(site)
     elif _is_repeated(site) and site.value(_dropped(site)).kind in ("tensor", "unknown"):
@@ -126,26 +129,28 @@ def _is_repeated(site: Site) -> bool:
 
 def _asks(site: Site) -> bool:
     """Whether the function deals in gradients itself."""
-    if site.name != ".eval()" or isinstance(site.function.node, ast.Module):
-        return False
+    if isinstance(site.function.node, ast.Module):
+        return _ASKS.search(site.source.text) is not None
     return _ASKS.search(_text(site.function)) is not None
 
 
 # After `model.eval()`
 
 
-def _evaluated(site: Site) -> Iterator[Finding]:
+def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
+    """What runs the model after the call; where the function trains, too, only what loops over an evaluation."""
     call = site.call
     assert isinstance(call.func, ast.Attribute)
     model = chain(call.func.value)
-    if call.args or call.keywords or model is None or site.value(call.func.value).kind != "module":
+    if call.args[site.name == ".train()" :] or call.keywords or model is None:
         return
-    if site.function.node is site.module.body.node and _ASKS.search(site.source.text):
+    if site.value(call.func.value).kind != "module" or (trains and _is_frozen(site, model[-1])):
         return
     for other in site.flow.calls:
         if other.lineno <= call.lineno or not _runs(site, other, model):
             continue
-        if not _repeated(site, other) or site.analysis.steps.hot(site.function, other):
+        loops = _is_evaluation(site, other, model)
+        if not (loops or (_repeated(site, other) and not trains)) or site.analysis.steps.hot(site.function, other):
             continue
         if _off(site, other) or _trained_between(site, model, call, other):
             continue
@@ -156,6 +161,12 @@ def _evaluated(site: Site) -> Iterator[Finding]:
             related=(why,),
         )
         return
+
+
+def _is_evaluation(site: Site, call: ast.Call, model: list[str]) -> bool:
+    """Whether a call runs a function of the project with an evaluation loop."""
+    targets = site.project.targets(site.function, call) if chain(call.func) != model else []
+    return any(site.analysis.steps.holds_warm_loop(target) for target in targets)
 
 
 def _repeated(site: Site, call: ast.Call) -> bool:
@@ -281,7 +292,11 @@ def _evaluates(site: Site) -> bool:
 
 def _frozen(site: Site, call: ast.Call) -> bool:
     """Whether the file freezes the parameters of the model that is called."""
-    name = re.escape((chain(call.func) or ["?"])[-1])
+    return _is_frozen(site, (chain(call.func) or ["?"])[-1])
+
+
+def _is_frozen(site: Site, name: str) -> bool:
+    name = re.escape(name)
     frozen = rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad"
     return re.search(frozen, site.source.text) is not None
 
