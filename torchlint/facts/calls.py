@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import overload
 
 from ..system.regex import regex
@@ -35,6 +34,7 @@ from .values import (
     constant,
     device_of_string,
     join,
+    replace,
     sequence,
     tensor,
 )

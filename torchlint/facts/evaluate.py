@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from ..query.database import Database, Parts
@@ -53,6 +52,7 @@ from .values import (
     constant,
     device_of_string,
     join,
+    replace,
     sequence,
     tensor,
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from .values import UNKNOWN, Value
+from .values import UNKNOWN, Value, replace
 
 
 def kept(value: Value, asked: Value) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from . import calls, names
 from . import torch_table as table
@@ -25,6 +24,7 @@ from .values import (
     constant,
     device_of_string,
     join,
+    replace,
     sequence,
     tensor,
 )

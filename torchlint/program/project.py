@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from ..facts import names
@@ -20,7 +20,7 @@ from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.promises import promised
 from ..facts.roles import is_test
-from ..facts.values import UNKNOWN, Value, anywhere, constant, join
+from ..facts.values import UNKNOWN, Value, anywhere, constant, join, replace
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.cached import cached_property
@@ -840,8 +840,10 @@ class Project:
         """The files that may use what is sought, sorted; None where there are too many."""
         paths = {*self._importers.get(as_bytes(sought.imported), ()), *self._importing(sought)} - {sought.path}
         found = []
+        word = as_bytes(sought.name)
         for path in sorted(paths):
-            if self.mentions(path, sought.name):
+            source = self.source(path)
+            if source is not None and source.holds(word):
                 found.append(path)
                 if len(found) > MAX_FILES:
                     return None
