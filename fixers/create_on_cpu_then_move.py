@@ -40,6 +40,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     factory = _factory(site, made)
     if factory is None:
         return _uncast(site, made)
+    if _is_like_another(made):
+        return None
     given = _keywords(site, factory)
     if given is None:
         return None
@@ -53,6 +55,15 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if not note and _goes_to_tensor(site):
         note = "a move to a subclass of Tensor makes one, a factory does not"
     return Fix("Create the tensor on the device", (added, _cut(site, made)), "unsafe" if note else "safe", note)
+
+
+def _is_like_another(made: ast.expr) -> bool:
+    """`torch.arange(n).expand_as(x).type(torch.long)`: what another tensor says of it, and casts by old names."""
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
+        if made.func.attr in ("expand_as", "type"):
+            return True
+        made = made.func.value
+    return False
 
 
 def _factory(site: Site, made: ast.Call) -> ast.Call | None:

@@ -16,7 +16,19 @@ _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
 # Methods between the factory and the move that keep the tensor dense.
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
-_BETWEEN |= {"unsqueeze", "squeeze", "view", "reshape", "repeat", "t", "transpose", "permute", "expand", "flatten"}
+_BETWEEN |= {
+    "unsqueeze",
+    "squeeze",
+    "view",
+    "reshape",
+    "repeat",
+    "t",
+    "transpose",
+    "permute",
+    "expand",
+    "flatten",
+    "expand_as",
+}
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
 _STEPS = 8
@@ -314,7 +326,7 @@ def _factory(site: Site, made: ast.Call) -> ast.Call | None:
 def _is_between(site: Site, call: ast.Call) -> bool:
     """Whether a method gives a dense tensor of the host again; `.to(torch.long)` casts and moves nothing."""
     assert isinstance(call.func, ast.Attribute)
-    if call.func.attr == "to":
+    if call.func.attr in ("to", "type"):
         return len(call.args) == 1 and not call.keywords and site.value(call.args[0]).kind == "dtype"
     return call.func.attr in _BETWEEN
 

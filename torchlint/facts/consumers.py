@@ -83,5 +83,15 @@ def _adds_up(node: ast.AST) -> bool:
 
 
 def _targets(node: ast.AST) -> set[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
-    return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    """The names that an assignment gives something to: of `sums[key] = x` the sums, not the key."""
+    todo = list(node.targets) if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
+    found: set[str] = set()
+    while todo:
+        target = todo.pop()
+        if isinstance(target, ast.Name):
+            found.add(target.id)
+        elif isinstance(target, ast.Tuple | ast.List):
+            todo += target.elts
+        elif isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
+            todo.append(target.value)
+    return found

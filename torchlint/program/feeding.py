@@ -7,10 +7,17 @@ from collections.abc import Iterable, Iterator
 
 from ..facts import names
 from ..facts.module import Function, Module
+from ..system.regex import regex
+from ..text.source import Words
 from .project import Project
 from .steps import Steps
 
 _MOVES = ("to", "cuda", "xpu", "to_device")
+_SENDS = regex(
+    r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
+)
+"""What functions are called that send what they are given: `move_to(batch, device)`."""
+_SENDING = Words(b".to(", b".cuda(", b".xpu(", b"to_device(", b"_to(", b"to_cuda(", b"to_gpu(")
 _LIGHTNING = ("LightningModule", "LightningDataModule")
 
 
@@ -36,7 +43,7 @@ def feeders(project: Project, steps: Steps, module: Module) -> frozenset[ast.exp
 
 def _running(project: Project, steps: Steps, module: Module) -> Iterable[Function]:
     """The functions of a file that run on each step, or hold an evaluation loop."""
-    if not any(word in module.source.data for word in (b".to(", b".cuda(", b".xpu(", b"to_device(")):
+    if not module.source.holds(_SENDING):
         return ()
     project.note("steps", module.path)
     return dict.fromkeys((*steps.functions_in({module.path}), *steps.warm_in(module.path)))
@@ -51,3 +58,8 @@ def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
             batch = project.value(function, call.func.value)
             if batch.batch:
                 yield from batch.feeders
+    for call in function.flow.calls:
+        if isinstance(call.func, ast.Name) and len(call.args) > 1 and _SENDS.search(call.func.id):
+            given = project.value(function, call.args[0])
+            if given.batch:
+                yield from given.feeders
