@@ -588,6 +588,19 @@ def test_what_runs_outside_of_training_alone() -> None:
     )
 
 
+def test_what_few_calls_give() -> None:
+    check_one(
+        "class Loss:\n    def forward(self, x, **rest):\n        shown = rest.get('shown', None)  # hot\n"
+        "        if shown is not None:\n            draw(shown)\n            shown = shown[0]\n"
+        "        scale = rest.pop('scale', 1)  # hot\n        if scale is not None:\n            x = x * scale  # hot\n"
+        "        if rest.get('debug'):\n            draw(x)\n        if rest.get('fast', True):\n            y = 1  # hot\n"
+        "        if x is not None:\n            y = 2  # hot\n        if not rest.get('quiet'):\n            y = 3  # hot\n"
+        "        if shown is None:\n            y = 4  # hot\n        mask = rest['mask']  # hot\n"
+        "        if mask is not None:\n            y = 5  # hot\n        return x  # hot\n"
+        "for x in loader:\n    Loss.forward(x)  # hot\n" + STEP
+    )
+
+
 def test_a_function_that_tells_every_how_many() -> None:
     check_one(
         "def divisible_by(a, b):\n    return (a % b) == 0  # hot\ndef odd(a, b):\n    return (a % b) != 0  # hot\n"

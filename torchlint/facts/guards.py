@@ -123,6 +123,8 @@ class _Reading:
             return self._bool_op(ast.BoolOp(both, [test.left, test.right]), true)
         if isinstance(test, ast.NamedExpr):
             return self.test(test.value, true)
+        if self._is_extra(test, true):
+            return "cold"
         if isinstance(test, ast.Compare):
             return _compare(test, true, self.value_of)
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
@@ -153,6 +155,30 @@ class _Reading:
         if all(found):
             return "weak" if "weak" in found else "throttled"
         return ""
+
+    def _is_extra(self, test: ast.expr, true: bool) -> bool:
+        """`if kwargs.get("debug"):`, `if images is not None:` of an `images = kwargs.pop("images", None)`: what few calls give."""
+        function = self.flow.function.node
+        rest = None if isinstance(function, ast.Module) else function.args.kwarg
+        if rest is None:
+            return False
+        if isinstance(test, ast.Compare):
+            none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+            if not none or len(test.ops) > 1 or isinstance(test.ops[0], ast.IsNot) is not true:
+                return False
+            test = test.left
+        elif not true:
+            return False
+        if isinstance(test, ast.Name):
+            stores = self.flow.stores.get(test.id, ())
+            parent = self.flow.parents.get(stores[0]) if stores else None
+            if not isinstance(parent, ast.Assign) or any(store.lineno < parent.lineno for store in stores):
+                return False
+            test = parent.value
+        if not (isinstance(test, ast.Call) and names.chain(test.func) in ([rest.arg, "get"], [rest.arg, "pop"])):
+            return False
+        default = test.args[1] if len(test.args) > 1 else None
+        return default is None or (isinstance(default, ast.Constant) and not default.value)
 
     def _flag(self, name: ast.Name, true: bool) -> Meaning:
         """What the definition of a flag says. In `x = x or y` the `x` behind the sign is another one: only its name tells."""
