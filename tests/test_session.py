@@ -160,6 +160,14 @@ def test_a_keystroke_searches_no_other_file(session: Session, monkeypatch: pytes
     assert {"model.py"} == set(searched)
 
 
+def test_an_edit_of_nothing_but_a_mark_is_one(session: Session) -> None:
+    for text in (MODEL.encode(), b"\xef\xbb\xbf" + MODEL.encode(), MODEL.encode()):
+        session.edit("model.py", text)
+        session.look(["model.py"])
+        source = session.source("model.py")
+        assert source is not None and source.raw == text
+
+
 def test_a_new_call_in_another_file_is_seen_by_the_next_look(session: Session) -> None:
     quiet = TRAIN.replace("        log(loss)\n", "")
     session.edit("train.py", quiet.encode())

@@ -89,7 +89,7 @@ class Session:
             self._broken[path] = data
             return
         before = self._files.get(path)
-        if before is not None and before.module is not None and before.module.source.data == data:
+        if before is not None and before.module is not None and before.module.source.raw == data:
             before.stamp = data
             return
         self._files[path] = _File(data, source, None, module)
