@@ -248,6 +248,8 @@ class Project:
         return self._find(dotted, self.home(near.path).rpartition("/")[0])
 
     def _find(self, dotted: str, folder: str, but: str = "") -> str | None:
+        if but and (found := self._find(dotted, folder)) != but:
+            return found  # what is not found anyway need not be left out
         key = (dotted, folder, but)
         if key not in self._found:
             self._found[key] = self._look_for(dotted, folder, but)
