@@ -179,6 +179,20 @@ def test_re_exports(files: Files, expected: str) -> None:
     assert expected == resolved(files, "main.py")
 
 
+def test_a_class_by_the_name_of_its_base() -> None:
+    files = {
+        "data.py": "from torch.utils.data import Dataset\nclass Dataset(Dataset):\n    def f(self):\n        return 1\n",
+        "a.py": "from data import Dataset\nDataset().f()",
+        "b.py": "from data import Dataset\nDataset()",
+        "amp.py": "try:\n    from torch.amp import GradScaler\nexcept ImportError:\n    class GradScaler: pass\n",
+        "c.py": "from amp import GradScaler\nGradScaler()",
+    }
+
+    assert "number" == value(files, "a.py").kind
+    assert "data.Dataset" == value(files, "b.py").cls
+    assert "scaler" == value(files, "c.py").kind
+
+
 def test_a_module_does_not_import_itself() -> None:
     files = {
         "model/__init__.py": "from model.net import Net\n",

@@ -388,6 +388,7 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("tuple([t, 1])[0]", "tensor @cpu"),
         ("set([t, t])", "list[tensor @cpu]"),
         ("list(t)", "list[tensor @cpu]"),
+        ("out = list()\nout.append(t)\nout[0]", "tensor @cpu"),
         ("filter(f, [t])", "list[tensor @cpu]"),
         ("filter(*x)", "unknown"),
         ("await t", "tensor @cpu"),

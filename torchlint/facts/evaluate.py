@@ -855,6 +855,8 @@ class Evaluator:
 
     def iteration(self, last: str, args: Arguments) -> Value:
         given = args.first
+        if last == "list" and not len(args) and not args.open:
+            return Value("list", 2)
         if last in ("trange", "prange"):
             return sequence(INTEGER)
         if given.kind in ("loader", "list", "tuple", "batch"):

@@ -364,9 +364,10 @@ class Project:
     def _re_exported(self, module: Module, rest: list[str]) -> str | None:
         """The name that a module's own import gives to one of its members, None where it has none."""
         first = rest[0]
-        if first in module.imports and first not in module.top_functions and not _wraps(module, first):
+        own = first in module.top_functions or _derives(module, first)
+        if first in module.imports and not own and not _wraps(module, first):
             return self.canonical(".".join([module.imports[first], *rest[1:]]), module)
-        if first in module.top_functions or first in module.top_classes:
+        if own or first in module.top_classes:
             return None
         return self._starred(module, rest)
 
@@ -1258,6 +1259,12 @@ def _wraps(module: Module, name: str) -> bool:
         isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
         for statement in module.tree.body
     )
+
+
+def _derives(module: Module, name: str) -> bool:
+    """Whether a module has a class by the name of what it imports, and not only where the import fails: `class Dataset(Dataset):`."""
+    klass = module.top_classes.get(name)
+    return klass is not None and klass.node in module.tree.body
 
 
 def _above(folder: str, inner: str) -> bool:
