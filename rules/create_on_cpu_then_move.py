@@ -175,7 +175,7 @@ def _filled(site: Site, value: ast.expr) -> ast.expr | None:
         elif isinstance(value, ast.BinOp):  # `torch.ones(2) * float("inf")`
             left = site.value(value.left).kind == "tensor"
             value, other = (value.left, value.right) if left else (value.right, value.left)
-            if site.value(other).kind != "number" and site.resolve(other) not in _NUMBERS:
+            if not _is_number(site, other) and site.resolve(other) not in _NUMBERS:
                 return None
         elif isinstance(value, ast.Call) and len(value.args) == 1 and site.resolve(value.func) in _OF_ELEMENTS:
             value = value.args[0]
@@ -228,7 +228,34 @@ def _is_number(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
     if value.items is not None or value.elem is not None:
         return all(one is not None and one.kind == "number" for one in value.items or (value.elem,))
-    return value.kind in ("number", "str", "none", "dtype") and not value.others
+    if value.kind in ("number", "str", "none", "dtype"):
+        return not value.others
+    return not value and _is_scalar(site, node, _STEPS)
+
+
+def _is_scalar(site: Site, node: ast.expr, steps: int) -> bool:
+    """Whether something unknown is a number, since it is calculated of numbers and of what sizes are given by."""
+    if isinstance(node, ast.UnaryOp):
+        return _is_scalar(site, node.operand, steps)
+    if isinstance(node, ast.BinOp):
+        return _is_scalar(site, node.left, steps) and _is_scalar(site, node.right, steps)
+    if site.value(node).kind == "number":
+        return True
+    if not isinstance(node, ast.Name) or site.value(node) or not steps:
+        return False
+    if any(_is_size(site, load) for load in site.flow.loads.get(node.id, ())[:_USES]):
+        return True
+    bound = site.function.bindings.reach.get(node)
+    return isinstance(bound, Assigned) and isinstance(bound.node, ast.BinOp) and _is_scalar(site, bound.node, steps - 1)
+
+
+def _is_size(site: Site, load: ast.Name) -> bool:
+    """`torch.arange(n)`, `range(n)`"""
+    call = site.flow.parents.get(load)
+    if not isinstance(call, ast.Call) or load not in call.args:
+        return False
+    name = site.resolve(call.func) or ""
+    return name == "range" or name.removeprefix("torch.") in ("arange", "zeros", "ones", "empty", "randperm", "eye")
 
 
 def _of_numpy(site: Site, call: ast.Call) -> bool:
