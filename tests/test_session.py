@@ -13,7 +13,7 @@ import pytest
 from torchlint.lint.run import lint
 from torchlint.lsp.session import Interrupted, Session
 from torchlint.program.noting import Noting
-from torchlint.program.project import Project
+from torchlint.program.project import Project, Sought
 from torchlint.program.regions import Regions
 from torchlint.rule import load
 from torchlint.settings import config
@@ -151,7 +151,12 @@ def test_a_keystroke_searches_no_other_file(session: Session, monkeypatch: pytes
         searched.append(path)
         return name.encode() in self._raw(path)
 
+    def mentioning(self: Project, sought: Sought) -> list[str] | None:
+        searched.append(f"callers of {sought.name}")
+        return []
+
     monkeypatch.setattr(Regions, "_options_in", options)
+    monkeypatch.setattr(Project, "mentioning", mentioning)
     monkeypatch.setattr(Project, "mentions", mentions)
 
     session.edit("model.py", f"# typed\n{MODEL}".encode())
