@@ -902,9 +902,14 @@ class Project:
 
     def own_words(self, path: str) -> frozenset[bytes]:
         """The names that a file gives to functions and attributes."""
-        data = self._raw(path)
+        source = self.source(path)
+        if source is None:
+            return frozenset()
+        data = source.data
         # Each begins with something literal, which is many times quicker to look for.
-        return frozenset((*self.defined(path), *_OWN_ATTRIBUTE.findall(data), *_SET_ATTRIBUTE.findall(data)))
+        return frozenset(
+            (*source.fact("defined", _defined_in), *_OWN_ATTRIBUTE.findall(data), *_SET_ATTRIBUTE.findall(data))
+        )
 
     def defined(self, path: str) -> frozenset[bytes]:
         """The names of the functions that a file defines, as far as its text tells."""
@@ -923,7 +928,8 @@ class Project:
 
     def import_text(self, path: str) -> bytes:
         """The text of a file's import statements."""
-        data = self._raw(path)
+        source = self.source(path)
+        data = source.data if source is not None else b""
         found = []
         place, end = data.find(b"import"), 0
         while place >= 0:
