@@ -341,3 +341,14 @@ class TestOtherFiles:
         err = self.failed(check, f"--diff-base={revision}")
         assert f"git knows no commit `{revision}`" in err
         assert not Path("x").exists()
+
+
+@pytest.mark.parametrize("name", ["logging", "email", "libcst"])
+def test_a_module_of_the_working_directory_is_not_imported(project: Path, name: str) -> None:
+    (project / name).mkdir()
+    (project / name / "__init__.py").write_text("raise SystemExit('imported')\n")
+    (project / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = ["torch>=2.6"]\n')
+    command = [sys.executable, "-m", "torchlint", "check", "--no-cache", "--output-format", "concise", "good.py"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (1, "") == (ran.returncode, ran.stderr)
+    assert f"good.py:{FOUND}" in ran.stdout
