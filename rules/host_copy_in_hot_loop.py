@@ -12,6 +12,7 @@ from torchlint.rule import Finding, Site, rule
     shape=["$x.cpu(...)", "$x.to(...)", "$x.numpy(...)", "$x.tolist(...)", "$x.type(...)"],
     scope="hot",
     impact="medium",
+    severity="info",
     category="sync",
     principle=("async",),
     confirmed_by=("sync", "d2h"),

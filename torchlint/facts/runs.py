@@ -18,6 +18,7 @@ _RUN = regex(
 _TRIES = regex(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
 _MOVES = frozenset(("to", "cuda", "half", "bfloat16", "train"))
 _CRITERION = regex(r"loss|criterion|entropy", re.IGNORECASE)
+_MODEL = regex(r"(?:^|_)(?:model|net|network)$")
 _OPTIMIZER = regex(r"optim|sgd|adam|lbfgs|rmsprop|adagrad", re.IGNORECASE)
 
 
@@ -102,17 +103,21 @@ def makes_what_it_runs(flow: Flow, loop: Loop, value_of: Callable[[ast.expr], Va
         is_optimizer = _OPTIMIZER.search(names.last(call.func)) is not None
         if (not is_optimizer and steps) or next(flow.guards(parent, loop), None) is not None:
             continue
-        if value_of(call).kind == "optimizer" if is_optimizer else _is_new_model(call, value_of):
+        if value_of(call).kind == "optimizer" if is_optimizer else _is_new_model(parent, call, value_of):
             return True
     return False
 
 
-def _is_new_model(call: ast.Call, value_of: Callable[[ast.expr], Value]) -> bool:
-    """`Net(size)`, `Net(size).to(device)`: a module with parameters to train; a criterion is made anywhere."""
+def _is_new_model(made: ast.Assign, call: ast.Call, value_of: Callable[[ast.expr], Value]) -> bool:
+    """`Net(size)`, `model = Unknown(size).to(device)`: a module with parameters to train; a criterion is made anywhere."""
     while isinstance(call.func, ast.Attribute) and call.func.attr in _MOVES and isinstance(call.func.value, ast.Call):
         call = call.func.value
     name = names.last(call.func)
-    return name[:1].isupper() and not _CRITERION.search(name) and value_of(call).kind == "module"
+    if not name[:1].isupper() or _CRITERION.search(name):
+        return False
+    value, target = value_of(call), made.targets[0]
+    named = isinstance(target, ast.Name) and _MODEL.search(target.id) is not None
+    return value.kind == "module" or (value.kind == "unknown" and named)
 
 
 def is_made_in(loop: Loop, flow: Flow, call: ast.Call) -> bool:
