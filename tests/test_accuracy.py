@@ -66,7 +66,18 @@ def test_thirty_findings_of_a_default_rule_are_judged_or_all_there_are(code: str
     assert min(30, sum(codes.get(code, 0) for codes in COUNTS.values())) <= judged
 
 
-@pytest.mark.parametrize("code", [code for code, rule in load().items() if rule.set == "default"])
-def test_a_default_rule_is_right_nineteen_times_in_twenty(code: str) -> None:
+DEFAULT = [code for code, rule in load().items() if rule.set == "default"]
+
+
+@pytest.mark.parametrize("code", DEFAULT)
+def test_a_default_rule_is_wrong_once_in_twenty_at_most(code: str) -> None:
     read = [row["verdict"] for row in ROWS if row["code"] == code and "mended" not in row]
-    assert read.count("right") + read.count("debatable") / 2 >= 0.95 * len(read)
+    assert read.count("wrong") <= max(1, len(read) // 20)
+
+
+@pytest.mark.parametrize("code", DEFAULT)
+def test_a_default_rule_is_worth_reading(code: str) -> None:
+    """Nine times in ten, a debatable finding being half of one; three times in four where it claims to be no more than information."""
+    read = [row["verdict"] for row in ROWS if row["code"] == code and "mended" not in row]
+    bar = 0.75 if load()[code].severity == "info" else 0.9
+    assert len(read) < 10 or read.count("right") + read.count("debatable") / 2 >= bar * len(read)
