@@ -65,18 +65,15 @@ def main(argv: Sequence[str] | None = None, *, is_program: bool = False) -> int:
     except OSError as error:
         return _failed(_reason(error))
     except MemoryError:
-        return _failed("there is not enough memory")
+        return _out_of_memory()
     except KeyboardInterrupt:
         streams.say("torchlint was interrupted")
         return 130
     except Exception:  # noqa: BLE001 - a crash must not look like findings, which Python's own exit code 1 would
-        import traceback
-
-        from .system.printable import several_lines
-
-        streams.say(several_lines(traceback.format_exc().rstrip()))
-        streams.say("torchlint crashed: this is a bug in torchlint, please report it with the lines above")
-        return 2
+        try:
+            return _crashed()
+        except MemoryError:  # of which Python itself may make a SystemError at first
+            return _out_of_memory()
     return code
 
 
@@ -94,6 +91,21 @@ def _expanded(arguments: Sequence[str]) -> list[str]:
         except (OSError, UnicodeDecodeError) as error:
             raise Failure(f"{argument[1:]}: {getattr(error, 'strerror', None) or error}") from None
     return [*found, *arguments[own:]]
+
+
+def _crashed() -> int:
+    import traceback
+
+    from .system.printable import several_lines
+
+    streams.say(several_lines(traceback.format_exc().rstrip()))
+    streams.say("torchlint crashed: this is a bug in torchlint, please report it with the lines above")
+    return 2
+
+
+def _out_of_memory() -> int:
+    streams.say("torchlint failed\n  Cause: there is not enough memory")  # nothing is imported for it
+    return 2
 
 
 def _failed(cause: str) -> int:

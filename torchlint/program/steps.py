@@ -38,7 +38,8 @@ from .project import CallSite, Project, last_name
 
 _NAMED = "|".join(sorted(STEP_NAMES))
 # No optimizer takes a second argument, as `scheduler.step(noise, t, x)` and `env.step(action, render=True)` do.
-_STEP = rb"\.step\((?!(?!\s*\*\*|[^,)]*lambda)(?:[^()\[\]{}'\"#=,]|\([^()'\"#]*\)|\[[^\[\]'\"#]*\]){1,200},\s*[^\s)#])"
+_NESTED = rb"\([^()'\"#]{0,200}\)|\[[^\[\]'\"#]{0,200}\]"
+_STEP = rb"\.step\((?!(?!\s{0,200}\*\*|[^,)]{0,200}lambda)(?:[^()\[\]{}'\"#=,]|%s){1,200},\s{0,200}[^\s)#])" % _NESTED
 TRIGGER = regex(rb"backward\(|%s|create_graph=True|\.ITERATION_|def (?:%s)\b" % (_STEP, _NAMED.encode()))
 _STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_"))
 _DEFINED = frozenset(name.encode() for name in STEP_NAMES)
