@@ -101,8 +101,12 @@ def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop 
     if name is None or not isinstance(most, ast.Constant) or not isinstance(most.value, int) or most.value > FEW:
         return False
     stores = [node for node in flow.targets.get(".".join(name), ()) if loop is None or contains(loop, node)]
-    counted = [node for node in stores if isinstance(flow.parents.get(node), ast.AugAssign)]
-    return bool(stores) and counted == stores and any(contains(s, node) for s in block for node in stores)
+    return bool(stores) and all(
+        isinstance(added := flow.parents.get(node), ast.AugAssign)
+        and isinstance(added.op, ast.Add)
+        and any(contains(statement, node) for statement in block)
+        for node in stores
+    )
 
 
 class _Missing(NamedTuple):
