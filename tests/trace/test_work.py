@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-import torch
+
+torch = pytest.importorskip("torch")
 
 from torchlint.trace.recorder import Recorder
 from torchlint.trace.work import Work, WorkLog, work_of
 
+pytestmark = pytest.mark.torch
 aten = torch.ops.aten
 Call = tuple[Callable[..., object], tuple[object, ...]]
 
@@ -59,9 +62,7 @@ def test_a_result_whose_size_depends_on_the_data_is_worked_out_for_itself(log: W
     ],
     ids=["shape", "dtype", "stride"],
 )
-def test_tensors_that_differ_are_worked_out_for_themselves(
-    log: WorkLog, one: torch.Tensor, other: torch.Tensor
-) -> None:
+def test_tensors_that_differ_are_worked_out_for_themselves(log: WorkLog, one: Any, other: Any) -> None:
     first, second = of(log, (aten.neg.default, (one,))), of(log, (aten.neg.default, (other,)))
     assert first is not second
     assert [work_of(aten.neg.default, (x,), {}, -x) for x in (one, other)] == [first, second]
