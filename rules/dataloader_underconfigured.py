@@ -7,9 +7,10 @@ from torchlint.facts.module import Class
 from torchlint.facts.told import Options
 from torchlint.rule import Finding, Site, Value, chain, rule
 
+_UNPINNED = "no `pin_memory=True`"
 _WRITTEN = {
     "no `num_workers`": "num_workers=4",
-    "no `pin_memory=True`": "pin_memory=True",
+    _UNPINNED: "pin_memory=True",
     "no `persistent_workers=True`": "persistent_workers=True",
 }
 """What a loader lacks, and how it is written where the call does not name the option yet."""
@@ -92,9 +93,9 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
 def _is_worth_it(site: Site, missing: list[str]) -> bool:
     """Whether what a loader lacks matters: to fetch rows of memory is little work, and so may be what is unknown."""
-    if not any("pin_memory" in fault for fault in missing):
+    if _UNPINNED not in missing:
         return _dataset(site).klass is not None
-    return any("num_workers" in fault for fault in missing) or not _is_held(_dataset(site))
+    return len(missing) > 1 or not _is_held(_dataset(site))
 
 
 def _missing(site: Site) -> Iterator[str]:
@@ -110,7 +111,7 @@ def _missing(site: Site) -> Iterator[str]:
         and not _gives_arrays(site)
         and (pinned is None or _is(pinned, False))
     ):
-        yield "no `pin_memory=True`"
+        yield _UNPINNED
     several = workers is not None and isinstance(workers.const, int) and workers.const > 0
     kept = _option(site, "persistent_workers", -1)
     if site.settings.preview and several and (kept is None or _is(kept, False)) and _in_epochs(site):

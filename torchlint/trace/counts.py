@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
 
 from torchlint.trace.device import size_in_bytes
 from torchlint.trace.recorder import Recorder
-from torchlint.trace.watching import Watching
-
-_WITHOUT_KERNEL = frozenset({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::detach",
-                             "aten::lift_fresh", "aten::is_same_size", "aten::_local_scalar_dense", "aten::set_",
-                             "aten::_unsafe_view", "aten::record_stream"})  # fmt: skip
+from torchlint.trace.watching import Watching, computes
 
 
 class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
@@ -49,13 +43,3 @@ def touched(value: object) -> int:
     if isinstance(value, (tuple, list)):
         return sum(map(touched, value))
     return sum(map(touched, value.values())) if isinstance(value, dict) else 0
-
-
-@functools.cache
-def computes(func: object) -> bool:
-    """Whether an operator computes something."""
-    if not isinstance(func, OpOverload):
-        return False
-    returns = func._schema.returns
-    views = any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
-    return not views and func.namespace != "profiler" and func._schema.name not in _WITHOUT_KERNEL

@@ -11,11 +11,11 @@ from torch._ops import OpOverload
 
 from torchlint.torch_api import operators as table
 from torchlint.trace import private
-from torchlint.trace.counts import computes, touched
+from torchlint.trace.counts import touched
 from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
 from torchlint.trace.recorder import here
 from torchlint.trace.tags import Survey
-from torchlint.trace.watching import Watching
+from torchlint.trace.watching import Watching, computes
 
 Tensors = list[torch.Tensor]
 SET_ITEM = "setitem"  # `x[i] = tensor`

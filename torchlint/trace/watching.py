@@ -1,8 +1,15 @@
-"""What looks on at operators without being seen by the compiler."""
+"""What looks on at operators without being seen by the compiler, and which operators compute something."""
 
 from __future__ import annotations
 
+import functools
+
+from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
+
+_WITHOUT_KERNEL = frozenset({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::detach",
+                             "aten::lift_fresh", "aten::is_same_size", "aten::_local_scalar_dense", "aten::set_",
+                             "aten::_unsafe_view", "aten::record_stream"})  # fmt: skip
 
 
 class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -20,3 +27,13 @@ class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         return True
+
+
+@functools.cache
+def computes(func: object) -> bool:
+    """Whether an operator computes something."""
+    if not isinstance(func, OpOverload):
+        return False
+    returns = func._schema.returns
+    views = any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
+    return not views and func.namespace != "profiler" and func._schema.name not in _WITHOUT_KERNEL

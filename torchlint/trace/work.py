@@ -17,6 +17,7 @@ from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sd
 
 from torchlint.messages.event import Event, Operation
 from torchlint.trace.recorder import Place, Recorder, here
+from torchlint.trace.watching import computes
 
 _MATRIX = frozenset(("mm", "addmm", "bmm", "baddbmm", "_scaled_mm", "linear", "mv", "addmv", "dot"))
 _CONVOLUTION = frozenset(("convolution", "convolution_backward", "_convolution", "cudnn_convolution"))
@@ -108,10 +109,7 @@ def _convolution(name: str, args: Sequence[Any]) -> str:
 @functools.cache
 def _launches(func: object) -> bool:
     """Whether an operator is one that may launch something: no view, nothing that only makes memory."""
-    if not isinstance(func, OpOverload) or func.namespace == "profiler" or func._overloadpacket.__name__ in _MADE:
-        return False
-    returns = func._schema.returns
-    return not any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
+    return isinstance(func, OpOverload) and computes(func) and func._overloadpacket.__name__ not in _MADE
 
 
 def _leaves(values: Iterable[Any]) -> list[torch.Tensor]:
