@@ -1,6 +1,6 @@
 """The Dockerfile and the action: what they copy is there, and nothing from outside becomes a command.
 
-No container is built here: that needs a registry of images.
+No container is built here: that needs a registry of images (docs/usage.md says how one was built by hand).
 """
 
 from __future__ import annotations
