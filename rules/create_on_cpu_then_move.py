@@ -116,9 +116,9 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _filled(site, func.value)
     factory = _factory(site, made) if isinstance(made, ast.Call) else None
     cast = factory is None and isinstance(made, ast.Call) and made is func.value and _host_cast(site, made)
-    calculated = factory is None and not cast and site.value(func.value).device == "cpu"
-    factory = _calculated(site, func.value, _STEPS) if calculated else factory
-    if factory is None and not cast:
+    calculated = None if factory is not None or cast else _calculated(site, func.value, _STEPS)
+    factory = factory or calculated
+    if (factory is None and not cast) or (calculated is not None and site.value(func.value).device != "cpu"):
         return
     target = _target(site)
     if target == "":
@@ -132,7 +132,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
             f"{message} to the device {often}",
             severity=None if always else "info",
             related=site.why_hot(),
-            told=CALCULATED if calculated else None,
+            told=CALCULATED if calculated is not None else None,
         )
 
 
@@ -198,9 +198,11 @@ def _calculated(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
         factory = _factory(site, node) or (node if _of_numpy(site, node) else None)
         if factory is not None:
             return factory
-    others = [part for part in _parts(site, node) if not _is_number(site, part)]
-    found = [_calculated(site, part, steps) for part in others]
-    return found[0] if found and None not in found else None
+    found = [(part, _calculated(site, part, steps)) for part in _parts(site, node)]
+    if all(made is None for _, made in found):
+        return None  # most are calculated from nothing that was made here: what is a number takes longer to tell
+    others = [made for part, made in found if not _is_number(site, part)]
+    return others[0] if others and None not in others else None
 
 
 def _parts(site: Site, node: ast.expr) -> list[ast.expr]:

@@ -896,6 +896,38 @@ def test_a_table_of_classes_in_another_file() -> None:
     assert "number" == value(files, "a.py").kind
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        "{'a':A, 'c': C}",
+        "{'a': a.A, 'c': C}",
+        "{'a': (A), 'c': C}",
+        "{\n    'a': A,\n    'c': C,\n}",
+        "{'c': C, 'a':\n    A}",
+        "{'c': C, 'a':  # the first\n    A  # of all\n}",
+        "{'c': C, 'a': \\\n A}",
+        f"{{'c': C, 'a': {' ' * 300}A}}",
+        f"{{'c': C, 'a': {' ' * 300}a.A}}",
+    ],
+)
+def test_the_ways_to_write_a_table_of_classes(table: str) -> None:
+    files = {"a.py": KEPT, "b.py": f"import a\nfrom a import A\nclass C: pass\nKINDS = {table}\nKINDS[name](1)"}
+
+    assert "number" == value(files, "a.py").kind
+
+
+def test_a_file_without_such_a_table_is_not_parsed_for_one() -> None:
+    text = "from a import A\ndef f(x) -> A:\n    'A'\n    return isinstance(x, (int, A)) or {'a': A.b, A: 1}\n"
+    files = {"a.py": f"{KEPT}A('a')", "b.py": text}
+    project = Project({path: functools.partial(str.encode, text) for path, text in files.items()})
+    module = project.module("a.py")
+    assert module is not None
+
+    project.parameter(module.classes[0].methods["__init__"], "x")
+
+    assert {"a.py"} == set(project.parsed)
+
+
 # Abstract methods
 
 

@@ -10,10 +10,17 @@ from ..facts import names
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.values import Value
+from ..system.stamp import as_bytes
+from ..text.source import Source
 
 MOST = 8
 """So many subclasses, tables, or functions that use one, are looked at."""
 Call = tuple[Function, ast.Call]
+_NAME = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_." + bytes(range(128, 256))
+_ATTACHED = frozenset(bytes((byte,)) for byte in (*_NAME, *b"(["))
+"""What stands behind a name that is part of another, or that something is read of."""
+_NEAR = 200
+"""So many bytes in front of a name are looked at for what it stands behind."""
 
 
 class Code(Protocol):
@@ -23,7 +30,9 @@ class Code(Protocol):
     def bases(self, klass: Class) -> list[Class]: ...
     def method(self, klass: Class, name: str) -> Function | None: ...
     def value(self, function: Function, node: ast.expr) -> Value: ...
-    def named_by(self, module: Module, name: str) -> list[Module]: ...
+    def named_by(self, module: Module, name: str) -> list[str]: ...
+    def source(self, path: str) -> Source | None: ...
+    def module(self, path: str) -> Module | None: ...
     def constructed(self, klass: Class, init: Function) -> list[Call]: ...
 
 
@@ -52,9 +61,11 @@ def _is_super(call: ast.Call) -> bool:
 
 def _from_tables(code: Code, klass: Class) -> Iterator[Call]:
     """Calls of what is looked up in a dictionary that holds the class."""
-    for module in [klass.module, *code.named_by(klass.module, klass.name)][:MOST]:
-        for function, table in _tables(code, module, klass):
-            users = [module, *code.named_by(module, table)][:MOST] if function is module.body else []
+    for path in [klass.module.path, *code.named_by(klass.module, klass.name)][:MOST]:
+        for function, table in _tables(code, path, klass):
+            module = function.module
+            others = code.named_by(module, table)[: MOST - 1] if function is module.body else []
+            users = [module, *filter(None, map(code.module, others))] if function is module.body else []
             scopes = [user for one in users for user in one.functions_at(one.lines_holding(table))] or [function]
             for user in scopes[:MOST]:
                 for call in user.flow.calls:
@@ -62,16 +73,34 @@ def _from_tables(code: Code, klass: Class) -> Iterator[Call]:
                         yield user, call
 
 
-def _tables(code: Code, module: Module, klass: Class) -> Iterator[tuple[Function, str]]:
+def _tables(code: Code, path: str, klass: Class) -> Iterator[tuple[Function, str]]:
     """The dictionaries of a file that have the class among their values, by the names that they are assigned to."""
-    for function, lines in module.functions_at(module.lines_holding(klass.name)).items():
-        for node, parent in nodes_on(function, lines):
+    source = code.source(path)
+    offsets = list(_among_values(source.data, as_bytes(klass.name))) if source is not None else []
+    module = code.module(path) if offsets else None
+    if module is None:
+        return
+    lines = (module.source.position(offset)[0] for offset in offsets)
+    for function, numbers in module.functions_at(lines).items():
+        for node, parent in nodes_on(function, numbers):
             if not (isinstance(node, ast.Dict) and isinstance(parent, ast.Assign) and len(parent.targets) == 1):
                 continue
             target = parent.targets[0]
             held = (value for value in node.values if names.last(value) == klass.name)
             if isinstance(target, ast.Name) and any(code.value(function, value).klass is klass for value in held):
                 yield function, target.id
+
+
+def _among_values(data: bytes, name: bytes) -> Iterator[int]:
+    """Where a name may be a value of a dictionary, as far as the text tells: behind a colon, or first on its line."""
+    place = data.find(name)
+    while place >= 0:
+        end = place + len(name)
+        if data[end : end + 1] not in _ATTACHED:
+            before = data[max(place - _NEAR, 0) : place].rstrip(_NAME).rstrip(b" \t(\\")
+            if not before or before.endswith((b":", b"\n", b"\r")):
+                yield place
+        place = data.find(name, end)
 
 
 def _may_be(value: Value, klass: Class) -> bool:

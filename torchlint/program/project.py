@@ -483,14 +483,14 @@ class Project:
 
     def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]:
         """The calls of a class by its name that run a constructor, one that it may have from a base."""
-        modules = [klass.module, *self.named_by(klass.module, klass.name)]
+        users = (self.module(path) for path in self.named_by(klass.module, klass.name))
+        modules = [klass.module, *(found for found in users if found is not None)]
         sites = [site for module in modules for site in self._sites_named(module, klass.name).get(init, ())]
         return [(site.function, site.call) for site in sites]
 
-    def named_by(self, module: Module, name: str) -> list[Module]:
+    def named_by(self, module: Module, name: str) -> list[str]:
         """The files that may use a member of a module."""
-        paths = self.mentioning(Sought(module.path, module.name, name, name)) or ()
-        return [found for path in paths if (found := self.module(path)) is not None]
+        return self.mentioning(Sought(module.path, module.name, name, name)) or []
 
     def keywords(self, function: Function) -> Value:
         """The dictionary that `**kwargs` of a function is: its keys are known where all callers are."""
