@@ -11,7 +11,6 @@ import runpy
 import sys
 import textwrap
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,66 +19,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.trace.programs import Traced
 from torchlint.messages.event import Event
 from torchlint.trace.recorder import Recorder
 from torchlint.trace.virtual import plain, real_gpu, tags, virtual_gpu
 
 pytestmark = pytest.mark.torch
-_EXPECTED = re.compile(r"#\s+((?:sync|h2d|d2h|synchronize|empty_cache|unsupported|operator) .*)$")
-
-
-class Traced:
-    """A program, what it left behind and the events it caused."""
-
-    def __init__(self, source: str, names: dict[str, Any], events: list[Event]) -> None:
-        self.source, self.names, self.events = source, names, events
-
-    def lines(self) -> dict[str, Counter[str]]:
-        """Counted events by line, the line named by its code."""
-        code = self.source.splitlines()
-        found: dict[str, Counter[str]] = {}
-        for event in self.events:
-            line = code[event.line - 1] if event.line else "?"
-            found.setdefault(line.strip(), Counter())[f"{event.kind} {event.name}"] += event.count
-        return found
-
-    def expected(self) -> dict[str, Counter[str]]:
-        """What the comments say; `x3` behind an event is its count."""
-        found: dict[str, Counter[str]] = {}
-        for line in self.source.splitlines():
-            if match := _EXPECTED.search(line):
-                counts: Counter[str] = Counter()
-                for item in match[1].split(", "):
-                    name, _, count = item.partition(" x")
-                    counts[name] += int(count or 1)
-                found[line.strip()] = counts
-        return found
 
 
 @pytest.fixture(autouse=True)
 def default_precision() -> None:
     """What programs of other tests in this process have set is not there."""
     torch.set_autocast_dtype("cuda", torch.float16)
-
-
-@pytest.fixture
-def traced(tmp_path: Path) -> Callable[..., Traced]:
-    def run(source: str, **options: Any) -> Traced:
-        source = textwrap.dedent(source)
-        script = tmp_path / "program.py"
-        script.write_text(source)
-        recorder = Recorder(tmp_path / "events.jsonl")
-        try:
-            with virtual_gpu(recorder, **options):
-                names = runpy.run_path(str(script), run_name="__main__")
-        finally:
-            recorder.close()
-        lines = (tmp_path / "events.jsonl").read_text().splitlines()
-        (tmp_path / "events.jsonl").unlink()
-        events = [Event.from_json(line) for line in lines]
-        return Traced(source, names, [event for event in events if event.kind != "precision"])
-
-    return run
 
 
 # --- lines that cause nothing -------------------------------------------------------------------------------------
@@ -795,7 +746,7 @@ def test_what_cannot_be_done_is_named(traced: Callable[..., Traced]) -> None:
     program = traced(
         """
         import torch
-        x = torch.ones(2, device="cuda:1")  # unsupported cuda:1
+        x = torch.ones(2, device="cuda")
         graph = torch.cuda.CUDAGraph()  # unsupported CUDA graph
         model = torch.cuda.make_graphed_callables(torch.nn.ReLU(), (x,))  # unsupported CUDA graph
         hasattr(x, "__cuda_array_interface__")  # unsupported __cuda_array_interface__

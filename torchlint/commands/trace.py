@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _TARGETS = "sm_90, sm_80, ..."
 _INTERRUPTED = 130
+_MOST_GPUS = 64
 _USAGE = 2
 """The exit code of argparse and others for arguments that a program can't use."""
 _NO_TRITON = re.compile(r"No module named '?triton\b")
@@ -55,6 +56,7 @@ def _options() -> argparse.ArgumentParser:
     option("--steps", type=positive_int, default=8, help="stop after this many optimizer steps (default: 8)")
     option("--seconds", type=positive_float, default=60.0, help="stop each pass after that time (default: 60)")
     option("--target", type=_target, default="sm_90", help=f"the GPU to generate code for: {_TARGETS} (default: sm_90)")
+    option("--gpus", type=_gpus, default=1, metavar="N", help="how many virtual GPUs there are (default: 1)")
     option("--device", choices=("auto", "virtual", "cuda", "cpu"), default="auto", help="where the program runs "
            "(default: auto, a virtual GPU where there is none)")  # fmt: skip
     option("--pass", choices=("auto", "eager", "compile", "both"), default="auto", dest="passes", help="what is run: "
@@ -101,6 +103,12 @@ def positive_float(text: str) -> float:
         if 0 < float(text) < float("inf"):
             return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0")
+
+
+def _gpus(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_GPUS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {_MOST_GPUS}")
+    return int(text)
 
 
 def _gpu(text: str) -> str:
@@ -162,6 +170,7 @@ def run(args: argparse.Namespace) -> int:
         seconds=options.seconds,
         device=options.device,
         target=options.target,
+        gpus=options.gpus,
         whatif=options.whatif,
         compute=options.compute,
         shapes=options.shapes,
@@ -169,6 +178,8 @@ def run(args: argparse.Namespace) -> int:
         step_at=options.step_at,
         work=options.gpu is not None,
     )
+    if options.gpus > 1 and options.gpu is not None:
+        raise Failure("--gpu predicts a step on one GPU; there is no prediction for several (--gpus)")
     pricing = _pricing(options)
     from torchlint.evidence import budget, confirm, cost, tracing
 

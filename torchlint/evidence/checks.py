@@ -81,13 +81,15 @@ def _cuda_graphs(events: Sequence[Event]) -> Iterable[Check]:
 
 
 def _allocator(events: Sequence[Event], steady: Steady) -> Iterable[Check]:
-    samples = [event for event in events if event.kind == "memory" and steady.reached(event)]
-    retries = _number(samples[-1], "retries") - _number(samples[0], "retries") if samples else 0.0
-    if retries > 0:
-        message = (
-            f"The allocator had to free its cache and try again {retries:.0f} times in steady state: memory is short."
-        )
-        yield Check("TLT08", samples[-1], message, "warning", retries)
+    of_device: defaultdict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        if event.kind == "memory" and steady.reached(event):
+            of_device[event.name].append(event)
+    for samples in of_device.values():
+        retries = _number(samples[-1], "retries") - _number(samples[0], "retries")
+        if retries > 0:
+            message = f"The allocator had to free its cache and try again {retries:.0f} times in steady state: memory is short."
+            yield Check("TLT08", samples[-1], message, "warning", retries)
 
 
 def _precision(events: Sequence[Event], steady: Steady) -> Iterable[Check]:

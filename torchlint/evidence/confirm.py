@@ -115,6 +115,11 @@ def device_rows(events: Iterable[Event], steady: Steady) -> list[Row]:
     ]
 
 
+def shown_rows(events: Sequence[Event], steady: Steady) -> list[Row]:
+    """Those, and behind them the copies between devices, which the host does not wait for."""
+    return [*device_rows(events, steady), *rows(events, steady, {"p2p"})]
+
+
 def _row(group: Sequence[Event], steps: int) -> Row:
     count = sum(event.count for event in group) / steps
     size, seconds = (sum(each) / steps for each in ((e.size for e in group), map(seconds_of, group)))
@@ -139,8 +144,10 @@ def is_set_up(event: Event, steady: Steady) -> bool:
 
 
 def is_async(event: Event) -> bool:
-    """Whether it is a copy that the host does not wait for: only one with pinned memory is."""
+    """Whether it is a copy that the host does not wait for: one between devices, or with pinned memory."""
     data = event.data or {}
+    if event.kind == "p2p":
+        return True
     if event.kind in _COPIES and "pinned" not in data:  # a profile of a GPU that does not tell
         return not data.get("blocking")
     return event.kind in _COPIES and "pinned-non-blocking" in labels(event)
@@ -488,11 +495,23 @@ def _shapes(events: Sequence[Event]) -> Iterable[_Weighed]:
 
 
 def memory_slope(events: Iterable[Event], steady: Steady) -> float:
-    """By how many bytes the memory held after a step grows each step; 0 unless it grew in every one of at least five."""
-    # The sample of step n is taken when n steps are done: the warm-up's own end is left out.
-    sizes = [event.size for event in events if event.kind == "memory" and event.step > steady.first]
+    """By how many bytes the memory held after a step grows each step, on the device where it grows most."""
+    return max(memory_slopes(events, steady).values(), default=0.0)
+
+
+def memory_slopes(events: Iterable[Event], steady: Steady) -> dict[str, float]:
+    """That of each device, "" where there is one; 0 unless it grew in every one of at least five steps."""
+    sizes: defaultdict[str, list[int]] = defaultdict(list)
+    for event in events:
+        # The sample of step n is taken when n steps are done: the warm-up's own end is left out.
+        if event.kind == "memory" and event.step > steady.first:
+            sizes[event.name].append(event.size)
+    return {device: 0.0 if steady.whole else _slope(each) for device, each in sizes.items()}
+
+
+def _slope(sizes: Sequence[int]) -> float:
     pairs = list(itertools.pairwise(sizes))
-    if steady.whole or len(sizes) < _LEAK_SAMPLES or any(after <= before for before, after in pairs):
+    if len(sizes) < _LEAK_SAMPLES or any(after <= before for before, after in pairs):
         return 0.0
     return (sizes[-1] - sizes[0]) / len(pairs)
 

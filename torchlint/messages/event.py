@@ -11,6 +11,7 @@ Kind = Literal[
     "sync",  # the host waits for the device: item, bool, nonzero, a blocking copy, ...
     "h2d",  # a host-to-device copy
     "d2h",  # a device-to-host copy
+    "p2p",  # a copy from one device to another, which the host does not wait for
     "synchronize",  # torch.cuda.synchronize, stream.synchronize, event.synchronize
     "empty_cache",
     "graph_break",

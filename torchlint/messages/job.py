@@ -19,6 +19,7 @@ class Job:
     copies and reached lines with torch.compile switched off; `compile` sees graph breaks, recompiles and kernels.
     The program is stopped after `steps` steps or `seconds` seconds, whichever comes first. `whatif` compiles the root
     module of a program that doesn't. `watch` holds the lines to look out for by real path; reaching `step_at` is a step.
+    There are `gpus` virtual GPUs.
     `work` notes what operators ask of a GPU. DataLoaders make batches that are `batch` times as large.
     """
 
@@ -30,6 +31,7 @@ class Job:
     seconds: float = 60.0
     device: Device = "auto"
     target: str = "sm_90"
+    gpus: int = 1
     whatif: bool = False
     compute: bool = True
     shapes: bool = False

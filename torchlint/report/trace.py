@@ -20,10 +20,12 @@ from torchlint.evidence.confirm import (
     is_async,
     launches,
     memory_slope,
+    memory_slopes,
     number,
     once,
     possible_lines,
     rows,
+    shown_rows,
     source_lines,
 )
 from torchlint.evidence.confirm import milliseconds as milliseconds_of
@@ -265,6 +267,8 @@ def _per_step(report: Report, look: Look, paint: Paint) -> str:
     table.append((_total(syncs), "host-device synchronizations", ""))
     table.append((_total(waiting), "copies that the host waits for", _size(waiting)))
     table.append((_total(overlapped), "copies that it does not wait for", _size(overlapped)))
+    if between := rows(events, steady, {"p2p"}):
+        table.append((_total(between), "copies between devices, which it does not wait for", _size(between)))
     table.extend(_memory(events, steady))
     if operators := rows(events, steady, {"operator"}):
         table.append((_total(operators), "operators of eager code, which touch", _size(operators)))
@@ -354,10 +358,21 @@ def _size(found: Iterable[Row]) -> str:
 
 
 def _memory(events: Sequence[Event], steady: Steady) -> list[tuple[str, ...]]:
-    peak = max((int(str((e.data or {}).get("peak", 0))) for e in events if e.kind == "memory"), default=0)
-    slope = memory_slope(events, steady)
-    grows = f"grows by {bytes_text(slope)} a step" if slope else ""
-    return [(bytes_text(peak), "peak of the device's memory", grows)] if peak else []
+    return [
+        (bytes_text(peak), f"peak of {device}'s memory", f"grows by {bytes_text(slope)} a step" if slope else "")
+        for device, peak, slope in memory_of(events, steady)
+    ]
+
+
+def memory_of(events: Iterable[Event], steady: Steady) -> list[tuple[str, int, float]]:
+    """Of each device (`the device` where there is one) the peak of its memory, and by how many bytes a step it grows."""
+    events = tuple(events)
+    peaks: dict[str, int] = {}
+    for event in events:
+        if event.kind == "memory":
+            peaks[event.name] = max(peaks.get(event.name, 0), int(str((event.data or {}).get("peak", 0))))
+    slopes = memory_slopes(events, steady)
+    return [(name or "the device", peak, slopes.get(name, 0.0)) for name, peak in sorted(peaks.items()) if peak]
 
 
 def _compiled(report: Report) -> list[tuple[str, ...]]:
@@ -403,9 +418,9 @@ def _times(report: Report, look: Look, paint: Paint) -> str:
 
 def _device_table(report: Report, look: Look, paint: Paint) -> str:
     table: list[tuple[str, ...]] = []
-    for row in device_rows(report.trace.events, report.steady):
+    for row in shown_rows(report.trace.events, report.steady):
         size = bytes_text(row.size) if row.size else ""
-        detail = row.event.detail if row.event.kind in {"h2d", "d2h"} else ""
+        detail = row.event.detail if row.event.kind in {"h2d", "d2h", "p2p"} else ""
         what = " ".join(filter(None, (row.event.kind, row.event.name, detail)))
         often = "" if report.steady.whole else f"{row.steps}/{len(report.steady)}"
         code = f"in {row.via}" if row.via else _code(row.event)
@@ -531,7 +546,7 @@ def as_json(report: Report, look: Look) -> str:
         "predicted": report.predicted,
         "passes": [_pass(child) for child in report.trace.children],
         "steady": {"first": steady.first, "last": steady.last, "whole": steady.whole},
-        "device_events": [_row(row) for row in device_rows(events, steady)],
+        "device_events": [_row(row) for row in shown_rows(events, steady)],
         "operators": [_row(row) for row in rows(events, steady, {"operator"})],
         "launches": {"triton": triton, "library": library},
         "memory": [_event(event) for event in events if event.kind == "memory"],

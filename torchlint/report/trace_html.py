@@ -15,10 +15,10 @@ from torchlint.evidence.confirm import (
     device_rows,
     is_async,
     launches,
-    memory_slope,
     number,
     once,
     rows,
+    shown_rows,
     source_lines,
 )
 from torchlint.evidence.confirm import milliseconds as milliseconds_of
@@ -28,7 +28,7 @@ from torchlint.system.printable import printable
 
 from . import Look, one_line, plural, profile
 from .document import document, escape
-from .trace import Report, assumptions, prediction_lines, price
+from .trace import Report, assumptions, memory_of, prediction_lines, price
 
 _CONTEXT = 6  # lines shown around a noted one in a long file
 _LONG = 400  # lines; a shorter file is shown whole
@@ -87,10 +87,8 @@ def _cards(report: Report) -> str:
         return _in_cards(profile.summary(events, steady))
     device = device_rows(events, steady)
     waiting = [row for row in device if row.event.kind in {"h2d", "d2h"} and not is_async(row.event)]
-    peak = max((int(str((e.data or {}).get("peak", 0))) for e in events if e.kind == "memory"), default=0)
     rate = "in all" if steady.whole else "a step"
     triton, library = launches(events)
-    slope = memory_slope(events, steady)
     cards = [
         (_total(row for row in device if row.event.kind in {"sync", "synchronize"}), f"synchronizations {rate}"),
         (_total(waiting), f"copies {rate} that the host waits for"),
@@ -99,9 +97,11 @@ def _cards(report: Report) -> str:
     ]
     if triton or library:
         cards.append((number(triton + library), f"kernels {rate} launched by compiled graphs"))
-    if peak:
+    if between := rows(events, steady, ["p2p"]):
+        cards.append((_total(between), f"copies {rate} between devices"))
+    for name, peak, slope in memory_of(events, steady):
         grows = f", grows by {bytes_text(slope)} a step" if slope else ""
-        cards.append((bytes_text(peak), f"peak of the device's memory{grows}"))
+        cards.append((bytes_text(peak), f"peak of {name}'s memory{grows}"))
     return _in_cards(cards)
 
 
@@ -267,7 +267,7 @@ def _notes(report: Report) -> dict[tuple[str, int], list[Note]]:
         hint = break_hint(event) if event.kind == "graph_break" else ""
         text = f"{event.kind.replace('_', ' ')} {event.name}{whole}. {event.detail} {hint}"
         notes[event.file, event.line].append(("break", text))
-    for row in device_rows(events, steady):
+    for row in shown_rows(events, steady):
         kind = "overlapped" if is_async(row.event) else _CLASSES[row.event.kind]
         notes[row.event.file, row.event.line].append((kind, _said(row, steady.whole)))
     for row in rows(events, steady, ["graph"]):
@@ -279,7 +279,7 @@ def _notes(report: Report) -> dict[tuple[str, int], list[Note]]:
 
 def _said(row: Row, whole: bool) -> str:
     event = row.event
-    what = " ".join(filter(None, (event.kind, event.name, event.detail if event.kind in {"h2d", "d2h"} else "")))
+    what = " ".join(filter(None, (event.kind, event.name, event.detail if event.kind in {"h2d", "d2h", "p2p"} else "")))
     size = f", {bytes_text(row.size)}" if row.size else ""
     via = f", in {row.via}" if row.via else ""
     took = f", {milliseconds_of(row.seconds)}" if row.seconds else ""
@@ -362,9 +362,9 @@ def _times(report: Report, look: Look) -> str:
 def _device(report: Report, look: Look) -> str:
     steady = report.steady
     body = []
-    for row in device_rows(report.trace.events, steady):
+    for row in shown_rows(report.trace.events, steady):
         kind = "overlapped" if is_async(row.event) else _CLASSES[row.event.kind]
-        detail = row.event.detail if row.event.kind in {"h2d", "d2h"} else ""
+        detail = row.event.detail if row.event.kind in {"h2d", "d2h", "p2p"} else ""
         body.append(
             (
                 number(row.count),

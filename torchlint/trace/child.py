@@ -117,6 +117,8 @@ def enter(
     virtual = job.device == "virtual" or (job.device == "auto" and not torch.cuda.is_available())
     if job.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("--device cuda: torch sees no GPU here; --device virtual needs none")
+    if job.gpus > 1 and not virtual:
+        raise ValueError("--gpus tells how many virtual GPUs there are; --device virtual asks for them")
     device = "cpu" if job.device == "cpu" else "virtual" if virtual else torch.cuda.get_device_name()
     recorder.emit(Event("start", name=device, detail=version, data=_environment(job)))
     if job.run == "compile":
@@ -132,7 +134,14 @@ def enter(
             observation.callback(work.tell)
             observation.enter_context(work.batches(job.batch))
         gpu = (
-            virtual_gpu(recorder, compute=job.compute, target=job.target, work=work, counts=job.run == "eager")
+            virtual_gpu(
+                recorder,
+                compute=job.compute,
+                target=job.target,
+                work=work,
+                counts=job.run == "eager",
+                gpus=job.gpus,
+            )
             if virtual
             else real_gpu(recorder)
         )
@@ -215,7 +224,13 @@ def _environment(job: Job) -> dict[str, object]:
         except importlib.metadata.PackageNotFoundError:
             return ""
 
-    return {"run": job.run, "python": platform.python_version(), "triton": version("triton"), "target": job.target}
+    return {
+        "run": job.run,
+        "python": platform.python_version(),
+        "triton": version("triton"),
+        "target": job.target,
+        "gpus": job.gpus,
+    }
 
 
 def _exit_code(stop: SystemExit) -> int:

@@ -123,7 +123,7 @@ class _PlainDevice:
 
 
 def _gpu_in_use() -> bool:
-    return tags.allocated > 0
+    return any(memory.allocated for memory in tags.memory.values())
 
 
 class _VirtualDevice(_PlainDevice):
@@ -143,11 +143,13 @@ class _VirtualDevice(_PlainDevice):
         return cuda_in_dynamo(_gpu_in_use)
 
     def carry(self, inputs: object, outputs: object) -> None:
-        """Outputs are on the virtual GPU if an input is, but for those known to be on the host."""
-        if any(isinstance(leaf, torch.Tensor) and tags.is_cuda(leaf) for leaf in tree_leaves(inputs)):
+        """Outputs are on the virtual GPU of the first input that is on one, but for those known to be on the host."""
+        found = (tags.index(leaf) for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor))
+        index = next((one for one in found if one is not None), None)
+        if index is not None:
             for leaf in tree_leaves(outputs):
                 if isinstance(leaf, torch.Tensor) and leaf not in self._on_host:
-                    tags.mark_cuda(leaf)
+                    tags.mark_cuda(leaf, index)
 
     def on_host(self, graph: Any) -> Callable[[Any], Any]:
         """They become copies, which the CPU didn't make of what was on the CPU, and are remembered."""

@@ -1,4 +1,4 @@
-"""The virtual GPU itself: what its modes share, what it records, and how tensors get on and off it."""
+"""The virtual GPUs themselves: what their modes share, what they record, and how tensors get on and off them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from torchlint.trace.work import WorkLog
 
 CPU = torch.device("cpu")
-CUDA = torch.device("cuda", 0)
 _DEVICE_NAME = re.compile(r"(cpu|cuda|meta)(:\d+)?")
+_ERROR: type[RuntimeError] = getattr(torch, "AcceleratorError", RuntimeError)
+"""What torch raises for an error of CUDA, since 2.8 a class of its own."""
 
 
 class Sink(Protocol):
@@ -44,12 +45,13 @@ class Sink(Protocol):
 
 
 class VirtualGpu:
-    """One virtual `cuda:0`; its tensors are CPU tensors, computed for real unless `compute` is false."""
+    """The virtual `cuda:0` and, of `count`, the others like it; their tensors are CPU tensors, computed for real unless `compute` is false."""
 
-    def __init__(self, recorder: Sink, properties: SimpleNamespace, compute: bool) -> None:
+    def __init__(self, recorder: Sink, properties: SimpleNamespace, compute: bool, count: int = 1) -> None:
         self.recorder = recorder
         self.properties = properties
         self.compute = compute
+        self.devices = tuple(torch.device("cuda", index) for index in range(count))
         self.tags: DeviceTags = tags
         self.work: WorkLog | None = None  # asked for by --gpu
         self.counts = False  # whether operators are counted
@@ -89,46 +91,77 @@ class VirtualGpu:
         self.recorder.record("unsupported", name=name, detail=detail)
 
     def device_of(self, tensor: torch.Tensor) -> torch.device:
-        return CUDA if self.tags.is_cuda(tensor) else tensor.device
+        index = self.tags.index(tensor)
+        return tensor.device if index is None else self.devices[index]
 
     def copied(self, name: str, size: int, *, to_device: bool, pinned: bool, blocking: bool) -> None:
         """Record a copy between host and device of `size` bytes; `pinned` is about the host's side."""
         if not size or self.thread.paused:
             return
         detail = f"{'pinned' if pinned else 'pageable'}, {'blocking' if blocking else 'non_blocking'}"
-        data: dict[str, object] = {"pinned": pinned, "blocking": blocking}
-        if self.thread.moves_module:
-            data["module"] = True
+        data: dict[str, object] = {"pinned": pinned, "blocking": blocking, **self._moving()}
         self.recorder.record("h2d" if to_device else "d2h", name=name, detail=detail, size=size, data=data)
         if self.work is not None:
             self.work.copy(name, size, to_device=to_device, pinned=pinned, blocking=blocking)
         if not to_device and (blocking or not pinned):  # a copy into pageable memory returns when it is done
             self.sync("copy")
 
+    def copied_between(self, name: str, size: int, source: int, target: int) -> None:
+        """Record a copy from one GPU to another, which the streams of both wait for and the host does not."""
+        if size and not self.thread.paused:
+            detail = f"{self.devices[source]} to {self.devices[target]}"
+            self.recorder.record("p2p", name=name, detail=detail, size=size, data=self._moving() or None)
+
+    def _moving(self) -> dict[str, object]:
+        return {"module": True} if self.thread.moves_module else {}
+
     def is_device(self, value: object) -> bool:
         """Whether an argument can only be meant as a device."""
         return isinstance(value, torch.device) or (isinstance(value, str) and bool(_DEVICE_NAME.fullmatch(value)))
 
-    def device_type(self, device: object) -> str:
-        """`cuda`, `cpu`, `meta`, ... of a device, its name or an index; a second GPU is reported as unsupported."""
+    def device(self, device: object) -> torch.device:
+        """The device that a device, its name or an index means; a GPU always has an index.
+
+        Raises what torch raises for a GPU that is not there, and for any in a child made by fork.
+        """
         if isinstance(device, int):
             device = torch.device("cuda", device)
         parsed = device if isinstance(device, torch.device) else torch.device(str(device))
-        if parsed.type == "cuda":
-            if self.forked:
-                raise RuntimeError(
-                    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
-                    "'spawn' start method"
-                )
-            if parsed.index:
-                self.unsupported(str(parsed), "there is one virtual GPU; cuda:0 is used instead")
-        return parsed.type
+        if parsed.type != "cuda":
+            return parsed
+        if self.forked:
+            raise RuntimeError(
+                "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+                "'spawn' start method"
+            )
+        index = self.thread.device if parsed.index is None else parsed.index
+        if index >= len(self.devices):
+            there = (
+                "there is one virtual GPU" if len(self.devices) == 1 else f"there are {len(self.devices)} virtual GPUs"
+            )
+            self.unsupported(f"cuda:{index}", f"{there}; --gpus {index + 1} makes {index + 1}")
+            raise _ERROR("CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?")
+        return self.devices[index]
+
+    def index(self, device: object) -> int:
+        """The index of the GPU that is meant, the current one for None. ValueError for a device that is none."""
+        found = self.device("cuda" if device is None else device)
+        if found.type != "cuda":
+            raise ValueError(f"Expected a cuda device, but got: {found}")
+        return int(found.index)
+
+
+def index_of(device: torch.device) -> int | None:
+    """The index of a GPU that `VirtualGpu.device` gave, None of another device."""
+    return int(device.index) if device.type == "cuda" else None
 
 
 class Thread:
-    """What the two modes of one thread tell each other."""
+    """What the two modes of one thread tell each other, its current GPU and the current stream of each."""
 
     def __init__(self) -> None:
+        self.device = 0
+        self.streams: dict[int, Any] = {}  # that were chosen, by device
         self.paused = 0
         self.api = ""
         self.moves_module = False
@@ -173,13 +206,13 @@ def transfer(
     tensor: torch.Tensor,
     name: str,
     *,
-    to_device: bool,
+    to: int | None,
     non_blocking: bool = False,
     dtype: torch.dtype | None = None,
     memory_format: torch.memory_format = torch.preserve_format,
 ) -> torch.Tensor:
-    """A recorded copy of the tensor on the other side, with its gradient flowing back the same way."""
-    how = _Transfer(gpu, name, to_device, non_blocking, dtype, memory_format)
+    """A recorded copy of the tensor on another device, None for the host; its gradient flows back the same way."""
+    how = _Transfer(gpu, name, gpu.tags.index(tensor), to, non_blocking, dtype, memory_format)
     if tensor.requires_grad and torch.is_grad_enabled():
         copied: torch.Tensor = _DifferentiableTransfer.apply(tensor, how)  # type: ignore[no-untyped-call]
         return copied
@@ -190,20 +223,26 @@ def transfer(
 class _Transfer:
     gpu: VirtualGpu
     name: str
-    to_device: bool
+    source: int | None
+    target: int | None
     non_blocking: bool
     dtype: torch.dtype | None
     memory_format: torch.memory_format
 
     def run(self, tensor: torch.Tensor) -> torch.Tensor:
         tags, size = self.gpu.tags, size_in_bytes(tensor)
-        # torch makes the host's side of a non_blocking device-to-host copy pinned by itself (Tensor.to)
-        pinned = tags.is_pinned(tensor) if self.to_device else self.non_blocking
-        self.gpu.copied(self.name, size, to_device=self.to_device, pinned=pinned, blocking=not self.non_blocking)
+        pinned = False
+        if self.source is not None and self.target is not None:
+            self.gpu.copied_between(self.name, size, self.source, self.target)
+        else:
+            to_device = self.target is not None
+            # torch makes the host's side of a non_blocking device-to-host copy pinned by itself (Tensor.to)
+            pinned = tags.is_pinned(tensor) if to_device else self.non_blocking
+            self.gpu.copied(self.name, size, to_device=to_device, pinned=pinned, blocking=not self.non_blocking)
         with self.gpu.thread.pause():
             copy = tensor.to(dtype=self.dtype or tensor.dtype, copy=True, memory_format=self.memory_format)
-        if self.to_device:
-            tags.mark_cuda(copy)
+        if self.target is not None:
+            tags.mark_cuda(copy, self.target)
         else:
             tags.mark_host(copy)
             if pinned:
@@ -211,7 +250,7 @@ class _Transfer:
         return copy
 
     def back(self, dtype: torch.dtype) -> _Transfer:
-        return _Transfer(self.gpu, self.name, not self.to_device, False, dtype, torch.preserve_format)
+        return _Transfer(self.gpu, self.name, self.target, self.source, False, dtype, torch.preserve_format)
 
 
 class _DifferentiableTransfer(torch.autograd.Function):

@@ -1,4 +1,4 @@
-"""What `torch.cuda`, `torch.accelerator` and `torch.backends` answer about the virtual GPU."""
+"""What `torch.cuda`, `torch.accelerator` and `torch.backends` answer about the virtual GPUs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from unittest import mock
 import torch
 
 from torchlint.trace import streams
-from torchlint.trace.device import CUDA, VirtualGpu
+from torchlint.trace.device import VirtualGpu
+from torchlint.trace.tags import Memory
 
 CUDA_VERSION = "12.8"
 _CUDNN_VERSION = 91002
@@ -53,7 +54,7 @@ def _returns(value: object) -> Callable[..., Any]:
 def patches(gpu: VirtualGpu) -> Iterator[Patch]:
     yield from _queries(gpu)
     yield from _streams_and_graphs(gpu)
-    yield from _random()
+    yield from _random(gpu)
     yield from _memory(gpu)
     yield from _accelerator(gpu)
     yield from _backends(gpu)
@@ -66,22 +67,40 @@ def _named(owner: Any, values: dict[str, Any]) -> Iterator[Patch]:
 
 
 def _queries(gpu: VirtualGpu) -> Iterator[Patch]:
-    properties = gpu.properties
-    capability = (properties.major, properties.minor)
+    properties, count = gpu.properties, len(gpu.devices)
     name = f"sm_{properties.major}{properties.minor}"
 
     def get_device_properties(device: object = None) -> SimpleNamespace:
-        if device is not None:
-            gpu.device_type(device)
+        if not 0 <= _number(gpu, device) < count:
+            raise AssertionError("Invalid device id")
         return properties
 
+    def get_device_capability(device: object = None) -> tuple[int, int]:
+        found = get_device_properties(device)
+        return found.major, found.minor
+
+    def can_access_peer(device: object, peer_device: object) -> bool:
+        get_device_properties(device)
+        if not 0 <= _number(gpu, peer_device) < count:
+            raise AssertionError("Invalid peer device id")
+        return _number(gpu, device) != _number(gpu, peer_device)
+
     def set_device(device: object) -> None:
-        gpu.device_type(device)
+        exchange(_number(gpu, device))
+
+    def exchange(index: int) -> int:
+        """Make that GPU the current one; a negative index changes nothing."""
+        before = gpu.thread.device
+        if index < 0:
+            return -1
+        gpu.thread.device = gpu.index(index)
+        return before
 
     def initialize() -> None:
-        gpu.device_type(CUDA)  # raises in a forked process
+        gpu.device("cuda")  # raises in a forked process
 
     def synchronize(device: object = None) -> None:
+        gpu.index(device)
         gpu.recorder.record("synchronize", name="device")
 
     def no_sensor(name: str) -> Callable[..., int]:
@@ -99,19 +118,19 @@ def _queries(gpu: VirtualGpu) -> Iterator[Patch]:
             "init": initialize,
             "_lazy_init": initialize,
             "_is_in_bad_fork": lambda: gpu.forked,
-            "device_count": _returns(1),
-            "current_device": _returns(0),
+            "device_count": _returns(count),
+            "current_device": lambda: gpu.thread.device,
             "set_device": set_device,
-            "_exchange_device": _returns(0),
-            "_maybe_exchange_device": _returns(0),
+            "_exchange_device": exchange,
+            "_maybe_exchange_device": exchange,
             "get_device_properties": get_device_properties,
             "get_device_name": lambda device=None: get_device_properties(device).name,
-            "get_device_capability": _returns(capability),
+            "get_device_capability": get_device_capability,
             "get_arch_list": _returns([name]),
             "get_gencode_flags": _returns(f"-gencode compute={name.replace('sm', 'compute')},code={name}"),
             "is_bf16_supported": _returns(properties.major >= 8),
             "is_tf32_supported": _returns(properties.major >= 8),
-            "can_device_access_peer": _returns(False),
+            "can_device_access_peer": can_access_peer,
             "synchronize": synchronize,
             "ipc_collect": _returns(None),
             "current_blas_handle": _returns(0),
@@ -119,7 +138,7 @@ def _queries(gpu: VirtualGpu) -> Iterator[Patch]:
             "cudart": lambda: SimpleNamespace(
                 cudaProfilerStart=_returns(0),
                 cudaProfilerStop=_returns(0),
-                cudaMemGetInfo=lambda device=0: torch.cuda.mem_get_info(),
+                cudaMemGetInfo=lambda device=0: torch.cuda.mem_get_info(device),
             ),
             **{sensor: no_sensor(sensor) for sensor in ("utilization", "temperature", "power_draw", "clock_rate")},
             **_sync_debug_mode(),
@@ -130,6 +149,16 @@ def _queries(gpu: VirtualGpu) -> Iterator[Patch]:
     for start_or_stop in ("start", "stop"):
         yield Patch(torch.cuda.profiler, start_or_stop, _returns(None))
     yield Patch(torch.cuda.nccl, "version", _returns(_NCCL_VERSION))
+
+
+def _number(gpu: VirtualGpu, device: object) -> int:
+    """The index that is asked for, whether there is such a GPU or not; that of the current one for None."""
+    if isinstance(device, int):
+        return device
+    parsed = torch.device("cuda" if device is None else str(device))
+    if parsed.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {parsed}")
+    return gpu.thread.device if parsed.index is None else parsed.index
 
 
 def _sync_debug_mode() -> dict[str, Any]:
@@ -176,9 +205,10 @@ def _streams_and_graphs(gpu: VirtualGpu) -> Iterator[Patch]:
     yield Patch(torch, "Generator", streams.Generator)
 
 
-def _random() -> Iterator[Patch]:
+def _random(gpu: VirtualGpu) -> Iterator[Patch]:
     """Device code draws from the CPU's generator here, so its state is the device's, and seeding it again changes nothing."""
-    generator = streams.VirtualGenerator()
+    generators = tuple(map(streams.VirtualGenerator.on, gpu.devices))
+    generator = generators[0]
     functions = {
         "manual_seed": generator.manual_seed,
         "manual_seed_all": generator.manual_seed,
@@ -186,17 +216,18 @@ def _random() -> Iterator[Patch]:
         "seed_all": generator.seed,
         "initial_seed": generator.initial_seed,
         "get_rng_state": lambda device="cuda": torch.get_rng_state(),
-        "get_rng_state_all": lambda: [torch.get_rng_state()],
+        "get_rng_state_all": lambda: [torch.get_rng_state() for _ in gpu.devices],
         "set_rng_state": lambda state, device="cuda": torch.set_rng_state(state),
         "set_rng_state_all": lambda states: torch.set_rng_state(states[0]),
     }
     yield from _named(torch.cuda, functions)
     yield from _named(torch.cuda.random, functions)
-    yield Patch(torch.cuda, "default_generators", (generator,))
+    yield Patch(torch.cuda, "default_generators", generators)
 
 
 def _memory(gpu: VirtualGpu) -> Iterator[Patch]:
-    tags = gpu.tags
+    def of(device: object) -> Memory:
+        return gpu.tags.memory[gpu.index(device)]
 
     def reserved(size: int) -> int:
         return -(-size // _SEGMENT) * _SEGMENT
@@ -207,8 +238,9 @@ def _memory(gpu: VirtualGpu) -> Iterator[Patch]:
             none = dict.fromkeys(pool, 0)
             return {"all": pool, "large_pool": pool, "small_pool": none}
 
-        live = figures(tags.allocated, tags.peak, tags.total)
-        held = figures(reserved(tags.peak), reserved(tags.peak), reserved(tags.peak))
+        memory = of(device)
+        live, most = figures(memory.allocated, memory.peak, memory.total), reserved(memory.peak)
+        held = figures(most, most, most)
         nothing = figures(0, 0, 0)
         return {
             **dict.fromkeys(("allocated_bytes", "active_bytes", "requested_bytes"), live),
@@ -220,10 +252,10 @@ def _memory(gpu: VirtualGpu) -> Iterator[Patch]:
         }
 
     def reset_peak(device: object = None) -> None:
-        tags.reset_peak()
+        of(device).reset_peak()
 
     def get_info(device: object = None) -> tuple[int, int]:
-        return gpu.properties.total_memory - reserved(tags.peak), gpu.properties.total_memory
+        return gpu.properties.total_memory - reserved(of(device).peak), gpu.properties.total_memory
 
     def empty_cache() -> None:
         gpu.recorder.record("empty_cache", name="empty_cache")
@@ -273,19 +305,19 @@ def _accelerator(gpu: VirtualGpu) -> Iterator[Patch]:
     device = torch.device("cuda")
 
     def set_index(device: object) -> None:
-        gpu.device_type(device)
+        torch.cuda.set_device(device)  # type: ignore[arg-type]
 
     yield from _named(
         torch.accelerator,
         {
             "is_available": _returns(True),
-            "device_count": _returns(1),
+            "device_count": _returns(len(gpu.devices)),
             "current_accelerator": _returns(device),
-            "current_device_index": _returns(0),
-            "current_device_idx": _returns(0),
+            "current_device_index": torch.cuda.current_device,
+            "current_device_idx": torch.cuda.current_device,
             "set_device_index": set_index,
             "set_device_idx": set_index,
-            "device_index": lambda device: contextlib.nullcontext(),
+            "device_index": lambda device: torch.cuda.device(-1 if device is None else device),
             "current_stream": streams.current_stream,
             "set_stream": streams.set_stream,
             "synchronize": lambda device=None: torch.cuda.synchronize(device),

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from torchlint.trace import private
-from torchlint.trace.device import CPU, CUDA, VirtualGpu, size_in_bytes, transfer
+from torchlint.trace.device import CPU, VirtualGpu, index_of, size_in_bytes, transfer
 from torchlint.trace.operators import FILL, SET_ITEM
 from torchlint.trace.streams import VirtualGenerator
 
@@ -81,42 +81,43 @@ class DeviceFunctions(TorchFunctionMode):
         """Call `func` with the CPU for its device, and mark what it returns as being where it was asked for."""
         gpu = self.gpu
         args, target = self._host_arguments(args, kwargs)
-        _check_generator(kwargs.get("generator"), target or (gpu.device_of(args[0]).type if _leads(args) else "cpu"))
+        asked = None if target is None else target.type
+        _check_generator(kwargs.get("generator"), asked or (gpu.device_of(args[0]).type if _leads(args) else "cpu"))
         pinned = kwargs.get("pin_memory", False)
         if pinned:
             kwargs["pin_memory"] = False
         result = func(*args, **kwargs)
         for tensor in _leaves(result):
-            if target == "cuda":
-                gpu.tags.mark_cuda(tensor)
+            if target is not None and target.type == "cuda":
+                gpu.tags.mark_cuda(tensor, target.index)
             elif isinstance(func, OpOverload):
                 pass  # a dispatch mode hands on what C++ made, which knows of no device but the CPU
-            elif target == "cpu" or (made and target is None):
+            elif asked == "cpu" or (made and target is None):
                 gpu.tags.mark_host(tensor)
             if pinned:
                 gpu.tags.mark_pinned(tensor)
         return result
 
-    def _host_arguments(self, args: Args, kwargs: Kwargs) -> tuple[Args, str | None]:
-        """The arguments with `cuda` replaced by the CPU, and the type of device asked for."""
+    def _host_arguments(self, args: Args, kwargs: Kwargs) -> tuple[Args, torch.device | None]:
+        """The arguments with `cuda` replaced by the CPU, and the device asked for."""
         target = None
         if kwargs.get("device") is not None:
-            target = self.gpu.device_type(kwargs["device"])
-            if target == "cuda":
+            target = self.gpu.device(kwargs["device"])
+            if target.type == "cuda":
                 kwargs["device"] = CPU
         replaced = list(args)
         for position, value in enumerate(args):
             if self.gpu.is_device(value):
-                target = self.gpu.device_type(value)
-                if target == "cuda":
+                target = self.gpu.device(value)
+                if target.type == "cuda":
                     replaced[position] = CPU
         return tuple(replaced), target
 
-    def move(self, tensor: Tensor, name: str, target: str, **how: Any) -> Tensor:
-        """The tensor on `cuda` or `cpu`; a copy only if it is not there yet."""
-        if (target == "cuda") == self.gpu.tags.is_cuda(tensor):
+    def move(self, tensor: Tensor, name: str, to: int | None, **how: Any) -> Tensor:
+        """The tensor on the GPU of that index, or on the host for None; a copy only if it is not there yet."""
+        if to == self.gpu.tags.index(tensor):
             return tensor
-        return transfer(self.gpu, tensor, name, to_device=target == "cuda", **how)
+        return transfer(self.gpu, tensor, name, to=to, **how)
 
 
 def _leads(args: Args) -> bool:
@@ -148,9 +149,8 @@ def _accessor(attribute: str) -> Any:
 
 @_handles(_accessor("device").__get__)
 def _device(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> torch.device:
-    if mode.gpu.tags.is_cuda(args[0]):
-        return CUDA
-    device: torch.device = func(*args)
+    index = mode.gpu.tags.index(args[0])
+    device: torch.device = func(*args) if index is None else mode.gpu.devices[index]
     return device
 
 
@@ -166,7 +166,8 @@ def _is_cpu(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> boo
 
 @_handles(Tensor.get_device)
 def _get_device(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> int:
-    return 0 if mode.gpu.tags.is_cuda(args[0]) else int(func(*args, **kwargs))
+    index = mode.gpu.tags.index(args[0])
+    return int(func(*args, **kwargs)) if index is None else index
 
 
 @_handles(Tensor.is_pinned)
@@ -207,16 +208,16 @@ def _named(names: tuple[str, ...], args: Args, kwargs: Kwargs) -> Kwargs:
 @_handles(Tensor.cuda)
 def _cuda(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     named = _named(("self", "device", "non_blocking"), args, kwargs)
-    target = mode.gpu.device_type(0 if named.get("device") is None else named["device"])
-    if target != "cuda":
+    target = mode.gpu.device("cuda" if named.get("device") is None else named["device"])
+    if target.type != "cuda":
         raise RuntimeError(f"Invalid device, must be cuda device, but got {named['device']}")
     how = {key: named[key] for key in ("memory_format",) if key in named}
-    return mode.move(named["self"], "cuda", "cuda", non_blocking=bool(named.get("non_blocking", False)), **how)
+    return mode.move(named["self"], "cuda", target.index, non_blocking=bool(named.get("non_blocking", False)), **how)
 
 
 @_handles(Tensor.cpu)
 def _cpu(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
-    return mode.move(args[0], "cpu", "cpu", **kwargs)
+    return mode.move(args[0], "cpu", None, **kwargs)
 
 
 @_handles(Tensor.to)
@@ -235,15 +236,14 @@ def _to(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     device = named.pop("device", None)
     if isinstance(other, Tensor):
         device, named["dtype"] = mode.gpu.device_of(other), other.dtype
-    target = None if device is None else mode.gpu.device_type(device)
-    if target in (None, "cpu", "cuda") and not tensor.is_meta:
-        on_device = mode.gpu.tags.is_cuda(tensor)
-        if target is not None and (target == "cuda") != on_device:
+    target = None if device is None else mode.gpu.device(device)
+    if (target is None or target.type in ("cpu", "cuda")) and not tensor.is_meta:
+        if target is not None and index_of(target) != mode.gpu.tags.index(tensor):
             named.pop("copy", None)
             how = {key: value for key, value in named.items() if value is not None}
-            return mode.move(tensor, "to", target, **how)
+            return mode.move(tensor, "to", index_of(target), **how)
         device = None if target is None else CPU
-    elif target == "cuda":
+    elif target is not None and target.type == "cuda":
         device = CPU  # of a meta tensor: raises what torch raises
     if device is not None:
         named["device"] = device
@@ -262,7 +262,10 @@ def _type(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
     if isinstance(wanted, torch.dtype):
         return func(*args, **kwargs)
     name = wanted if isinstance(wanted, str) else f"{wanted.__module__}.{wanted.__name__}"
-    target = "cuda" if name.startswith("torch.cuda.") else "cpu"
+    target = None
+    if name.startswith("torch.cuda."):
+        own = mode.gpu.tags.index(tensor)
+        target = mode.gpu.index(None) if own is None else own
     cast = func(tensor, name.replace("torch.cuda.", "torch."))
     return mode.move(cast, "type", target, non_blocking=bool(named.get("non_blocking", False)))
 
@@ -287,10 +290,9 @@ def _set_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> A
 
 
 def _movable(mode: DeviceFunctions, target: Tensor, source: Any, name: str, non_blocking: bool) -> Any:
-    """A source on the other side, moved so that its gradient moves back; the operator records any other copy."""
+    """A source on another device, moved so that its gradient moves back; the operator records any other copy."""
     if isinstance(source, Tensor) and source.requires_grad and source.dim():
-        where = "cuda" if mode.gpu.tags.is_cuda(target) else "cpu"
-        return mode.move(source, name, where, non_blocking=non_blocking)
+        return mode.move(source, name, mode.gpu.tags.index(target), non_blocking=non_blocking)
     return source
 
 
@@ -311,20 +313,22 @@ def _from_data(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> 
     args, target = mode._host_arguments(args, kwargs)
     pinned = kwargs.pop("pin_memory", False)
     name = func.__name__
-    if isinstance(data, Tensor) and target in ("cpu", "cuda") and (target == "cuda") != gpu.tags.is_cuda(data):
-        moved = mode.move(data.detach() if func is not torch.as_tensor else data, name, target)
+    to = None if target is None else index_of(target)
+    known = target is not None and target.type in ("cpu", "cuda")
+    if isinstance(data, Tensor) and known and to != gpu.tags.index(data):
+        moved = mode.move(data.detach() if func is not torch.as_tensor else data, name, to)
         return moved if kwargs.get("dtype") is None else moved.to(kwargs["dtype"])
     reads = _device_scalars(gpu, data)
     if reads:
         gpu.sync("item", count=reads)
     with mode.thread.pause():
         result: Tensor = func(*args, **kwargs)
-        if target == "cuda" and not isinstance(data, Tensor):
+        if to is not None and not isinstance(data, Tensor):
             result = _unshared(result) if func is not torch.tensor else result
-    if target == "cuda" and not isinstance(data, Tensor):
+    if to is not None and not isinstance(data, Tensor):
         gpu.copied(name, size_in_bytes(result), to_device=True, pinned=False, blocking=True)
-    if target == "cuda":
-        gpu.tags.mark_cuda(result)
+    if to is not None:
+        gpu.tags.mark_cuda(result, to)
     if pinned:
         gpu.tags.mark_pinned(result)
     return result
@@ -354,9 +358,10 @@ def _tolist(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any
 def _numpy(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
     if mode.gpu.tags.is_cuda(args[0]) and not kwargs.get("force"):
         raise TypeError(
-            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            f"can't convert {mode.gpu.device_of(args[0])} device type tensor to numpy. "
+            "Use Tensor.cpu() to copy the tensor to host memory first."
         )
-    tensor = mode.move(args[0], "numpy", "cpu")
+    tensor = mode.move(args[0], "numpy", None)
     return func(tensor, *args[1:], **kwargs)
 
 
@@ -368,13 +373,13 @@ def _one_hot(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Te
     """The CPU checks the classes' range; a GPU reads the greatest one, and only if it is not told their number."""
     tensor = args[0] if args else kwargs["tensor" if "tensor" in kwargs else "input"]
     classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
-    on_device = mode.gpu.tags.is_cuda(tensor)
-    if on_device and classes == -1:
+    index = mode.gpu.tags.index(tensor)
+    if index is not None and classes == -1:
         mode.gpu.sync("item")
     with mode.thread.pause():
         result: Tensor = func(*args, **kwargs)
-    if on_device:
-        mode.gpu.tags.mark_cuda(result)
+    if index is not None:
+        mode.gpu.tags.mark_cuda(result, index)
     return result
 
 
@@ -382,7 +387,7 @@ def _one_hot(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Te
 def _ctc_loss(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """Lengths given as device tensors are copied to the host."""
     lengths = [value for value in args[2:4] if isinstance(value, Tensor)]
-    moved = [mode.move(value, "ctc_loss", "cpu") for value in lengths]
+    moved = [mode.move(value, "ctc_loss", None) for value in lengths]
     rest = (*moved, *args[4:]) if len(moved) == 2 else args[2:]
     result: Tensor = func(*args[:2], *rest, **kwargs)
     return result
@@ -426,8 +431,12 @@ def _assign_gradient(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwarg
     if isinstance(gradient, Tensor):
         own, given = mode.gpu.device_of(tensor), mode.gpu.device_of(gradient)
         if own != given and not mode.gpu.tags.is_undecided(gradient):
+            if own.type == given.type:
+                what = f"located on device with index '{given.index}' to a tensor located on device with index '{own.index}'"
+            else:
+                what = f"with device type '{given.type}' to a tensor with device type '{own.type}'"
             raise RuntimeError(
-                f"attempting to assign a gradient with device type '{given.type}' to a tensor with device type "
-                f"'{own.type}'. Please ensure that the gradient and the tensor are on the same device"
+                f"attempting to assign a gradient {what}. "
+                "Please ensure that the gradient and the tensor are on the same device"
             )
     func(*args)

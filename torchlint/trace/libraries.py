@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchlint.trace.device import CUDA, VirtualGpu, size_in_bytes
+from torchlint.trace import parallel
+from torchlint.trace.device import VirtualGpu, index_of, size_in_bytes
 from torchlint.trace.device_api import Patch
+from torchlint.trace.recorder import begun_at, user_frame
 
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
 
@@ -38,7 +40,7 @@ def patches(gpu: VirtualGpu, scopes: Scopes) -> Iterator[Patch]:
     yield from _saved_tensors(scopes.functions)
     yield from _compilers(gpu, scopes.plain)
     yield from _profiler(gpu)
-    yield from _parallel(gpu)
+    yield from parallel.patches(gpu)
     yield from _spawned(gpu)
     yield from _distributed(gpu)
     yield from _custom_kernels(gpu)
@@ -88,9 +90,9 @@ def _tensor_methods(gpu: VirtualGpu) -> Iterator[Patch]:
 
     def copied(copy: Callable[[Any, dict[int, Any]], Tensor]) -> Callable[[Tensor, dict[int, Any]], Tensor]:
         def copy_beside(self: Tensor, memo: dict[int, Any]) -> Tensor:
-            clone = copy(self, memo)
-            if gpu.tags.is_cuda(self):
-                gpu.tags.mark_cuda(clone)
+            clone, index = copy(self, memo), gpu.tags.index(self)
+            if index is not None:
+                gpu.tags.mark_cuda(clone, index)
             return clone
 
         return copy_beside
@@ -131,17 +133,18 @@ def _storages(gpu: VirtualGpu) -> Iterator[Patch]:
     to = kind.to
 
     def moved(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
-        if gpu.device_type(device) != "cuda":
+        index = index_of(gpu.device(device))
+        if index is None:
             return to(self, device=device, non_blocking=non_blocking)
         copy = self.clone()
         with gpu.thread.pause():
             memory = _bytes(copy)
         gpu.copied("storage", memory.numel(), to_device=True, pinned=False, blocking=not non_blocking)
-        gpu.tags.mark_cuda(memory)
+        gpu.tags.mark_cuda(memory, index)
         return copy
 
     def to_cuda(self: Any, device: object = None, non_blocking: bool = False) -> Any:
-        return self.to(device=CUDA, non_blocking=non_blocking)
+        return self.to(device=gpu.devices[gpu.index(device)], non_blocking=non_blocking)
 
     yield Patch(kind, "to", moved)
     yield Patch(kind, "cuda", to_cuda)
@@ -157,21 +160,29 @@ class Locations:
     def tag(self, storage: Any) -> str | None:
         with self._gpu.thread.pause():
             memory = _bytes(storage)
-        if not self._gpu.tags.is_cuda(memory):
+        index = self._gpu.tags.index(memory)
+        if index is None:
             return None
         key = memory.untyped_storage()._cdata
         if self._saved is not None and key not in self._saved:
             self._saved.add(key)
             self._gpu.copied("save", memory.numel(), to_device=False, pinned=False, blocking=True)
-        return "cuda:0"
+        return f"cuda:{index}"
 
     def restore(self, storage: Any, location: str) -> Any | None:
-        if not location.startswith("cuda") or self._gpu.device_type(location) != "cuda":
+        if not location.startswith("cuda"):
             return None
+        asked, count = torch.device(location).index or 0, len(self._gpu.devices)
+        if asked >= count:
+            raise RuntimeError(
+                f"Attempting to deserialize object on CUDA device {asked} but torch.cuda.device_count() is {count}. "
+                "Please use torch.load with map_location to map your storages to an existing device."
+            )
+        index = self._gpu.index(location)
         with self._gpu.thread.pause():
             memory = _bytes(storage)
         self._gpu.copied("load", memory.numel(), to_device=True, pinned=False, blocking=True)
-        self._gpu.tags.mark_cuda(memory)
+        self._gpu.tags.mark_cuda(memory, index)
         return storage
 
     def saving(self) -> Iterator[Patch]:
@@ -194,10 +205,10 @@ def _threads(modes: Scope) -> Iterator[Patch]:
     start = threading.Thread.start
 
     def started(self: threading.Thread) -> None:
-        run = self.run
+        run, place = self.run, user_frame()
 
         def run_on_device() -> None:
-            with modes():
+            with modes(), begun_at(place):
                 run()
 
         self.run = run_on_device  # type: ignore[method-assign]
@@ -242,10 +253,11 @@ def _compilers(gpu: VirtualGpu, plain: Scope) -> Iterator[Patch]:
             return attention(query, *args, **kwargs)
         with plain():
             result: Any = attention(query, *args, **kwargs)
-        if gpu.tags.is_cuda(query):
+        index = gpu.tags.index(query)
+        if index is not None:
             for tensor in result if isinstance(result, tuple) else (result,):
                 if isinstance(tensor, Tensor):
-                    gpu.tags.mark_cuda(tensor)
+                    gpu.tags.mark_cuda(tensor, index)
         return result
 
     yield Patch(torch.jit, "script", seeing_plain(torch.jit.script))
@@ -266,18 +278,6 @@ def _profiler(gpu: VirtualGpu) -> Iterator[Patch]:
         init(self, *args, **kwargs)
 
     yield Patch(kind, "__init__", init_host)
-
-
-def _parallel(gpu: VirtualGpu) -> Iterator[Patch]:
-    """DataParallel on the one GPU."""
-    from torch.nn.parallel import comm
-
-    def scatter(tensor: Tensor, devices: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-        for device in devices or ():
-            gpu.device_type(device)
-        return (tensor.to(CUDA),)
-
-    yield Patch(comm, "scatter", scatter)
 
 
 def _spawned(gpu: VirtualGpu) -> Iterator[Patch]:

@@ -40,13 +40,16 @@ def python_warnings(recorder: Recorder) -> Iterator[None]:
 
 
 def record_memory(recorder: Recorder) -> None:
-    """Record what the device holds after a step, in bytes, and the peak so far."""
-    if torch.cuda.is_available() and (peak := torch.cuda.max_memory_allocated()):
-        allocated = int(torch.cuda.memory_allocated())
-        data: dict[str, object] = {"peak": int(peak)}
-        if retries := torch.cuda.memory_stats().get("num_alloc_retries", 0):
-            data["retries"] = retries
-        recorder.emit(Event("memory", size=allocated, step=recorder.step, data=data))
+    """Record what each device holds after a step, in bytes, and the peak so far; where there are several, by name."""
+    devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    for device in range(devices):
+        if peak := torch.cuda.max_memory_allocated(device):
+            allocated = int(torch.cuda.memory_allocated(device))
+            data: dict[str, object] = {"peak": int(peak)}
+            if retries := torch.cuda.memory_stats(device).get("num_alloc_retries", 0):
+                data["retries"] = retries
+            name = f"cuda:{device}" if devices > 1 else ""
+            recorder.emit(Event("memory", name=name, size=allocated, step=recorder.step, data=data))
 
 
 class _Waits:

@@ -12,7 +12,7 @@ from torch._ops import OpOverload
 from torchlint.torch_api import operators as table
 from torchlint.trace import private
 from torchlint.trace.counts import touched
-from torchlint.trace.device import Thread, VirtualGpu, size_in_bytes
+from torchlint.trace.device import CPU, Thread, VirtualGpu, size_in_bytes
 from torchlint.trace.recorder import here
 from torchlint.trace.tags import Survey
 from torchlint.trace.watching import Watching, computes
@@ -94,8 +94,9 @@ def _index_put(call: Call) -> None:
             _fill_element(call, values)
     elif not (number and len(indices) == 1):  # else it is a masked_fill
         call.gpu.sync("mask")
-    if values.dim() and not call.gpu.tags.is_cuda(values) and call.gpu.tags.is_cuda(target):
-        raise _refusal("index_put_")
+    own, given = call.gpu.tags.index(target), call.gpu.tags.index(values)
+    if values.dim() and own is not None and given != own:
+        raise _refusal("index_put_", call.gpu.device_of(target), call.gpu.device_of(values))
 
 
 def _fill_element(call: Call, value: torch.Tensor) -> None:
@@ -110,7 +111,10 @@ def _check_indices(call: Call, source: torch.Tensor, indices: Tensors) -> None:
         if any(on_device(index) for index in indices):
             raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
         return
+    own = call.gpu.device_of(source)
     for index in indices:
+        if on_device(index) and call.gpu.device_of(index) != own:
+            raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({own})")
         if not on_device(index) and not call.gpu.tags.is_undecided(index):
             call.gpu.copied("index", size_in_bytes(index), to_device=True, pinned=False, blocking=True)
 
@@ -159,13 +163,17 @@ def _copy(call: Call) -> None:
     if call.thread.api == FILL:
         _fill_element(call, source)
         return
-    to_device = call.gpu.tags.is_cuda(target)
     tags = call.gpu.tags
-    if to_device == tags.is_cuda(source) or tags.is_undecided(target) or tags.is_undecided(source):
+    to, origin = tags.index(target), tags.index(source)
+    if to == origin or tags.is_undecided(target) or tags.is_undecided(source):
         return
+    name = call.thread.api or "copy_"
+    if to is not None and origin is not None:
+        call.gpu.copied_between(name, size_in_bytes(source), origin, to)
+        return
+    to_device = to is not None
     pinned = tags.is_pinned(source if to_device else target)
     blocking = not call.argument(2, "non_blocking", False)
-    name = call.thread.api or "copy_"
     call.gpu.copied(name, size_in_bytes(source), to_device=to_device, pinned=pinned, blocking=blocking)
 
 
@@ -237,23 +245,27 @@ _ALLOCATING = frozenset(
 _HOST_RESULTS = dict.fromkeys(_operators("_pack_padded_sequence", "_pad_packed_sequence"), 1)
 
 
-def _refusal(name: str) -> RuntimeError:
+def _refusal(name: str, one: torch.device, other: torch.device) -> RuntimeError:
     return RuntimeError(
-        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! "
+        f"Expected all tensors to be on the same device, but found at least two devices, {one} and {other}! "
         f"(virtual GPU, in aten::{name})"
     )
 
 
-def _check_same_device(func: Any, host: Tensors, args: Sequence[Any]) -> None:
+def _check_same_device(func: Any, survey: Survey, args: Sequence[Any]) -> None:
     """Raise what a GPU raises; it takes a CPU tensor only if it is a scalar, and only to read from."""
     if func.namespace != "aten" or func in _MIXED or func._schema.name.startswith(("aten::_foreach", "aten::_nested")):
         return
-    if any(tensor.dim() for tensor in host) or func in _JOINING:
-        raise _refusal(func._schema.name.removeprefix("aten::"))
+    name, first = func._schema.name.removeprefix("aten::"), torch.device("cuda", min(survey.indices))
+    if len(survey.indices) > 1:
+        raise _refusal(name, first, torch.device("cuda", max(survey.indices)))
+    host = survey.host
+    if any(tensor.dim() for tensor in host) or (host and func in _JOINING):
+        raise _refusal(name, first, CPU)
     if func._schema.is_mutable:
         for argument, value in zip(func._schema.arguments, args, strict=False):
             if argument.alias_info is not None and argument.alias_info.is_write and any(value is one for one in host):
-                raise _refusal(func._schema.name.removeprefix("aten::"))
+                raise _refusal(name, first, CPU)
 
 
 # --- without computing --------------------------------------------------------------------------------------------
@@ -340,11 +352,12 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
             if self._keep_fresh and func in _ALLOCATING:
                 tags.mark_fresh(result)
             return result
+        index = min(survey.indices)
         for tensor in survey.undecided:
-            tags.mark_cuda(tensor)
+            tags.mark_cuda(tensor, index)
         if isinstance(func, OpOverload):
-            if survey.host:
-                _check_same_device(func, survey.host, args)
+            if survey.host or len(survey.indices) > 1:
+                _check_same_device(func, survey, args)
             rule = _RULES.get(func)
             if rule is not None:
                 rule(Call(self._gpu, self._thread, args, kwargs))
@@ -384,12 +397,16 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
         """Results are on the device, but for memory of an input, which stays where it is."""
         tags = self._gpu.tags
         results = _results(result)
-        if survey.host and len(results) > 1 and _name(func).startswith("aten::_foreach"):
-            results = [made for made, source in zip(results, inputs, strict=False) if tags.is_cuda(source)]
-        host_result = _HOST_RESULTS.get(func, -1)
+        if (survey.host or len(survey.indices) > 1) and len(results) > 1 and _name(func).startswith("aten::_foreach"):
+            for made, source in zip(results, inputs, strict=False):
+                own = tags.index(source)
+                if own is not None and not survey.holds(made):
+                    tags.mark_cuda(made, own)
+            return
+        host_result, index = _HOST_RESULTS.get(func, -1), min(survey.indices)
         for position, tensor in enumerate(results):
             if position != host_result and not survey.holds(tensor):
-                tags.mark_cuda(tensor)
+                tags.mark_cuda(tensor, index)
 
 
 def _results(result: object) -> Tensors:

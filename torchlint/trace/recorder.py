@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -114,6 +115,19 @@ def library_line(file: str, line: int, function: str) -> str:
     return f"{name}:{line} {function}" if name else ""
 
 
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def begun_at(place: Place | None) -> Iterator[None]:
+    """What this thread does without a line of the user's own is of the line that started it."""
+    _thread.begun = place
+    try:
+        yield
+    finally:
+        _thread.begun = None
+
+
 def here() -> tuple[Place, str]:
     """The innermost line of the user's code and, where it is inside a library, the library's innermost line."""
     via = ""
@@ -124,7 +138,7 @@ def here() -> tuple[Place, str]:
             return _place(frame), via
         via = via or library_line(filename, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
-    return Place("", 0, ""), via
+    return getattr(_thread, "begun", None) or Place("", 0, ""), via
 
 
 class _Repeated:

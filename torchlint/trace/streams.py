@@ -1,4 +1,4 @@
-"""Streams, events, generators and graphs of the virtual GPU: work is done when the call returns, so they order nothing."""
+"""Streams, events, generators and graphs of the virtual GPUs: work is done when the call returns, so they order nothing."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torchlint.trace.device import CUDA, VirtualGpu
+from torchlint.trace.device import VirtualGpu
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 class _Current:
-    """The device and the stream that are current; one of each exists by default."""
+    """The virtual GPUs; each has a stream by default, and threads may choose others."""
 
     gpu: VirtualGpu | None = None
+
+
+def _device(device: object = None) -> torch.device:
+    """The GPU that is meant, the current one for None."""
+    return torch.device("cuda", 0 if _Current.gpu is None else _Current.gpu.index(device))
 
 
 def _wait(name: str) -> None:
@@ -31,7 +36,7 @@ class VirtualEvent:
     def __init__(self, *args: object, enable_timing: bool = False, **kwargs: object) -> None:
         self._timing = bool(enable_timing or (args and args[0] is True))
         self._recorded: float | None = None
-        self.device = CUDA
+        self.device = _device()
         self.cuda_event = self.event_id = 0
 
     def record(self, stream: object = None) -> None:
@@ -67,8 +72,10 @@ class VirtualStream:
     def __init__(self, device: object = None, priority: int = 0, **kwargs: object) -> None:
         VirtualStream._count += 1
         self.stream_id = self.cuda_stream = VirtualStream._count
-        self.device, self.device_index, self.device_type = CUDA, 0, 1
+        self.device, self.device_type = _device(device), 1
+        self.device_index = int(self.device.index)
         self.priority = priority
+        self._before: list[tuple[VirtualStream, VirtualStream]] = []
 
     def synchronize(self) -> None:
         _wait("stream")
@@ -91,11 +98,14 @@ class VirtualStream:
         return False
 
     def __enter__(self) -> Self:
-        _streams.append(self)
+        self._before.append((current_stream(), current_stream(self.device)))
+        set_stream(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _streams.pop()
+        source, target = self._before.pop()
+        set_stream(target)
+        set_stream(source)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VirtualStream) and other.stream_id == self.stream_id
@@ -107,26 +117,33 @@ class VirtualStream:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
-_streams = [VirtualStream()]
+_defaults: dict[torch.device, VirtualStream] = {}
 
 
 def use(gpu: VirtualGpu | None) -> None:
     """Whose events and streams these are; None when there is no virtual GPU any more."""
     _Current.gpu = gpu
-    del _streams[1:]
 
 
 def current_stream(device: object = None) -> VirtualStream:
-    return _streams[-1]
+    of = _device(device)
+    chosen = {} if _Current.gpu is None else _Current.gpu.thread.streams
+    return chosen.get(of.index) or default_stream(of)
 
 
 def default_stream(device: object = None) -> VirtualStream:
-    return _streams[0]
+    of = _device(device)
+    if of not in _defaults:
+        _defaults[of] = VirtualStream(of)
+    return _defaults[of]
 
 
 def set_stream(stream: VirtualStream | None) -> None:
-    if stream is not None:
-        _streams[-1] = stream
+    """The stream is its device's current one, and its device the current one."""
+    if stream is not None and _Current.gpu is not None:
+        thread = _Current.gpu.thread
+        thread.device = stream.device_index
+        thread.streams[stream.device_index] = stream
 
 
 class StreamContext:
@@ -137,19 +154,28 @@ class StreamContext:
 
     def __enter__(self) -> None:
         if self._stream is not None:
-            _streams.append(self._stream)
+            self._stream.__enter__()
 
     def __exit__(self, *exc: object) -> None:
         if self._stream is not None:
-            _streams.pop()
+            self._stream.__exit__()
 
 
 class VirtualGenerator(torch.Generator):
-    """`torch.Generator("cuda")`: the CPU's random numbers, on the virtual GPU."""
+    """`torch.Generator("cuda")`: the CPU's random numbers, on a virtual GPU."""
+
+    _index = 0
+
+    @classmethod
+    def on(cls, device: torch.device) -> VirtualGenerator:
+        """One of that GPU."""
+        generator = cls()
+        generator._index = device.index
+        return generator
 
     @property
     def device(self) -> torch.device:  # type: ignore[override]
-        return CUDA
+        return torch.device("cuda", self._index)
 
 
 class GeneratorType(type):
@@ -163,7 +189,7 @@ class GeneratorType(type):
 
     def __call__(cls, device: Any = "cpu") -> torch.Generator:
         name = "cuda" if isinstance(device, int) else torch.device(device).type
-        return VirtualGenerator() if name == "cuda" else torch._C.Generator(device)
+        return VirtualGenerator.on(_device(device)) if name == "cuda" else torch._C.Generator(device)
 
 
 class Generator(metaclass=GeneratorType):

@@ -1,4 +1,4 @@
-"""Which CPU tensors count as being on the virtual GPU, or in pinned memory.
+"""Which CPU tensors count as being on a virtual GPU, on which of them, or in pinned memory.
 
 A tag belongs to a storage, not to a tensor: views, `.data`, `.grad` and parameters follow by themselves, and the tag
 ends with the memory. Tensors without a storage (sparse, wrapper subclasses) carry it as an attribute.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import torch
 
 _BLOCK = 512  # bytes; torch's caching allocator rounds every allocation up to it
 _ATTRIBUTE = "_torchlint_on_cuda"
+_UNDECIDED = -1
 
 
 class _StorageTag(weakref.ref[torch.UntypedStorage]):
@@ -22,7 +24,7 @@ class _StorageTag(weakref.ref[torch.UntypedStorage]):
 
     key: int
     size: int
-    on_device: bool
+    index: int  # of the device
 
 
 def _key(tensor: torch.Tensor) -> int:
@@ -41,14 +43,34 @@ class Survey(NamedTuple):
     undecided: list[torch.Tensor]
     host: list[torch.Tensor]
     memory: set[int]
+    indices: set[int]
+    """Of the devices that those on a device are on."""
 
     def holds(self, tensor: torch.Tensor) -> bool:
         """Whether the tensor is one of them or shares its memory with one."""
         return (_key(tensor) or id(tensor)) in self.memory
 
 
+class Memory:
+    """The bytes that tagged storages would take on one GPU: `allocated` now, `peak` so far, `total` ever."""
+
+    def __init__(self) -> None:
+        self.allocated = self.peak = self.total = 0
+
+    def take(self, size: int) -> None:
+        self.allocated += size
+        self.total += size
+        self.peak = max(self.peak, self.allocated)
+
+    def free(self, size: int) -> None:
+        self.allocated -= size
+
+    def reset_peak(self) -> None:
+        self.peak = self.allocated
+
+
 class DeviceTags:
-    """Tags of all storages, and the bytes that the tagged ones would take on the GPU: `allocated` now, `peak` so far.
+    """Tags of all storages, and the memory of each device.
 
     Besides on and off the device there is *undecided*: memory that torch's own C++ code made without saying where
     (zeros for an undefined gradient, the buckets of DistributedDataParallel). It joins the device of the first
@@ -56,47 +78,48 @@ class DeviceTags:
     """
 
     def __init__(self) -> None:
-        self.allocated = 0
-        self.peak = 0
-        self.total = 0  # bytes ever allocated
+        self.memory: defaultdict[int, Memory] = defaultdict(Memory)  # by the index of the device
         self._tags: dict[int, _StorageTag] = {}
         self._pinned: dict[int, _StorageTag] = {}
         self._fresh: dict[int, _StorageTag] = {}
         self._lock = threading.RLock()  # a weak reference may die inside any call below
 
     def is_cuda(self, tensor: torch.Tensor) -> bool:
+        return self.index(tensor) is not None
+
+    def index(self, tensor: torch.Tensor) -> int | None:
+        """The index of the device that the tensor is on; None where it is on none, or it is undecided."""
         key = _key(tensor)
         if not key:
-            return bool(getattr(tensor, _ATTRIBUTE, False))
+            index: int | None = getattr(tensor, _ATTRIBUTE, None)
+            return index
         tag = self._tags.get(key)
-        return tag is not None and tag.on_device
+        return None if tag is None or tag.index == _UNDECIDED else tag.index
 
     def is_undecided(self, tensor: torch.Tensor) -> bool:
         tag = self._tags.get(_key(tensor))
-        return tag is not None and not tag.on_device
+        return tag is not None and tag.index == _UNDECIDED
 
     def is_pinned(self, tensor: torch.Tensor) -> bool:
         return _key(tensor) in self._pinned
 
-    def mark_cuda(self, tensor: torch.Tensor) -> None:
-        """The tensor's memory is on the virtual GPU from now on."""
+    def mark_cuda(self, tensor: torch.Tensor, index: int) -> None:
+        """The tensor's memory is on the virtual GPU of that index from now on; memory that is on one stays there."""
         if tensor.is_meta:
             return
         key = _key(tensor)
         if not key:
-            setattr(tensor, _ATTRIBUTE, True)
+            setattr(tensor, _ATTRIBUTE, index)
             return
         with self._lock:
             tag = self._tags.get(key)
             if tag is None:
                 tag = self._tags[key] = self._tag(tensor, key, self._gone)
-            elif tag.on_device:
+            elif tag.index != _UNDECIDED:
                 return
-            tag.on_device = True
+            tag.index = index
             tag.size = -(-tensor.untyped_storage().nbytes() // _BLOCK) * _BLOCK
-            self.allocated += tag.size
-            self.total += tag.size
-            self.peak = max(self.peak, self.allocated)
+            self.memory[index].take(tag.size)
 
     def mark_undecided(self, tensor: torch.Tensor) -> None:
         key = _key(tensor)
@@ -110,12 +133,12 @@ class DeviceTags:
         key = _key(tensor)
         if not key:
             if hasattr(tensor, _ATTRIBUTE):
-                setattr(tensor, _ATTRIBUTE, False)
+                setattr(tensor, _ATTRIBUTE, None)
             return
         with self._lock:
             tag = self._tags.pop(key, None)
-            if tag is not None and tag.on_device:
-                self.allocated -= tag.size
+            if tag is not None and tag.index != _UNDECIDED:
+                self.memory[tag.index].free(tag.size)
 
     def mark_fresh(self, tensor: torch.Tensor) -> None:
         """The tensor's memory was only just allocated; that ends with the first operator that changes it in place."""
@@ -136,21 +159,24 @@ class DeviceTags:
 
     def survey(self, tensors: Iterable[torch.Tensor]) -> Survey:
         """Where each of the tensors is."""
-        survey = Survey([], [], [], set())
+        survey = Survey([], [], [], set(), set())
         tags = self._tags
         for tensor in tensors:
             key = _key(tensor)
             survey.memory.add(key or id(tensor))
             if key:
                 tag = tags.get(key)
-                found = survey.host if tag is None else survey.device if tag.on_device else survey.undecided
+                index = None if tag is None else tag.index
             else:
-                found = survey.device if getattr(tensor, _ATTRIBUTE, False) else survey.host
-            found.append(tensor)
+                index = getattr(tensor, _ATTRIBUTE, None)
+            if index is None:
+                survey.host.append(tensor)
+            elif index == _UNDECIDED:
+                survey.undecided.append(tensor)
+            else:
+                survey.device.append(tensor)
+                survey.indices.add(index)
         return survey
-
-    def reset_peak(self) -> None:
-        self.peak = self.allocated
 
     def clear(self) -> None:
         """Forget everything; for a new virtual GPU in the same process."""
@@ -158,20 +184,20 @@ class DeviceTags:
             self._tags.clear()
             self._pinned.clear()
             self._fresh.clear()
-            self.allocated = self.peak = self.total = 0
+            self.memory.clear()
 
     @staticmethod
     def _tag(tensor: torch.Tensor, key: int, gone: object) -> _StorageTag:
         tag = _StorageTag(tensor.untyped_storage(), gone)  # type: ignore[arg-type]
-        tag.key, tag.size, tag.on_device = key, 0, False
+        tag.key, tag.size, tag.index = key, 0, _UNDECIDED
         return tag
 
     def _gone(self, tag: _StorageTag) -> None:
         with self._lock:
             if self._tags.get(tag.key) is tag:
                 del self._tags[tag.key]
-                if tag.on_device:
-                    self.allocated -= tag.size
+                if tag.index != _UNDECIDED:
+                    self.memory[tag.index].free(tag.size)
 
     def _unpinned(self, tag: _StorageTag) -> None:
         with self._lock:

@@ -1,10 +1,10 @@
-"""A virtual `cuda:0` for machines without a GPU: programs that ask for CUDA run, and tell what a GPU would wait for.
+"""A virtual `cuda:0`, or several, for machines without a GPU: programs that ask for CUDA run, and tell what a GPU would wait for.
 
 Tensors stay plain CPU tensors with real values, real autograd and real control flow; `tags` knows which of them are
-*on the device*. A function mode answers and rewrites devices in torch's API, a dispatch mode follows the tags from
+*on a device*, and on which. A function mode answers and rewrites devices in torch's API, a dispatch mode follows the tags from
 operator to operator and records synchronizations and copies, and patches let `torch.cuda` and its relatives answer.
 
-For the compile half: `tags.is_cuda(tensor)` asks, `tags.mark_cuda(tensor)` says that its memory is on the device, and
+For the compile half: `tags.is_cuda(tensor)` asks, `tags.mark_cuda(tensor, index)` says that its memory is on the device, and
 inside `with plain():` this thread's modes are off, so that Dynamo sees plain CPU tensors and nothing is recorded;
 results of what ran in there have to be marked by whoever ran it. `torch.cuda` keeps answering in there, and
 `torch._C._has_cuda` says whether the build is one for CUDA (`torch.backends.cuda.is_built()` answers True).
@@ -43,15 +43,16 @@ def virtual_gpu(
     target: str = "sm_90",
     work: WorkLog | None = None,
     counts: bool = False,
+    gpus: int = 1,
 ) -> Iterator[None]:
-    """Let the program in the block see one GPU, a `target` (`sm_80`, `sm_90`, ...), and record what it does to it.
+    """Let the program in the block see that many GPUs, each a `target` (`sm_80`, `sm_90`, ...), and record what it does to them.
 
     What operators ask of the GPU goes to `work`; with `counts` each that computes is an event. Without `compute`, matrix products and their like return zeros: control flow, shapes and events stay, values don't.
     Raises ValueError for an unknown target.
     """
 
     global _gpu, _gates
-    gpu = _gpu = VirtualGpu(recorder, properties(target), compute)
+    gpu = _gpu = VirtualGpu(recorder, properties(target), compute, gpus)
     gpu.work, gpu.counts = work, counts
     tags.clear()
 

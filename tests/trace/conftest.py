@@ -1,0 +1,38 @@
+"""The fixture that runs programs on the virtual GPU."""
+
+from __future__ import annotations
+
+import runpy
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.trace.programs import Traced
+from torchlint.messages.event import Event
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> Callable[..., Traced]:
+    """Run a program, given as its source, in this process; the options are those of the virtual GPU."""
+    from torchlint.trace.recorder import Recorder
+    from torchlint.trace.virtual import virtual_gpu
+
+    def run(source: str, **options: Any) -> Traced:
+        source = textwrap.dedent(source)
+        script = tmp_path / "program.py"
+        script.write_text(source)
+        recorder = Recorder(tmp_path / "events.jsonl")
+        try:
+            with virtual_gpu(recorder, **options):
+                names = runpy.run_path(str(script), run_name="__main__")
+        finally:
+            recorder.close()
+        lines = (tmp_path / "events.jsonl").read_text().splitlines()
+        (tmp_path / "events.jsonl").unlink()
+        events = [Event.from_json(line) for line in lines]
+        return Traced(source, names, [event for event in events if event.kind != "precision"])
+
+    return run
