@@ -29,6 +29,7 @@ _ADDED_TO = regex(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_memor
     impact="medium",
     category="memory",
     torch=">=1.7",
+    confirmed_by=("operator:zero_", "operator:_foreach_zero_", "operator:zeros", "operator:zeros_like"),
 )
 def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
     """Gradients are filled with zeros instead of dropped.

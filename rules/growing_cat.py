@@ -19,6 +19,7 @@ _FEW = 4
     fix="suggestion",
     impact="medium",
     category="compile",
+    confirmed_by=("operator:cat",),
 )
 def growing_cat(site: Site) -> Iterator[Finding]:
     """A tensor grows by torch.cat in a loop.

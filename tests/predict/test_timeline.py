@@ -10,7 +10,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchlint.messages.event import Operation
-from torchlint.predict.changes import Change, Lines, fused_optimizer, in_precision, overlapped, together, without
+from torchlint.predict.changes import (
+    Change,
+    Lines,
+    appended,
+    fused_optimizer,
+    in_precision,
+    overlapped,
+    together,
+    without,
+    without_operators,
+)
 from torchlint.predict.constants import Constants, assumed
 from torchlint.predict.estimate import Estimate
 from torchlint.predict.gpus import GPUS, Gpu
@@ -26,7 +36,7 @@ _size = st.integers(0, 10**10)
 _line = st.integers(1, 4)
 _via = st.sampled_from(("", "", "torch/optim/adam.py:1 f"))
 kernels = st.builds(
-    Operation, st.sampled_from(_KERNELS), st.just("op"), st.sampled_from(("float32", "bfloat16", "float64", "tf32")),
+    Operation, st.sampled_from(_KERNELS), st.sampled_from(("op", "cat")), st.sampled_from(("float32", "bfloat16", "float64", "tf32")),
     st.integers(0, 10**13), _size, st.integers(1, 9), _size, st.just("train.py"), _line, _via,
 )  # fmt: skip
 waits = st.builds(
@@ -79,6 +89,8 @@ CHANGES: list[Change] = [
     without(("sync", "d2h")),
     without(("sync",), Lines("train.py", 2, 3)),
     without(("data",)),
+    without_operators(("op", "zero_"), Lines("train.py", 1, 2)),
+    appended(Lines("train.py", 2, 3, "")),
     overlapped(),
     in_precision("float32", "tf32"),
     in_precision("float64", "float32"),
@@ -159,6 +171,21 @@ def test_what_bounds_a_step_is_said_only_where_it_is_clear() -> None:
     neither = Estimate((_MILLISECOND._replace(bytes=33_500_000),) * 3, _H100, _PLAIN)
 
     assert ("device", "host", "") == (device.bound, host.bound, neither.bound)
+
+
+def test_a_tensor_that_grows_is_written_to_instead() -> None:
+    """Rows of a megabyte: each `cat` reads and writes all there are, and only one of them is new."""
+    megabyte, at = 10**6, Lines("train.py", 4, 4)
+    grown = [
+        Operation("pointwise", "cat", bytes=2 * rows * megabyte, file="train.py", line=4) for rows in (1, 2, 3, 4, 1, 2)
+    ]
+    other, once = grown[0]._replace(line=5), grown[3:4]
+    fewer = appended(at)([*grown[:4], other])
+
+    assert [2 * megabyte] * 5 == [one.bytes for one in fewer]
+    assert [2 * megabyte] * 4 == [one.bytes for one in appended(at)(grown)[:4]]
+    assert [8 * megabyte // 3] == [one.bytes for one in appended(at)(once)], "what is new is not known"
+    assert [] == [one for one, before in zip(appended()(grown), grown, strict=True) if one.bytes > before.bytes]
 
 
 def test_an_optimizer_that_goes_over_its_tensors_once() -> None:

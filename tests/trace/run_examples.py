@@ -105,6 +105,7 @@ SPECIAL: dict[str, Callable[[], dict[str, Any]]] = {
         "rows": torch.arange(4),
         "columns": torch.arange(4),
     },
+    "tl501": lambda: {"batches": [torch.randn(BATCH, WIDTH, device="cuda") for _ in range(ROUNDS)]},
     "tl903": lambda: {"a": torch.ones(3), "b": torch.ones(4), "weight": torch.ones(4, 4)},
     "tl702": lambda: {
         "x": torch.randn(16, 2, 512, device="cuda"),

@@ -189,3 +189,51 @@ def test_without_torch_one_line_says_what_is_needed(torchlint: Command, tmp_path
         "torchlint failed\n  Cause: torch can't be imported (No module named torch). "
         f"A traced run needs it: {install.command('trace', 'torch')}\n"
     ) == done.stderr
+
+
+# --- what findings of operators cost -----------------------------------------------------------------------------
+
+GROWS = """
+import torch
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    x = torch.ones(64, 64, device="cuda")
+    rows = torch.zeros(0, 64, device="cuda")
+    for _ in range(8):
+        rows = torch.cat([rows, model(x)])
+    optimizer.zero_grad(set_to_none=False)
+    rows.sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_cat_that_grows_and_zeros_in_gradients_are_confirmed_and_priced(torchlint: Command) -> None:
+    done = torchlint(GROWS, "--findings", "--gpu", "h100", "--output-format", "json")
+    document = json.loads(done.stdout)
+    found = {each["code"]: each["evidence"] for each in document["verdicts"]}
+    at = [row for row in document["operators"] if row["line"] == 9]
+
+    assert {"TL306": 8.0, "TL501": 2.0} == {code: found[code]["count"] for code in ("TL306", "TL501")}
+    assert found["TL306"]["detail"].startswith("`cat`, 8 a step")
+    assert found["TL501"]["detail"].startswith("`zero_`, 2 a step")
+    assert [0.0] * 3 == found["TL306"]["saves"], "a small one is a launch as before, and the host bounds the step"
+    assert all(0 < share < 0.2 for share in found["TL501"]["saves"])
+    assert {""} == {row.get("name", "") for row in at}, "a line has one row for its operators, whatever they are called"
+
+
+def test_what_is_on_the_host_grows_without_a_verdict_of_the_device(torchlint: Command) -> None:
+    source = GROWS.replace(', device="cuda"', "").replace("model(x)", "model(x.cuda()).cpu()")
+    document = json.loads(torchlint(source, "--findings", "--output-format", "json").stdout)
+
+    assert "confirmed" not in {each["evidence"]["verdict"] for each in document["verdicts"] if each["code"] == "TL306"}
+
+
+def test_what_is_compiled_is_priced_as_if_it_ran_eagerly_and_says_so(torchlint: Command) -> None:
+    compiled = MODEL.replace("optimizer =", "model = torch.compile(model, backend='eager')\noptimizer =")
+    loop = "for i in range(4):\n    step()\n"
+    eager = torchlint(MODEL + loop, "--gpu", "h100").stdout
+    told = torchlint(compiled + loop, "--gpu", "h100").stdout
+
+    assert "Predicted step on NVIDIA H100 80GB SXM (assumed constants)" in eager
+    assert "(assumed constants; what the program compiles is priced as if it ran eagerly)" in told

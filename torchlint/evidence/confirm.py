@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..messages.event import Event
+from ..messages.event import NAMED_OPERATORS, Event
 from ..system.regex import regex
 from ..text.finding import Evidence, Finding, Measured, Severity
 from .checks import check
@@ -44,6 +44,7 @@ _NOUNS = {
     "recompile_limit": "recompile limit",
     "graph": "compiled graph",
     "kernel": "kernel",
+    "operator": "such operator on a device",
     "warning": "such warning",
     "memory": "memory growth",
 }
@@ -97,6 +98,8 @@ def rows(events: Iterable[Event], steady: Steady, kinds: Iterable[str]) -> list[
     wanted = frozenset(kinds)
     for event in events:
         if event.kind in wanted and steady.holds(event):
+            if event.kind == "operator" and event.name in NAMED_OPERATORS:
+                event = replace(event, name="")  # one row for all of a line
             groups[event.kind, event.file, event.line, event.name, event.detail, event.via].append(event)
     found = [_row(group, len(steady)) for group in groups.values()]
     return sorted(found, key=lambda row: (-row.count, -row.size, row.event.file, row.event.line, row.event.name))

@@ -10,7 +10,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ..messages.event import Event
-from ..predict.changes import Change, Lines, fused_optimizer, in_precision, overlapped, together, without
+from ..predict.changes import (
+    Change,
+    Lines,
+    appended,
+    fused_optimizer,
+    in_precision,
+    overlapped,
+    together,
+    without,
+    without_operators,
+)
 from ..predict.constants import Constants, assumed, from_json, of_document, with_host
 from ..predict.estimate import Estimate, Saving, at_batch, batch_of, operations_of
 from ..predict.gpus import Gpu, gpu
@@ -21,6 +31,8 @@ from .confirm import lines
 from .steady import Steady
 
 _WAITS = ("sync", "d2h")
+_COMPILES = "what the program compiles is priced as if it ran eagerly"
+_GROWING = frozenset({"growing-cat"})
 _FUSABLE = frozenset({"optimizer-slow-impl"})
 
 
@@ -57,8 +69,12 @@ def change_of(finding: Finding, confirmed_by: Sequence[str] = ()) -> Change | No
         return together((overlapped(at), without(_WAITS, at)))
     if finding.name in _FUSABLE:
         return fused_optimizer
+    if finding.name in _GROWING:
+        return appended(at)
     kinds = {one.partition(":")[0] for one in confirmed_by}
     found: list[Change] = []
+    if "operator" in kinds:
+        found.append(without_operators((one.partition(":")[2] for one in confirmed_by), at))
     if kinds & {"sync", "synchronize", "d2h"}:
         found.append(without(_WAITS, at))
     if "h2d" in kinds:
@@ -143,16 +159,17 @@ class Pricing:
         found = estimate(events, self.gpu, self.constants)
         if found is None:
             return None
-        note = ""
+        note = _COMPILES if any(event.kind in ("compiles", "graph") for event in events) else ""
         if larger is not None and batch is not None:
             batches = batch_of(events), batch_of(larger)
             other = estimate(larger, self.gpu, self.constants)
             moved = at_batch(found.operations, other.operations, batches, batch) if other and all(batches) else None
             if moved is None:
-                note = f"batches of {batch} can't be assumed: "
-                note += "other operators run" if all(batches) else "the program makes no DataLoader with a batch_size"
+                told = f"batches of {batch} can't be assumed: "
+                told += "other operators run" if all(batches) else "the program makes no DataLoader with a batch_size"
             else:
-                found, note = replace(found, operations=moved), f"batches of {batch} in place of {batches[0]}"
+                found, told = replace(found, operations=moved), f"batches of {batch} in place of {batches[0]}"
+            note = "; ".join(filter(None, (told, note)))
         return Prediction(found, note)
 
 

@@ -61,6 +61,9 @@ class Operation(NamedTuple):
     via: str = ""
 
 
+NAMED_OPERATORS = frozenset({"cat", "zero_", "_foreach_zero_", "zeros", "zeros_like"})
+"""The operators on a device whose events have their names, for rules to name them (`operator:cat`); others have none."""
+
 DYNAMO_FAILED = "torch.compile: "
 """How the name of an `unsupported` event begins that tells that Dynamo gave a function up by an error of its own."""
 

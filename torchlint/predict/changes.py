@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from torchlint.messages.event import Operation
@@ -30,6 +31,42 @@ def without(kinds: Sequence[str], lines: Lines | None = None) -> Change:
 
     def change(operations: Operations) -> list[Operation]:
         return [one for one in operations if one.kind not in wanted or not (lines is None or lines.holds(one))]
+
+    return change
+
+
+def without_operators(names: Iterable[str], lines: Lines | None = None) -> Change:
+    """Operators of those names are not run."""
+    wanted = frozenset(names)
+
+    def change(operations: Operations) -> list[Operation]:
+        return [one for one in operations if one.name not in wanted or not (lines is None or lines.holds(one))]
+
+    return change
+
+
+_REPEATED = 3
+"""Of a tensor that grew at least so often, at most the n-th part is new."""
+
+
+def appended(lines: Lines | None = None) -> Change:
+    """A tensor that grows by `cat` is written into memory that was there: what is new is read and written, and no more.
+
+    What is new is by how much the next `cat` of the lines is larger than the one before; where there is one, or it did
+    not grow, a third of its bytes, which is more.
+    """
+
+    def change(operations: Operations) -> list[Operation]:
+        own = [one for one in operations if one.name == "cat" and (lines is None or lines.holds(one))]
+        grown = [after.bytes - before.bytes for before, after in pairwise(own)]
+        found = iter([*grown[:1], *grown])
+        changed = []
+        for one in operations:
+            if one.name == "cat" and (lines is None or lines.holds(one)):
+                new = next(found, 0)
+                one = one._replace(bytes=min(one.bytes, new) if new > 0 else one.bytes // _REPEATED)
+            changed.append(one)
+        return changed
 
     return change
 

@@ -9,7 +9,7 @@ import torch
 
 from torchlint.trace.device import size_in_bytes
 from torchlint.trace.recorder import Recorder
-from torchlint.trace.watching import Watching, computes
+from torchlint.trace.watching import Watching, computes, event_name
 
 
 class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
@@ -32,8 +32,18 @@ class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
         result = func(*args, **(kwargs or {}))
         if computes(func):
             with torch._C.DisableTorchFunction():
-                self._recorder.record("operator", size=touched((args, kwargs, result)))
+                name = event_name(func)
+                if name and not _on_gpu((result, args)):
+                    name = ""
+                self._recorder.record("operator", name=name, size=touched((args, kwargs, result)))
         return result
+
+
+def _on_gpu(value: object) -> bool:
+    """Whether a tensor in a value is on a GPU."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_on_gpu, value))
+    return isinstance(value, torch.Tensor) and value.is_cuda
 
 
 def touched(value: object) -> int:

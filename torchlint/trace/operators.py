@@ -15,7 +15,7 @@ from torchlint.trace.counts import touched
 from torchlint.trace.device import CPU, Thread, VirtualGpu, size_in_bytes
 from torchlint.trace.recorder import here
 from torchlint.trace.tags import Survey
-from torchlint.trace.watching import Watching, computes
+from torchlint.trace.watching import Watching, computes, event_name
 
 Tensors = list[torch.Tensor]
 SET_ITEM = "setitem"  # `x[i] = tensor`
@@ -344,7 +344,8 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
         survey = tags.survey(inputs)
         if not survey.device:
             result = func(*args, **kwargs)
-            self._note(func, args, kwargs, result, on_device=False)
+            # where a factory's result is, is known when it has returned
+            self._note(func, args, kwargs, result, on_device=False, name="" if inputs else event_name(func))
             if survey.undecided or not inputs:
                 for tensor in _results(result):
                     if not survey.holds(tensor):
@@ -365,12 +366,14 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
                 self._gpu.sync(name)
         result = self._compute(func, args, kwargs)
         self._place(func, result, inputs, survey)
-        self._note(func, args, kwargs, result, on_device=True)
+        self._note(func, args, kwargs, result, on_device=True, name=event_name(func))
         if self._keep_fresh and func in _ALLOCATING:
             tags.mark_fresh(result)
         return result
 
-    def _note(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, *, on_device: bool) -> None:
+    def _note(
+        self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, *, on_device: bool, name: str
+    ) -> None:
         """Count an operator that computes, and what it asks of the GPU."""
         gpu = self._gpu
         work = gpu.work.work(func, args, kwargs, result) if gpu.work is not None and on_device else None
@@ -379,7 +382,7 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
             return
         at = here()
         if counted:
-            gpu.recorder.record("operator", size=touched((args, kwargs, result)), at=at)
+            gpu.recorder.record("operator", name=name, size=touched((args, kwargs, result)), at=at)
         if gpu.work is not None and work is not None:
             gpu.work.operator(work, at)
 

@@ -7,6 +7,8 @@ import functools
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchlint.messages.event import NAMED_OPERATORS
+
 _WITHOUT_KERNEL = frozenset({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::detach",
                              "aten::lift_fresh", "aten::is_same_size", "aten::_local_scalar_dense", "aten::set_",
                              "aten::_unsafe_view", "aten::record_stream"})  # fmt: skip
@@ -37,3 +39,10 @@ def computes(func: object) -> bool:
     returns = func._schema.returns
     views = any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
     return not views and func.namespace != "profiler" and func._schema.name not in _WITHOUT_KERNEL
+
+
+@functools.cache
+def event_name(func: object) -> str:
+    """The name of the event of an operator on a device, "" of one that no rule asks for."""
+    name = func._overloadpacket.__name__ if isinstance(func, OpOverload) and func.namespace == "aten" else ""
+    return name if name in NAMED_OPERATORS else ""

@@ -139,7 +139,9 @@ def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], re
     if not made:
         return None
     reads, written = list(map(_bytes, given)), sum(map(_bytes, made))
-    if name in _GATHERS and reads:
+    if name == "_foreach_zero_":
+        reads.clear()
+    elif name in _GATHERS and reads:
         reads[0] = written
     elif name in _OVERWRITES:
         del reads[:1]
