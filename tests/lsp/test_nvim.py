@@ -59,10 +59,20 @@ def test_neovim_shows_diagnostics_and_applies_a_fix(tmp_path: Path) -> None:
     assert [] == seen["after"]
 
 
+def version() -> tuple[int, ...]:
+    said = subprocess.run([str(NVIM), "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(number) for number in re.findall(r"\d+", said)[:2])
+
+
 @pytest.mark.skipif(NVIM is None, reason="Neovim is not installed")
-def test_what_the_page_says_fixes_a_file_before_it_is_written(tmp_path: Path) -> None:
-    _, older, save = re.findall(r"^```lua\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    (tmp_path / "init.lua").write_text(older + save + DRIVER)
+@pytest.mark.parametrize(("section", "since"), [(0, (0, 11)), (1, (0, 7))], ids=["newer", "older"])
+def test_what_the_page_says_fixes_a_file_before_it_is_written(
+    section: int, since: tuple[int, ...], tmp_path: Path
+) -> None:
+    if version() < since:
+        pytest.skip(f"Neovim is older than {since}")
+    *start, save = re.findall(r"^```lua\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "init.lua").write_text(start[section] + save + DRIVER)
     (tmp_path / "pyproject.toml").write_text("")
     for name in ("one.py", "two.py"):
         (tmp_path / name).write_text(SAVE)
