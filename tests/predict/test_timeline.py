@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -83,6 +84,63 @@ def test_a_slower_host_or_device_never_shortens_a_step(
     assert seconds(made, replace(gpu, bandwidth=gpu.bandwidth / narrower), constants) >= before - _EPSILON
     assert seconds(made, replace(gpu, pcie=gpu.pcie / narrower), constants) >= before - _EPSILON
     assert seconds(made, replace(gpu, half=gpu.half / narrower), constants) >= before - _EPSILON
+
+
+class Break(NamedTuple):
+    """A graph break inside a fused kernel: where it cuts, what is written and read again, what the host does between."""
+
+    place: float
+    spilled: int
+    resumes: int  # microseconds
+    waits: bool
+
+
+class Fused(NamedTuple):
+    """What is one kernel unless graph breaks cut it."""
+
+    kernel: Operation
+    breaks: tuple[Break, ...]
+
+    def cut(self, kept: frozenset[Break]) -> list[Operation]:
+        """Its operations with those of its breaks: a kernel for each part, and the host's work between."""
+        whole, found, begin = self.kernel, [], 0.0
+        before = 0
+        for one in [*(each for each in self.breaks if each in kept), None]:
+            end, spilled = (one.place, one.spilled) if one is not None else (1.0, 0)
+            flops, size, unordered = (
+                int(value * end) - int(value * begin) for value in (whole.flops, whole.bytes, whole.unordered)
+            )
+            found.append(whole._replace(flops=flops, bytes=size + before + spilled, unordered=unordered))
+            if one is not None:
+                found.append(Operation("data", "resumed function", bytes=one.resumes, launches=0))
+                found += [Operation("sync", "item", launches=0)] * one.waits
+            begin, before = end, spilled
+        return found
+
+
+breaks = st.builds(Break, st.floats(0, 1), _size, st.integers(0, 1000), st.booleans())
+fused = st.builds(
+    Fused,
+    kernels.map(lambda one: one._replace(launches=1)),
+    st.lists(breaks, max_size=4, unique=True).map(lambda found: tuple(sorted(found))),
+)
+
+
+@quick
+@given(st.lists(st.one_of(fused, operations), max_size=12), gpus, hosts, st.data())
+def test_a_graph_break_less_never_lengthens_a_step(
+    made: list[Fused | list[Operation]], gpu: Gpu, host: float, data: st.DataObject
+) -> None:
+    constants = replace(assumed(gpu), host=host)
+    there = [one for part in made if isinstance(part, Fused) for one in part.breaks]
+    kept = data.draw(st.lists(st.sampled_from(there), unique=True) if there else st.just([]))
+
+    def timeline(breaks: list[Break]) -> list[Operation]:
+        wanted = frozenset(breaks)
+        return [one for part in made for one in (part.cut(wanted) if isinstance(part, Fused) else part)]
+
+    assert seconds(timeline(kept), gpu, constants) <= seconds(timeline(there), gpu, constants) * (1 + 1e-9) + _EPSILON
+    assert seconds(timeline([]), gpu, constants) <= seconds(timeline(kept), gpu, constants) * (1 + 1e-9) + _EPSILON
 
 
 CHANGES: list[Change] = [
