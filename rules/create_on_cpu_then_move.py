@@ -376,8 +376,9 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if site.in_forward:
         return "" if site.rare else "in every forward pass"
     if site.warm:
-        # Behind a condition it may be a rare iteration, but not behind `x is not None` of what the iteration before made.
-        rare = any(not _is_made(site, guard, site.warm) for guard in site.flow.guards(site.target, site.warm))
+        # Behind a condition it may be a rare iteration, but not behind an option, nor `x is not None` of what the one before made.
+        conditions = site.flow.guards(site.target, site.warm)
+        rare = any(not (_is_made(site, one, site.warm) or _stays(site, one, site.warm)) for one in conditions)
         return "" if rare else "on every iteration"
     if site.warm_caller and not site.rare:
         return reads.how_often(site)
@@ -389,6 +390,16 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
         return ""
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
     return "on every call" if _is_given(site, given) and not _prepares(site) else ""
+
+
+def _stays(site: Site, guard: Guard, loop: Loop) -> bool:
+    """`if args.use_meta:`, which is the same on each iteration; what may be None is mostly an option that is not given."""
+    parts = list(ast.walk(guard.test))
+    if any(isinstance(part, ast.Call | ast.Subscript | ast.Is | ast.IsNot) for part in parts):
+        return False
+    inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+    asked = {part.id for part in parts if isinstance(part, ast.Name)}
+    return bool(asked) and not any(store.lineno in inside for name in asked for store in site.flow.stores.get(name, ()))
 
 
 def _is_made(site: Site, guard: Guard, loop: Loop) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import runs
-from torchlint.facts.module import Function
+from torchlint.facts.module import Function, Module
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -150,7 +150,8 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         if other.lineno <= call.lineno or not _runs(site, other, model):
             continue
         loops = _is_evaluation(site, other, model)
-        if not (loops or (_repeated(site, other) and not trains)) or site.analysis.steps.hot(site.function, other):
+        alone = _repeated(site, other) and (not trains or _only_evaluates(site, other))
+        if not (loops or alone) or site.analysis.steps.hot(site.function, other):
             continue
         if _off(site, other) or _trained_between(site, model, call, other):
             continue
@@ -167,6 +168,14 @@ def _is_evaluation(site: Site, call: ast.Call, model: list[str]) -> bool:
     """Whether a call runs a function of the project with an evaluation loop."""
     targets = site.project.targets(site.function, call) if chain(call.func) != model else []
     return any(site.analysis.steps.holds_warm_loop(target) for target in targets)
+
+
+def _only_evaluates(site: Site, call: ast.Call) -> bool:
+    """Whether the nearest loop is one of evaluation, in a function that trains elsewhere, and deals in no gradients itself."""
+    loops = site.flow.loops(call)
+    if not loops or not site.analysis.steps.is_warm(site.function, loops[0]):
+        return False
+    return _ASKS.search(_lines(site.module, loops[0])) is None
 
 
 def _repeated(site: Site, call: ast.Call) -> bool:
@@ -211,9 +220,12 @@ def _is_run(call: ast.Call, name: str) -> bool:
 
 
 def _text(function: Function) -> str:
-    source, node = function.module.source, function.node
-    if isinstance(node, ast.Module):
-        return source.text
+    node = function.node
+    return function.module.source.text if isinstance(node, ast.Module) else _lines(function.module, node)
+
+
+def _lines(module: Module, node: ast.stmt) -> str:
+    source = module.source
     end = node.end_lineno or node.lineno
     stop = source.lines[end] if end < len(source.lines) else len(source.data)
     return source.data[source.lines[node.lineno - 1] : stop].decode()

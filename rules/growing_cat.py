@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.flow import Loop, contains
+from torchlint.facts.flow import Guard, Loop, contains
 from torchlint.rule import Finding, Site, chain, rule
 
 _JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
@@ -116,8 +116,15 @@ def _joins(site: Site, target: ast.expr, name: list[str]) -> bool:
 def _first(site: Site, target: ast.expr, name: list[str]) -> bool:
     """Whether the assignment is for the first iteration: behind `if x is None`."""
     return any(
-        isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is) and chain(part.left) == name
+        isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], ast.Is)
+        and (chain(part.left) == name or _is_other_branch(site, guard))
         for guard in site.flow.guards(target)
         if guard.true
         for part in ast.walk(guard.test)
     )
+
+
+def _is_other_branch(site: Site, guard: Guard) -> bool:
+    """Whether the growth stands in the `else` of a condition: `if a is None: a, b = x, y`, which is for the first time too."""
+    return isinstance(guard.node, ast.If) and any(contains(one, site.target) for one in guard.node.orelse)

@@ -69,7 +69,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
         return
     returns = _returns_batch(site)
-    if not site.settings.preview and ((site.hot is None and not returns) or reads.behind_type_test(site)):
+    by_default = site.hot is not None or returns or _of_one(site)
+    if not site.settings.preview and (not by_default or reads.behind_type_test(site)):
         return
     if reads.host_copy(site, site.call, sure=1) is None:
         return
@@ -82,7 +83,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if (
         reads.scalar_reads(site, site.statement)
         or reads.is_logged(site, site.call)
-        or reads.host_needs(site, site.call)
+        or (reads.host_needs(site, site.call) and not returns)
     ):
         return
     if forward:
@@ -110,6 +111,13 @@ def _returns_batch(site: Site) -> bool:
         return False
     value = site.value(part)
     return bool(value.feeders) and not value.on_cpu and not value.batch
+
+
+def _of_one(site: Site) -> bool:
+    """Whether an evaluation loop reads a single value of a model's output or a loss, as TL101 finds by `item()`."""
+    assert isinstance(site.call.func, ast.Attribute)
+    value = site.value(site.call.func.value)
+    return site.warm is not None and value.is_tensor and value.scalar
 
 
 def _in_forward(site: Site) -> bool:

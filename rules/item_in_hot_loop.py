@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
 
-_MATH = "sqrt exp log log2 log10 log1p floor ceil trunc fabs isnan isinf isfinite sin cos tanh pow"
 _STACK = 3
 """So many reads of one block are worth stacking."""
 
@@ -20,7 +19,7 @@ _STACK = 3
         "int(...)",
         "bool(...)",
         "complex(...)",
-        *(f"math.{name}(...)" for name in _MATH.split()),
+        *(f"math.{name}(...)" for name in reads.MATH),
     ],
     scope="hot",
     fix="unsafe",

@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Severity, Site, rule
 
 @rule(
     "TL105",
-    shape=["$x.item(...)", "float(...)", "int(...)", "bool(...)"],
+    shape=["$x.item(...)", "float(...)", "int(...)", "bool(...)", *(f"math.{name}(...)" for name in reads.MATH)],
     scope="hot",
     fix="unsafe",
     numbers="exact",
@@ -23,7 +23,7 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.item()`, `float(t)`, `int(t)` and `bool(t)` of device tensors that are repeated for each element: in a
+    Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of device tensors that are repeated for each element: in a
     comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
     in what they call, and (`.item()` only, as `info`) in evaluation and generation loops, and elsewhere in loops
     over a tensor that is proven to be on the device.

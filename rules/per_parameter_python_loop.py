@@ -84,10 +84,12 @@ def _over_parameters(site: Site, node: ast.expr) -> bool:
     """
     if isinstance(node, ast.Name):
         made = [site.flow.parents[store] for store in site.flow.stores.get(node.id, ())]
-        if made:
-            return all(isinstance(m, ast.Assign) and _is_dictionary(site, m.value) for m in made)
-        elements = site.value(node).elem
-        return elements is not None and elements.parameter
+        dictionaries = all(isinstance(m, ast.Assign) and _is_dictionary(site, m.value) for m in made)
+        return (bool(made) and dictionaries) or _holds_parameters(site, node)
+    if isinstance(node, ast.Attribute):
+        return _holds_parameters(site, node)
+    if isinstance(node, ast.Subscript):
+        return _of_group(site, node)
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
@@ -98,6 +100,26 @@ def _over_parameters(site: Site, node: ast.expr) -> bool:
     if site.resolve(node.func) in ("zip", "enumerate", "list", "filter"):
         return any(_over_parameters(site, argument) for argument in node.args)
     return False
+
+
+def _holds_parameters(site: Site, node: ast.expr) -> bool:
+    """Whether a name or an attribute holds parameters alone: `self.params = list(model.parameters())`."""
+    elements = site.value(node).elem
+    return elements is not None and elements.parameter
+
+
+def _of_group(site: Site, node: ast.Subscript) -> bool:
+    """`group["params"]` in a loop over `optimizer.param_groups`."""
+    if not (isinstance(node.slice, ast.Constant) and node.slice.value == "params" and isinstance(node.value, ast.Name)):
+        return False
+    return any(
+        isinstance(loop, ast.For)
+        and isinstance(loop.target, ast.Name)
+        and loop.target.id == node.value.id
+        and isinstance(loop.iter, ast.Attribute)
+        and loop.iter.attr == "param_groups"
+        for loop in site.flow.loops(node)
+    )
 
 
 def _is_state(call: ast.Call) -> bool:
@@ -125,7 +147,9 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
         asks = {n.id for n in ast.walk(statement.test) if isinstance(n, ast.Name)}
         # `name = names[key]`: what is looked up by the name is a parameter too.
         found = names | {_root(s.targets[0]) for s in statement.body if isinstance(s, ast.Assign)}
-        return asks <= names and any(_is_small(inner, found) for inner in statement.body)
+        # `if scale < 1:` asks the same for all of them.
+        once = asks.isdisjoint(names) and isinstance(statement.test, ast.Compare) and _is_order(statement.test)
+        return (asks <= names or once) and any(_is_small(inner, found) for inner in statement.body)
     if isinstance(statement, ast.AugAssign):
         return _root(statement.target) in names
     value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
@@ -135,6 +159,10 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
     in_place = isinstance(statement, ast.Expr) and method.endswith("_") and not method.endswith("__")
     norm = isinstance(statement, ast.Assign) and method == "norm"
     return ((in_place and method != "requires_grad_") or norm) and _root(value.func.value) in names
+
+
+def _is_order(test: ast.Compare) -> bool:
+    return isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
 
 
 def _root(node: ast.expr) -> str:

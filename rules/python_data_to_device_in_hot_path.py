@@ -11,6 +11,8 @@ from torchlint.rule import Finding, Severity, Site, plain, rule
 
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _LEGACY = [f"{name}()" for name, (_, device) in CONSTRUCTORS.items() if not device]
+_BETWEEN = frozenset("long int short float double half bfloat16 bool view reshape unsqueeze squeeze".split())
+"""Methods between a constructor and its move: `torch.tensor(0).float().cuda()`."""
 _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 
 
@@ -271,7 +273,11 @@ def _moved(site: Site) -> bool:
     if given is not None:
         value = site.value(given)
         return value.device != "cpu" and value.const != "cpu"
-    parent = site.flow.parents.get(site.call)
+    made: ast.AST = site.call
+    parent = site.flow.parents.get(made)
+    while isinstance(parent, ast.Attribute) and parent.attr in _BETWEEN:
+        made = site.flow.parents[parent]
+        parent = site.flow.parents.get(made) if isinstance(made, ast.Call) else None
     call = (
         site.flow.parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr in ("to", "cuda") else None
     )

@@ -114,7 +114,12 @@ def _rows(site: Site, loop: ast.For) -> list[str]:
     called = site.resolve(given.func) if isinstance(given, ast.Call) else None
     arguments = given.args if isinstance(given, ast.Call) and not given.keywords else []
     if called == "range":
-        return _by_index(site, loop, arguments[0]) if len(arguments) == 1 and isinstance(target, ast.Name) else []
+        first = arguments[0] if len(arguments) == 2 else None
+        if not isinstance(target, ast.Name) or not (
+            len(arguments) == 1 or (isinstance(first, ast.Constant) and not first.value)
+        ):
+            return []
+        return _by_index(site, loop, arguments[-1])
     if called == "enumerate" and len(arguments) == 1 and isinstance(target, ast.Tuple) and len(target.elts) == 2:
         target, given = target.elts[1], arguments[0]
     if called == "zip" and isinstance(target, ast.Tuple) and len(target.elts) == len(arguments) > 1:
@@ -131,13 +136,36 @@ def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
     if site.value(bound).cls != "size" and not (of_length and _is_device_tensor(site, measured)):
         return []
     index = loop.target.id
-    found = {
-        ast.unparse(node): node.value
-        for statement in loop.body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == index
-    }
-    return [written for written, tensor in found.items() if _is_device_tensor(site, tensor)]
+    parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]
+    if any(_is_beside(node.slice, index) for node in parts):
+        return []  # `x[i - 1]`: a turn needs the one before
+    found = {ast.unparse(node): node.value for node in parts if _is_at(node.slice, index)}
+    rows = [written for written, tensor in found.items() if _is_device_tensor(site, tensor)]
+    return [*rows, *_called(loop, rows)]
+
+
+def _is_at(part: ast.expr, index: str) -> bool:
+    """`x[i]`, `x[i, :, 0]`"""
+    first = part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part
+    return isinstance(first, ast.Name) and first.id == index
+
+
+def _is_beside(part: ast.expr, index: str) -> bool:
+    """`x[i + 1]`, `x[i:]`, `x[: i + 1]`"""
+    first = part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part
+    return isinstance(first, ast.BinOp | ast.Slice) and any(
+        isinstance(node, ast.Name) and node.id == index for node in ast.walk(first)
+    )
+
+
+def _called(loop: ast.For, rows: list[str]) -> list[str]:
+    """The names that the body gives to rows: `boxes = x[i]`."""
+    assigned = (node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Assign))
+    return [
+        node.targets[0].id
+        for node in assigned
+        if isinstance(node.targets[0], ast.Name) and ast.unparse(node.value) in rows
+    ]
 
 
 def _is_device_tensor(site: Site, node: ast.expr) -> bool:
@@ -146,9 +174,9 @@ def _is_device_tensor(site: Site, node: ast.expr) -> bool:
 
 
 def _is_plain(loop: ast.For) -> bool:
-    """Whether each turn does the same, and all of it."""
+    """Whether no turn ends the loop, and there is no other loop inside."""
     nodes = (node for statement in loop.body for node in ast.walk(statement))
-    return not any(isinstance(node, ast.Break | ast.Return | ast.If | ast.While | ast.For) for node in nodes)
+    return not any(isinstance(node, ast.Break | ast.Return | ast.While | ast.For) for node in nodes)
 
 
 def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
@@ -160,16 +188,26 @@ def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
 
 def _carried(loop: ast.For) -> set[str]:
     """The names that a turn reads before it binds them, but for sums: what the turn before has left."""
-    bound: set[str] = set()
-    found: set[str] = set()
     stored = {
         n.id for one in loop.body for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
-    for statement in loop.body:
-        sums = _summed(statement)
-        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
-        found |= {n.id for n in names if isinstance(n.ctx, ast.Load)} & stored - bound - sums
+    return _read_first(loop.body, stored, set())
+
+
+def _read_first(block: list[ast.stmt], stored: set[str], bound: set[str]) -> set[str]:
+    """What statements read of some names before it is bound; what any of several branches binds counts as bound."""
+    found: set[str] = set()
+    for statement in block:
+        inner = [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
+        within = {id(node) for part in inner for one in part for node in ast.walk(one)}
+        names = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and id(n) not in within]
+        found |= {n.id for n in names if isinstance(n.ctx, ast.Load)} & stored - bound - _summed(statement)
         bound |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        before = set(bound)
+        for part in inner:
+            branch = set(before)
+            found |= _read_first(part, stored, branch)
+            bound |= branch
     return found
 
 

@@ -13,7 +13,11 @@ logging.error logging.critical logging.exception"""
 
 @rule(
     "TL104",
-    shape=[*(f"$x.{name}(...)" for name in _METHODS.split()), *(f"{name}(...)" for name in _FUNCTIONS.split())],
+    shape=[
+        "$x.format(...)",
+        *(f"$x.{name}(...)" for name in _METHODS.split()),
+        *(f"{name}(...)" for name in _FUNCTIONS.split()),
+    ],
     scope="hot",
     fix="suggestion",
     category="sync",
@@ -69,7 +73,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis>
     """
-    if not site.accelerator or not reads.logging_call(site, site.call):
+    formats = site.name == ".format()"
+    if not site.accelerator or not (formats or reads.logging_call(site, site.call)):
         return
     found = reads.logged(site, site.call) if site.hot or site.warm else None
     level = reads.severity(site) if found is not None else None
@@ -77,5 +82,6 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
         return
     if any(True for guard in site.flow.guards(site.target) for _ in reads.tested(site, guard.test)):
         return  # the condition is a read of its own, and what it warns of is rare
-    message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be logged"
+    what = "written as text" if formats else "logged"
+    message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be {what}"
     yield site.finding(message, severity=level, related=site.why_hot())

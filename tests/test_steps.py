@@ -890,3 +890,23 @@ def test_a_name_of_a_hundred_thousand_letters_beside_a_called_object_costs_no_sq
     began = time.process_time()
     check(files)
     assert time.process_time() - began < 5  # a square of it takes minutes
+
+
+def test_a_loop_over_a_loader_with_one_over_models_inside() -> None:
+    check_one(
+        "def predict(models, loader):\n    for epoch in range(3):\n        for batch in tqdm(loader):\n            start()  # warm\n"
+        "            for model in models:\n                out = model(batch)  # warm\n            print(out)  # warm\n"
+        "    for name in names:\n        start()\n        for model in models:\n            out = model(name)  # warm\n"
+    )
+
+
+def test_a_condition_that_a_function_gives() -> None:
+    check_one(
+        "class Fit:\n    def is_time(self):\n        '''Now and then.'''  # hot\n"
+        "        return self.step > 9 and self.step % 10 == 0  # hot\n\n"
+        "    def is_late(self):\n        if self.step % 10 == 0:\n            return True\n        return False  # hot\n\n"
+        "    def is_large(self):\n        return self.loss > 3  # hot\n\n"
+        "    def run(self):\n        for x in y:\n            loss.backward()  # hot\n            if self.is_time():\n                save()\n"
+        "            if not self.is_time():\n                show()  # hot\n            if self.is_late():\n                save()\n"
+        "            if self.is_large():\n                show()  # hot\n"
+    )

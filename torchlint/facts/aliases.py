@@ -21,7 +21,7 @@ _MOVES = frozenset(("to", "cuda", "xpu"))
 _PARTS = frozenset(("items", "values", "get"))
 """Methods of a dictionary that give what it holds."""
 _BUILTINS = frozenset("len isinstance type print str repr float int bool hasattr range id".split())
-_WRAPPERS = frozenset("enumerate tqdm trange zip iter islice".split())
+WRAPPERS = frozenset("enumerate tqdm trange zip iter islice".split())
 _MANY = 100
 """A name with more uses in one function is not looked through: each copy would look at each of them."""
 _PASSED_ON = (ast.Tuple, ast.List, ast.Starred)
@@ -60,7 +60,7 @@ class Batch:
 
     def _brings(self, iterable: ast.expr) -> bool:
         """Whether a loader gives the elements of an iterable."""
-        if isinstance(iterable, ast.Call) and names.last(iterable.func) in _WRAPPERS:
+        if isinstance(iterable, ast.Call) and names.last(iterable.func) in WRAPPERS:
             return any(self._brings(given) for given in iterable.args)
         return self._value(iterable).kind == "loader"
 
@@ -123,7 +123,7 @@ class Batch:
         called = names.last(iterable.func) if isinstance(iterable, ast.Call) else ""
         if self._value(iterable).kind == "loader" or called == "range" or isinstance(iterable, ast.Constant):
             return
-        if isinstance(iterable, ast.Call) and called in _WRAPPERS:
+        if isinstance(iterable, ast.Call) and called in WRAPPERS:
             for given in iterable.args:
                 yield from self._elements(given)
         elif isinstance(iterable, ast.Call) and called in (*_PARTS, "keys"):
@@ -191,7 +191,7 @@ class Batch:
             return parent
         return (
             parent
-            if isinstance(parent, ast.Call) and names.last(parent.func) in _WRAPPERS and node in parent.args
+            if isinstance(parent, ast.Call) and names.last(parent.func) in WRAPPERS and node in parent.args
             else None
         )
 

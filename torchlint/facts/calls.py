@@ -566,7 +566,10 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr in ("clone", "contiguous", "requires_grad_"):
         return replace(base, origin=node)
     # A method that torch does not have: no tensor, or a subclass of the project's.
-    return operation(row, node, Arguments([base, *args.positional], args.keywords, args.open))
+    made = operation(row, node, Arguments([base, *args.positional], args.keywords, args.open))
+    # A view of what a loader gave, and of what was moved since, comes from that loader.
+    shows = row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.feeders
+    return replace(made, feeders=base.feeders) if shows else made
 
 
 def move(base: Value, attr: str, args: Arguments) -> Value:

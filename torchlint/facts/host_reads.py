@@ -17,6 +17,8 @@ from .values import Value
 T = TypeVar("T")
 _LOSS = regex(r"(?:^|_)loss$")
 _CASTS = frozenset(("float", "int", "bool", "complex"))
+MATH = tuple("sqrt exp log log2 log10 log1p floor ceil trunc fabs isnan isinf isfinite sin cos tanh pow".split())
+"""Functions of Python's `math` that make a number of a tensor first."""
 # Loggers format at once, except for a level that is mostly off.
 _LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
 _WRITERS = frozenset(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ..facts import calls, first_time, guards, names, runs
+from ..facts import aliases, calls, first_time, guards, names, runs
 from ..facts.flow import Flow, Guard, Loop
 from ..facts.module import Function, Module
 from ..facts.values import Value
@@ -412,6 +412,7 @@ class Steps:
             if leaves or first_time.soon_over(guard, flow, loop):
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
+            meaning = meaning or self._told(function, guard.test, guard.true)
             if meaning in ("throttled", "cold"):
                 if loop is not None and guard.test in self._step_conditions(function, loop):
                     continue
@@ -430,6 +431,27 @@ class Steps:
         if any(guards.evaluates(guard.test, guard.true) for guard in function.flow.guards(node, loop)):
             return "cold"
         return self.guarded(function, node, loop)
+
+    def _told(self, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
+        """What a condition says that asks a method which is one expression of its object: `if self.is_time():`."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._told(function, test.operand, not true)
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
+            return next(filter(None, (self._told(function, one, true) for one in test.values)), "")
+        if not isinstance(test, ast.Call) or test.args or test.keywords:
+            return ""
+        return self._ask(("told", function, test, true), lambda: self._asked_of(function, test, true), "")
+
+    def _asked_of(self, function: Function, call: ast.Call, true: bool) -> guards.Meaning:
+        targets = self.project.targets(function, call)
+        asked = targets[0] if len(targets) == 1 else None
+        node = asked.node if asked is not None else None
+        if asked is None or not isinstance(node, ast.FunctionDef):
+            return ""
+        given = _only_test(node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body)
+        if given is None:
+            return ""
+        return guards.meaning(Guard(given, true, None, node), asked.flow, lambda n: self.project.value(asked, n))
 
     def _never(self, function: Function, guard: Guard) -> bool:
         """Whether what is behind a condition runs once, or never: see `settled`, and `first_time.fillers`."""
@@ -614,8 +636,26 @@ class Steps:
             and not runs.tries_again(loop)
             and not runs.makes_what_it_runs(function.flow, loop, lambda node: self.project.value(function, node))
             and not self._trains(function, loop)
-            and (self._is_forward(function) or self._calls_model(function, loop))
+            and (
+                self._is_forward(function) or self._calls_model(function, loop) or self._runs_on_batches(function, loop)
+            )
         )
+
+    def _runs_on_batches(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop over a loader has one inside that calls a model: for each model of an ensemble, or view of a batch."""
+        inner = [one for one in function.own_loops if one is not loop and loop in function.flow.loops(one)]
+        return (
+            bool(inner)
+            and isinstance(loop, ast.For)
+            and self._brings_batches(function, loop.iter)
+            and any(self._calls_model(function, one) for one in inner)
+        )
+
+    def _brings_batches(self, function: Function, iterable: ast.expr) -> bool:
+        """`loader`, `enumerate(loader)`, `tqdm(loader)`."""
+        if isinstance(iterable, ast.Call) and iterable.args and last_name(iterable) in aliases.WRAPPERS:
+            return self._brings_batches(function, iterable.args[0])
+        return self.project.value(function, iterable).kind == "loader"
 
     def _is_forward(self, function: Function) -> bool:
         """Whether a function is the `forward` of a module: its loops are part of the model, whatever they call."""
@@ -725,6 +765,22 @@ def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
             getter = getters[node.attr]
             if isinstance(node.value, ast.Name) and node.value.id == first and getter is not function:
                 yield node, getter
+
+
+def _only_test(body: list[ast.stmt]) -> ast.expr | None:
+    """The test of `return test`, and of `if test: return True` with `return False` behind it."""
+    last = body[-1] if body else None
+    if len(body) == 1 and isinstance(last, ast.Return):
+        return last.value
+    first = body[0] if len(body) == 2 else None
+    if not isinstance(first, ast.If) or first.orelse or not _returns(last, False):
+        return None
+    return first.test if len(first.body) == 1 and _returns(first.body[0], True) else None
+
+
+def _returns(statement: ast.stmt | None, value: bool) -> bool:
+    given = statement.value if isinstance(statement, ast.Return) else None
+    return isinstance(given, ast.Constant) and given.value is value
 
 
 def _is_part_of_model(call: ast.Call) -> bool:
