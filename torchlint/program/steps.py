@@ -636,19 +636,7 @@ class Steps:
             and not runs.tries_again(loop)
             and not runs.makes_what_it_runs(function.flow, loop, lambda node: self.project.value(function, node))
             and not self._trains(function, loop)
-            and (
-                self._is_forward(function) or self._calls_model(function, loop) or self._runs_on_batches(function, loop)
-            )
-        )
-
-    def _runs_on_batches(self, function: Function, loop: Loop) -> bool:
-        """Whether a loop over a loader has one inside that calls a model: for each model of an ensemble, or view of a batch."""
-        inner = [one for one in function.own_loops if one is not loop and loop in function.flow.loops(one)]
-        return (
-            bool(inner)
-            and isinstance(loop, ast.For)
-            and self._brings_batches(function, loop.iter)
-            and any(self._calls_model(function, one) for one in inner)
+            and (self._is_forward(function) or self._calls_model(function, loop))
         )
 
     def _brings_batches(self, function: Function, iterable: ast.expr) -> bool:
@@ -678,10 +666,17 @@ class Steps:
         return place_of(function) in self._by_function
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop calls a model; one over a loader may do so in a loop of its own, for each of several models."""
+        over_batches: bool | None = None
         for call in self._calls_in(function, loop):
             part = _is_part_of_model(call)
-            if not (part or self.project.may_be_own(function, call)) or function.flow.loops(call)[0] is not loop:
+            if not (part or self.project.may_be_own(function, call)):
                 continue
+            if function.flow.loops(call)[0] is not loop:
+                if over_batches is None:
+                    over_batches = isinstance(loop, ast.For) and self._brings_batches(function, loop.iter)
+                if not over_batches:
+                    continue
             value = self.project.value(function, call.func)
             if value.kind == "module" or self._is_method_of_module(function, call, value):
                 return True
