@@ -67,7 +67,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     if site.role == "test":
         return
     if isinstance(site.target, ast.Call):
-        if not _one_device(site.call) and not _told_of(site, site.call) and not _only_wraps(site):
+        if not (_one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site)):
             yield site.finding(
                 f"`{site.short()}` copies the model to every GPU on each forward and runs them from one process; "
                 "`DistributedDataParallel` does neither"
@@ -93,6 +93,18 @@ def _told_of(site: Site, call: ast.Call) -> bool:
         if isinstance(statement, ast.Expr)
         for node in ast.walk(statement)
     )
+
+
+def _without_gpu(site: Site) -> bool:
+    """`if torch.cuda.is_available(): ... else: model = DataParallel(model)`: there is nothing to copy to."""
+    for guard in site.flow.guards(site.target):
+        test, true = guard.test, guard.true
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, true = test.operand, not true
+        value = site.value(test)
+        if not true and value.kind == "number" and value.device == "accelerator":
+            return True
+    return False
 
 
 _TAKEN_OFF = frozenset(("module", "load_state_dict", "state_dict", "to", "cuda", "eval", "train"))

@@ -230,3 +230,9 @@ for batch in batches:
 
     assert [("TL202", 5)] == [(f.code, f.line) for f in findings if f.code in ("TL102", "TL202")]
     assert [("TL102", 5)] == [(f.code, f.line) for f in linted(program, codes="TL102")]
+
+
+def test_files_of_another_framework_hold_no_findings() -> None:
+    other = "import jittor as jt\nfrom jittor import nn\nmodel = nn.Linear(3, 3)\nmodel.eval()\nfor x in y:\n    model(x.cuda())\n"
+    assert [] == told(run({"a.py": other}, "TL503"))
+    assert ["a.py:6 TL503"] == told(run({"a.py": other.replace("jittor", "torch")}, "TL503"))

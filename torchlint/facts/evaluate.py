@@ -574,8 +574,10 @@ class Evaluator:
             return DTYPE
         if attr == "device":
             return CUDA if kind in ("accelerator",) else Value("device", 2, device=base.device)
-        if kind == "batch":
+        if kind == "batch" and attr not in table.ATTRIBUTES_NOT_TENSOR:
             return INTEGER if attr.startswith("num_") and self.on_graphs else calls.batch_tensor(base)
+        if kind == "batch":
+            return operations.tensor_attribute(calls.batch_tensor(base), attr)
         if kind == "module":
             if base.keys is not None and attr in base.keys:
                 return base.keys[attr]

@@ -152,11 +152,11 @@ def mention_torch(project: Project, paths: Iterable[str]) -> bool:
 
 def may_be_torch(data: bytes) -> bool:
     """Whether a file with these bytes may depend on other files: those that have nothing to do with torch never do."""
-    return _TORCH.search(data) is not None or ACCELERATOR.search(data) is not None
+    return _TORCH.search(data) is not None or (ACCELERATOR.search(data) is not None and _OTHERS.search(data) is None)
 
 
 def _is_torch(source: Source | None) -> bool:
-    return source is not None and (source.holds(_TORCH) or source.holds(ACCELERATOR))
+    return source is not None and (source.holds(_TORCH) or (source.holds(ACCELERATOR) and not source.holds(_OTHERS)))
 
 
 def _given(data: bytes) -> Callable[[], bytes]:
@@ -164,6 +164,10 @@ def _given(data: bytes) -> Callable[[], bytes]:
 
 
 _TORCH = Words(b"torch", b"triton", b"tensorrt", b"accelerate")
+_OTHERS = Words(
+    b"import jittor", b"import mindspore", b"import paddle", b"import tensorflow", b"import mxnet", b"import jax"
+)
+"""Other frameworks: a file that imports one, and does not mention torch, has models of that one."""
 _SCOPES: tuple[Scope, ...] = ("any", "hot", "compiled")
 
 
