@@ -98,12 +98,32 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
         for call, receiver in syntax.method_calls(site.flow, "step")
         if outermost in site.flow.loops(call) and _steps(site, call, receiver)
     ]
-    if steps and all(_thinned(site, step, loop) for step in steps) and not _zeroed_each_time(site, loop):
+    thinned = steps and all(_thinned(site, step, loop) for step in steps) and not _zeroed_each_time(site, loop)
+    if thinned and not _left_out(site):
         yield site.finding(
             f"`{site.short()}` exchanges the gradients of all processes on every micro-step, though the optimizer steps "
             "once in several; put the others under `no_sync()`",
             related=(site.related(site.function, steps[0], "the optimizer steps here"),),
         )
+
+
+def _left_out(site: Site) -> bool:
+    """`with maybe_sync(model, last): loss.backward()` of a function of the project that speaks of leaving exchanges out."""
+    around = [one for one in site.flow.ancestors(site.target) if isinstance(one, ast.With)]
+    managers = [item.context_expr for one in around for item in one.items]
+    called = [
+        target
+        for manager in managers
+        if isinstance(manager, ast.Call)
+        for target in site.project.targets(site.function, manager)
+    ]
+    return any(_HANDLED.search(_text(target)) for target in called)
+
+
+def _text(function: Function) -> bytes:
+    """The lines of a function."""
+    lines = function.module.source.data.split(b"\n")
+    return b"\n".join(lines[function.first_line - 1 : function.last_line])
 
 
 def _wraps(site: Site) -> bool:

@@ -608,6 +608,8 @@ class Evaluator:
     def subscript(self, node: ast.Subscript) -> Value:
         base = self.expr(node.value)
         kind = base.kind
+        if kind == "batch" and isinstance(node.slice, ast.Slice):
+            return base  # `batch[1:]`: some of what the batch is made of, or of its rows
         if kind in ("tensor", "batch"):
             part = calls.batch_tensor(base) if kind == "batch" else base
             # What is not as the loader gave it, and has rows and columns, is a tensor.

@@ -19,7 +19,7 @@ _DROPS = frozenset(("clear", "pop", "popitem", "remove", "discard"))
 
 def soon_over(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """Whether a condition holds the first time only, or the first few times."""
-    return once(guard, flow) or fills(guard, flow, loop) or first_few(guard, flow, loop)
+    return once(guard, flow) or fills(guard, flow, loop) or first_few(guard, flow, loop) or grows(guard, flow)
 
 
 def once(guard: Guard, flow: Flow) -> bool:
@@ -58,6 +58,34 @@ def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:
         and written.value is not None
         and bool(written.value) is not true
     )
+
+
+def grows(guard: Guard, flow: Flow) -> bool:
+    """`if length != self.length: self.length = length; ...`: where a size, a device or a dtype is another one than the last time."""
+    test = guard.test
+    if not guard.true or guard.block is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    if not isinstance(test.ops[0], ast.NotEq | ast.Gt | ast.Lt):
+        return False
+    sides = [test.left, test.comparators[0]]
+    for kept, new in (sides, sides[::-1]):
+        name = names.chain(kept)
+        if name is None or name[0] != "self" or len(name) < 2 or not _is_extent(new, flow):
+            continue
+        stores = flow.targets.get(".".join(name), ())
+        if any(contains(statement, store) for statement in guard.block for store in stores):
+            return True
+    return False
+
+
+def _is_extent(node: ast.expr, flow: Flow) -> bool:
+    """`x.shape[1]`, `len(x)`, `x.device`, or a name that was assigned one of these."""
+    node = _assigned(node, flow) or node
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Call):
+        return names.last(node.func) in ("len", "size")
+    return isinstance(node, ast.Attribute) and node.attr in ("shape", "device", "dtype")
 
 
 def fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:

@@ -126,7 +126,7 @@ class _Reading:
         if self._is_extra(test, true):
             return "cold"
         if isinstance(test, ast.Compare):
-            return _compare(test, true, self.value_of)
+            return _compare(test, true, self.value_of) or ("throttled" if self._since_last(test, true) else "")
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
             return _modulo(test, true, self.value_of)
         if isinstance(test, ast.Name):
@@ -179,6 +179,29 @@ class _Reading:
             return False
         default = test.args[1] if len(test.args) > 1 else None
         return default is None or (isinstance(default, ast.Constant) and not default.value)
+
+    def _since_last(self, test: ast.Compare, true: bool) -> bool:
+        """`seen >= last + period`, where the function writes `last = seen` afterwards: once a period."""
+        if len(test.ops) != 1:
+            return False
+        counter, op, bound = test.left, test.ops[0], test.comparators[0]
+        if not isinstance(op, ast.Gt | ast.GtE if true else ast.Lt | ast.LtE):
+            return False
+        if isinstance(counter, ast.BinOp) and isinstance(counter.op, ast.Sub):  # `seen - last >= period`
+            counter, marks = counter.left, [counter.right]
+        elif isinstance(bound, ast.BinOp) and isinstance(bound.op, ast.Add):
+            marks = [bound.left, bound.right]
+        else:
+            return False
+        name = names.chain(counter)
+        return name is not None and any(self._is_mark(mark, name) for mark in marks)
+
+    def _is_mark(self, mark: ast.expr, counter: list[str]) -> bool:
+        """Whether something is written where a counter stands: `last = seen`."""
+        name = names.chain(mark)
+        stores = self.flow.targets.get(".".join(name), ()) if name is not None else ()
+        written = (self.flow.parents.get(store) for store in stores if store.lineno > mark.lineno)
+        return any(isinstance(one, ast.Assign) and names.chain(one.value) == counter for one in written)
 
     def _flag(self, name: ast.Name, true: bool) -> Meaning:
         """What the definition of a flag says. In `x = x or y` the `x` behind the sign is another one: only its name tells."""
@@ -310,7 +333,7 @@ def _is_clock(node: ast.expr) -> bool:
 
 
 _COUNTER = regex(
-    r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|update)s?\d*$",
+    r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|tick|update)s?\d*$",
     re.IGNORECASE,
 )
 

@@ -17,6 +17,7 @@ _RUN = regex(
 )
 _TRIES = regex(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
 _MOVES = frozenset(("to", "cuda", "half", "bfloat16", "train"))
+_CAPTURES = frozenset(("CUDAGraph", "XPUGraph", "capture_begin", "make_graphed_callables"))
 _CRITERION = regex(r"loss|criterion|entropy", re.IGNORECASE)
 _MODEL = regex(r"(?:^|_)(?:model|net|network)$")
 _OPTIMIZER = regex(r"optim|sgd|adam|lbfgs|rmsprop|adagrad", re.IGNORECASE)
@@ -39,6 +40,12 @@ def tries_again(loop: Loop) -> bool:
         return True
     counted = loop.test if isinstance(loop, ast.While) else loop.target
     return bool(tried) and any(isinstance(part, ast.Name) and _TRIES.search(part.id) for part in ast.walk(counted))
+
+
+def captures(flow: Flow, loop: Loop) -> bool:
+    """Whether each iteration captures a graph of the device, for a size or a shape: it is done before anything is run."""
+    within = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+    return any(names.last(call.func) in _CAPTURES and loop in flow.loops(call) for call in within)
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

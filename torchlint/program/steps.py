@@ -634,6 +634,7 @@ class Steps:
         return (
             not self.is_step_loop(function, loop)
             and not runs.tries_again(loop)
+            and not runs.captures(function.flow, loop)
             and not runs.makes_what_it_runs(function.flow, loop, lambda node: self.project.value(function, node))
             and not self._trains(function, loop)
             and (self._is_forward(function) or self._calls_model(function, loop))
