@@ -24,6 +24,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         target = statement.targets[0]
         if len(statement.targets) != 1 or site.text(call.args[0]) != site.text(target):
             return None
+        klass = site.value(call.args[0]).klass
+        if klass is None or site.project.method(klass, "forward") is None:
+            return None
         code = f"{operand(site, target, Place.RECEIVER)}.compile({arguments(site, *call.keywords)})"
         edit = site.tree.replace(site.cst(statement), code)
         return Fix("Compile in place", (edit,), "suggestion", "the module is compiled wherever it is called")

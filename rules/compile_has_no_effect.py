@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.module import Function
+from torchlint.facts.module import Class, Function
 from torchlint.rule import Finding, Site, rule
 
 # Methods that neither run the compiled code nor are meant to.
@@ -12,6 +12,7 @@ _NEUTRAL = frozenset(
     buffers named_buffers modules named_modules children named_children requires_grad_ zero_grad apply share_memory
     register_forward_hook register_forward_pre_hook register_full_backward_hook get_submodule compile""".split()
 )
+_MODULES = frozenset(("torch.nn.Module", "torch.nn.modules.module.Module"))
 
 
 @rule(
@@ -28,7 +29,7 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
     """torch.compile is called, but what it compiles never runs.
 
     ## What it does
-    Finds three ways to lose a compiled module: the result of `torch.compile(...)` is thrown away; the module that comes back is used only through other methods, such as `compiled.generate(x)`; after `module.compile()` only `module.forward(x)` is called.
+    Finds four ways to lose a compiled module: the result of `torch.compile(...)` is thrown away; the class of the module has no `forward`; the module that comes back is used only through other methods, such as `compiled.generate(x)`; after `module.compile()` only `module.forward(x)` is called.
 
     ## Why is this slow?
     `torch.compile(module)` leaves the module alone and gives a wrapper, and only calling the wrapper runs compiled code.
@@ -91,6 +92,11 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
 def _through_methods(site: Site) -> Iterator[Finding]:
     """`c = torch.compile(module)` of which only methods are called."""
     bound, value = site.part("bound"), site.value(site.part("module"))
+    if value.kind == "module" and value.klass is not None and _has_no_forward(site, value.klass):
+        yield site.finding(
+            f"`{site.short()}` compiles the `forward` of `{value.klass.name}`, which has none: its other methods run uncompiled."
+        )
+        return
     if not isinstance(bound, ast.Name) or value.kind != "module" or value.klass is None:
         return
     name = bound.id
@@ -103,6 +109,25 @@ def _through_methods(site: Site) -> Iterator[Finding]:
         yield site.finding(
             f"`{name}` is compiled, but only `{name}.{called[0]}()` is called: it runs the original, uncompiled forward."
         )
+
+
+def _has_no_forward(site: Site, klass: Class) -> bool:
+    """Whether a class whose bases are all known is one of a module that nobody can call."""
+    seen: set[Class] = set()
+    todo = [klass]
+    while todo:
+        one = todo.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        own = site.project.bases(one)
+        torchs = [base for base in one.node.bases if site.project.resolve(one.parent, base) in _MODULES]
+        if not {"forward", "__call__", "__getattr__"}.isdisjoint({*one.methods, *one.assigned}):
+            return False
+        if len(own) + len(torchs) != len(one.node.bases) or one.node.keywords:
+            return False
+        todo += own
+    return not site.project.subclasses(klass)
 
 
 def _in_place(site: Site) -> Iterator[Finding]:

@@ -384,7 +384,7 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
         return reads.how_often(site)
     if site.function.name == "__init__" or site.role == "benchmark":
         return ""
-    if not site.rare and not _prepares(site) and reads.in_forward(site):
+    if not site.rare and not _precedes_loop(site) and reads.in_forward(site):
         return "in every forward pass"
     if not isinstance(target, ast.expr):
         return ""
@@ -415,14 +415,16 @@ def _is_made(site: Site, guard: Guard, loop: Loop) -> bool:
 
 
 def _prepares(site: Site) -> bool:
-    """Whether the tensor is kept in an object, or made for a loop that the function runs: not what it is called for.
+    """Whether the tensor is kept in an object, or made for a loop: not what the function is called for."""
+    return _precedes_loop(site) or _is_kept(site)
 
-    What prepares a generation runs once, however many tokens follow.
-    """
+
+def _precedes_loop(site: Site) -> bool:
+    """Whether the tensor is made for a loop that the function runs, or for a generation, however many tokens follow."""
     if "generat" in site.function.name:
         return True
     loops = [node for node in site.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1]
-    return bool(loops) or _is_kept(site)
+    return bool(loops)
 
 
 def _is_kept(site: Site) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, rule
 
 
@@ -66,6 +67,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html>
     """
+    if site.function is site.module.body and site.name == ".cpu()":
+        yield from _of_lambda(site)
     if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
         return
     returns = _returns_batch(site)
@@ -99,6 +102,46 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if back:
         message += ", though the value goes back to the device"
     yield site.finding(message, severity="warning" if back and level == "warning" else "info", related=site.why_hot())
+
+
+def _of_lambda(site: Site) -> Iterator[Finding]:
+    """`to_np = lambda x: x.detach().cpu().numpy()` of a module: each call on a step is a copy."""
+    around = next((node for node in site.flow.ancestors(site.call) if isinstance(node, ast.Lambda)), None)
+    statement = site.flow.parents.get(around) if around is not None else None
+    named = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    parameter = _root(site.call)
+    if around is None or not named or [given.arg for given in around.args.args] != [parameter]:
+        return
+    assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    for function, call in _calls(site).get(statement.targets[0].id, ()):
+        place = site.at(function, call)
+        if place.hot is None or len(call.args) != 1 or reads.device_tensor(place, call.args[0]) is None:
+            continue
+        if not reads.is_logged(place, call) and not reads.host_needs(place, call):
+            message = f"`{place.short()}` copies to the host and waits for the device {reads.how_often(place)}"
+            yield place.finding(message, severity="info", related=place.why_hot())
+
+
+def _root(node: ast.expr) -> str:
+    """The name that a chain of methods begins with: x of `x.detach().cpu()`."""
+    while isinstance(node, ast.Call | ast.Attribute):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _calls(site: Site) -> dict[str, list[tuple[Function, ast.Call]]]:
+    """The calls in the functions of a file, by the names that the module alone binds."""
+
+    def found() -> dict[str, list[tuple[Function, ast.Call]]]:
+        calls: dict[str, list[tuple[Function, ast.Call]]] = {}
+        for function in site.module.functions:
+            own = function is site.module.body
+            for call in function.flow.calls:
+                if isinstance(call.func, ast.Name) and (own or not function.binds(call.func.id)):
+                    calls.setdefault(call.func.id, []).append((function, call))
+        return calls
+
+    return site.once(("calls of names", site.module.path), found)
 
 
 def _returns_batch(site: Site) -> bool:

@@ -153,12 +153,22 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
     if isinstance(statement, ast.AugAssign):
         return _root(statement.target) in names
     value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    if isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp):
+        stored = statement.targets[0]  # `average.data = decay * average.data + ...`
+        return isinstance(stored, ast.Attribute) and stored.attr in ("data", "grad") and _root(stored) in names
+    if isinstance(value, ast.Call) and isinstance(statement, ast.Expr):
+        out = next((given.value for given in value.keywords if given.arg == "out"), None)
+        if out is not None:
+            return _root(out) in names
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
     method = value.func.attr
     in_place = isinstance(statement, ast.Expr) and method.endswith("_") and not method.endswith("__")
     norm = isinstance(statement, ast.Assign) and method == "norm"
-    return ((in_place and method != "requires_grad_") or norm) and _root(value.func.value) in names
+    holder = value.func.value
+    if in_place and isinstance(holder, ast.Call) and isinstance(holder.func, ast.Attribute):
+        holder = holder.func.value if holder.func.attr.endswith("_") else holder  # `average.mul_(decay).add_(...)`
+    return ((in_place and method != "requires_grad_") or norm) and _root(holder) in names
 
 
 def _is_order(test: ast.Compare) -> bool:

@@ -613,7 +613,8 @@ class Evaluator:
         if kind in ("tensor", "batch"):
             part = calls.batch_tensor(base) if kind == "batch" else base
             # What is not as the loader gave it, and has rows and columns, is a tensor.
-            if not base.batch and "ndarray" not in base.others and has_slice(node.slice):
+            apart = not base.batch and "ndarray" not in base.others
+            if apart and (has_slice(node.slice) or self.is_row(node, base)):
                 part = replace(part, sure=2, others=frozenset())
             return replace(part, scalar=False, const=None, origin=None)
         index = self.index(node, base)
@@ -640,6 +641,11 @@ class Evaluator:
         if kind == "str":
             return STR
         return UNKNOWN
+
+    def is_row(self, node: ast.Subscript, base: Value) -> bool:
+        """`lengths[i]` of what was sent to the device: neither a mapping nor what a model gives."""
+        sent = base.kind == "tensor" and base.device == "accelerator" and not (base.grad or base.others)
+        return sent and self.expr(node.slice).kind == "number"
 
     def index(self, node: ast.Subscript, base: Value) -> object:
         """The constant that indexes a container whose parts are known one by one."""

@@ -43,7 +43,7 @@ _STEP = rb"\.step\((?!(?!\s{0,200}\*\*|[^,)]{0,200}lambda)(?:[^()\[\]{}'\"#=,]|%
 TRIGGER = regex(rb"backward\(|%s|create_graph=True|\.ITERATION_|def (?:%s)\b" % (_STEP, _NAMED.encode()))
 _STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_"))
 _DEFINED = frozenset(name.encode() for name in STEP_NAMES)
-_WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader")
+_WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois")
 T = TypeVar("T")
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
