@@ -188,7 +188,8 @@ class _Reading:
         if not isinstance(op, ast.Gt | ast.GtE if true else ast.Lt | ast.LtE):
             return False
         if isinstance(counter, ast.BinOp) and isinstance(counter.op, ast.Sub):  # `seen - last >= period`
-            counter, marks = counter.left, [counter.right]
+            marks = [counter.right]
+            counter = counter.left
         elif isinstance(bound, ast.BinOp) and isinstance(bound.op, ast.Add):
             marks = [bound.left, bound.right]
         else:
