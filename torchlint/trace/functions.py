@@ -30,6 +30,7 @@ _SCALAR_READS = {
     Tensor.__index__: "index",
     Tensor.__getitem__: "index",
 }
+_PLACES = (str, torch.device)
 _FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
 
 
@@ -64,7 +65,7 @@ class DeviceFunctions(TorchFunctionMode):
         if kwargs and ("device" in kwargs or kwargs.get("generator") is not None or kwargs.get("pin_memory")):
             return self._placed(func, args, dict(kwargs))
         for value in args:
-            if type(value) in (str, torch.device) and self.gpu.is_device(value):
+            if type(value) in _PLACES and self.gpu.is_device(value):
                 return self._placed(func, args, dict(kwargs) if kwargs else {})
         return func(*args, **(kwargs or {}))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -11,9 +12,8 @@ from torch._ops import OpOverload
 
 from torchlint.torch_api import operators as table
 from torchlint.trace import private
-from torchlint.trace.counts import touched
 from torchlint.trace.device import CPU, Thread, VirtualGpu, size_in_bytes
-from torchlint.trace.recorder import here
+from torchlint.trace.recorder import Place, here
 from torchlint.trace.tags import Survey
 from torchlint.trace.watching import Watching, computes, event_name
 
@@ -305,6 +305,47 @@ def _without_computing(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 # --- the mode -----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is asked of an operator at every call; `func` is kept so that nothing else gets its identity."""
+
+    func: Any
+    rule: Callable[[Call], None] | None
+    overload: bool
+    computes: bool
+    event_name: str
+    host_result: int
+    """The position of a result that is on the host, -1 where there is none."""
+    allocates: bool
+    heavy: bool
+    foreach: bool
+
+
+_SEEN: dict[int, _Known] = {}
+"""By identity: an operator's own hash is computed in Python."""
+
+
+def _know(func: Any) -> _Known:
+    """A higher-order operator has no schema, but a name."""
+    overload = isinstance(func, OpOverload)
+    name = str(func._schema.name) if overload else str(func)
+    rule = _RULES.get(func) if overload else None
+    if rule is None and overload and func.namespace == "torchvision" and name in _WAITING_EXTENSIONS:
+        rule = _always(_WAITING_EXTENSIONS[name])
+    known = _SEEN[id(func)] = _Known(
+        func,
+        rule,
+        overload,
+        computes(func),
+        event_name(func),
+        _HOST_RESULTS.get(func, -1),
+        func in _ALLOCATING,
+        func in _HEAVY,
+        name.startswith("aten::_foreach"),
+    )
+    return known
+
+
 def _tensors(values: Iterable[object]) -> Tensors:
     found = []
     for value in values:
@@ -337,6 +378,7 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
             return self._run(func, args, kwargs)
 
     def _run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        known = _SEEN.get(id(func)) or _know(func)
         inputs = _tensors(args)
         if kwargs:
             inputs += _tensors(kwargs.values())
@@ -344,50 +386,60 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
         survey = tags.survey(inputs)
         if not survey.device:
             result = func(*args, **kwargs)
-            # where a factory's result is, is known when it has returned
-            self._note(func, args, kwargs, result, on_device=False, name="" if inputs else event_name(func))
+            results = _results(result)
+            if known.computes and self._gpu.counts:
+                # where a factory's result is, is known when it has returned
+                self._count("" if inputs else known.event_name, inputs, results, here())
             if survey.undecided or not inputs:
-                for tensor in _results(result):
+                for tensor in results:
                     if not survey.holds(tensor):
                         tags.mark_undecided(tensor)
-            if self._keep_fresh and func in _ALLOCATING:
+            if self._keep_fresh and known.allocates:
                 tags.mark_fresh(result)
             return result
         index = min(survey.indices)
         for tensor in survey.undecided:
             tags.mark_cuda(tensor, index)
-        if isinstance(func, OpOverload):
-            if survey.host or len(survey.indices) > 1:
-                _check_same_device(func, survey, args)
-            rule = _RULES.get(func)
-            if rule is not None:
-                rule(Call(self._gpu, self._thread, args, kwargs))
-            elif func.namespace == "torchvision" and (name := _WAITING_EXTENSIONS.get(func._schema.name)):
-                self._gpu.sync(name)
-        result = self._compute(func, args, kwargs)
-        self._place(func, result, inputs, survey)
-        self._note(func, args, kwargs, result, on_device=True, name=event_name(func))
-        if self._keep_fresh and func in _ALLOCATING:
+        if known.overload and (survey.host or len(survey.indices) > 1):
+            _check_same_device(func, survey, args)
+        if known.rule is not None:
+            known.rule(Call(self._gpu, self._thread, args, kwargs))
+        result = self._compute(known, args, kwargs)
+        results = _results(result)
+        self._place(known, results, inputs, survey, index)
+        if known.computes:
+            self._note(known, args, kwargs, result, inputs, results)
+        if self._keep_fresh and known.allocates:
             tags.mark_fresh(result)
         return result
 
     def _note(
-        self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, *, on_device: bool, name: str
+        self,
+        known: _Known,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        result: Any,
+        inputs: Tensors,
+        results: Tensors,
     ) -> None:
-        """Count an operator that computes, and what it asks of the GPU."""
+        """Count an operator that computes on a device, and what it asks of the GPU."""
         gpu = self._gpu
-        work = gpu.work.work(func, args, kwargs, result) if gpu.work is not None and on_device else None
-        counted = gpu.counts and computes(func)
-        if not counted and work is None:
+        work = gpu.work.work(known.func, args, kwargs, result) if gpu.work is not None else None
+        if not gpu.counts and work is None:
             return
         at = here()
-        if counted:
-            gpu.recorder.record("operator", name=name, size=touched((args, kwargs, result)), at=at)
+        if gpu.counts:
+            self._count(known.event_name, inputs, results, at)
         if gpu.work is not None and work is not None:
             gpu.work.operator(work, at)
 
-    def _compute(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        if not self._gpu.compute and func in _HEAVY:
+    def _count(self, name: str, inputs: Tensors, results: Tensors, at: tuple[Place, str]) -> None:
+        size = sum(map(size_in_bytes, inputs)) + sum(map(size_in_bytes, results))
+        self._gpu.recorder.record("operator", name=name, size=size, at=at)
+
+    def _compute(self, known: _Known, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        func = known.func
+        if not self._gpu.compute and known.heavy:
             return _without_computing(func, args, kwargs)
         try:
             return func(*args, **kwargs)
@@ -396,19 +448,17 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
                 self._gpu.unsupported(str(func), "no kernel for the CPU")
             raise
 
-    def _place(self, func: Any, result: Any, inputs: Tensors, survey: Survey) -> None:
+    def _place(self, known: _Known, results: Tensors, inputs: Tensors, survey: Survey, index: int) -> None:
         """Results are on the device, but for memory of an input, which stays where it is."""
         tags = self._gpu.tags
-        results = _results(result)
-        if (survey.host or len(survey.indices) > 1) and len(results) > 1 and _name(func).startswith("aten::_foreach"):
+        if known.foreach and len(results) > 1 and (survey.host or len(survey.indices) > 1):
             for made, source in zip(results, inputs, strict=False):
                 own = tags.index(source)
                 if own is not None and not survey.holds(made):
                     tags.mark_cuda(made, own)
             return
-        host_result, index = _HOST_RESULTS.get(func, -1), min(survey.indices)
         for position, tensor in enumerate(results):
-            if position != host_result and not survey.holds(tensor):
+            if position != known.host_result and not survey.holds(tensor):
                 tags.mark_cuda(tensor, index)
 
 
@@ -416,8 +466,3 @@ def _results(result: object) -> Tensors:
     if isinstance(result, torch.Tensor):
         return [result]
     return _tensors(result) if isinstance(result, (list, tuple)) else []
-
-
-def _name(func: Any) -> str:
-    """`aten::add`; a higher-order operator has no schema, but a name."""
-    return str(func._schema.name) if isinstance(func, OpOverload) else str(func)

@@ -109,6 +109,12 @@ def _library_name(filename: str) -> str:
     return ""
 
 
+@functools.cache
+def _library(filename: str) -> str | None:
+    """The library's file worth naming ("" of others), None of the user's own."""
+    return None if is_user(filename) else _library_name(filename)
+
+
 def library_line(file: str, line: int, function: str) -> str:
     """A library's line as `torch/nn/functional.py:6030 name`; "" of torch's plumbing, torchlint and `<...>`."""
     name = _library_name(file)
@@ -133,10 +139,11 @@ def here() -> tuple[Place, str]:
     via = ""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        filename = frame.f_code.co_filename
-        if is_user(filename):
+        name = _library(frame.f_code.co_filename)
+        if name is None:
             return _place(frame), via
-        via = via or library_line(filename, frame.f_lineno, frame.f_code.co_name)
+        if name and not via:
+            via = f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
         frame = frame.f_back
     return getattr(_thread, "begun", None) or Place("", 0, ""), via
 
