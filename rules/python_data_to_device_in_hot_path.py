@@ -7,6 +7,7 @@ from torchlint.facts import empties
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
@@ -103,28 +104,34 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     constant = _constant(site, data)
     if value.kind == "tensor" or (value.elem is not None and value.elem.kind == "tensor"):
         return
-    if _leaves_early(site) or (reads.severity(site) is None and not reads.in_forward(site)):
+    level: Severity = "warning" if constant else "info"
+    message = _message(site, data, value, stored, constant=constant)
+    # Whether it runs again and again takes longest to tell.
+    if not message or _leaves_early(site) or (reads.severity(site) is None and not reads.in_forward(site)):
         return
     if value.kind == "number" and not constant and reads.behind_type_test(site):
         return  # a path for tensors of what is a number in most programs
-    level: Severity = "info"
-    if constant:
-        message, level = "the same constant is copied to the device, and waited for, each time", "warning"
-    elif stored is not None:
-        if value.kind not in ("number", "list", "tuple", "size"):
-            return
-        message = f"`{site.short()}` is made on the host, and copied into `{site.short(stored)}` each time"
-    elif site.name == ".new_tensor()":
-        return
-    elif _same(site, data):
-        message = f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
-    elif (buffer := _collected(site)) is not None:
-        message = f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
-    elif value.kind == "number" or (value.kind in ("list", "tuple", "size") and _is_written_out(data)):
-        message = f"`{site.short(data)}` is copied to the device, and waited for, each time"
-    else:
-        return
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, *, constant: bool) -> str:
+    """What is wrong with data of that value where it is copied again and again; "" where nothing is."""
+    if constant:
+        return "the same constant is copied to the device, and waited for, each time"
+    if stored is not None:
+        known = value.kind in ("number", "list", "tuple", "size")
+        return (
+            f"`{site.short()}` is made on the host, and copied into `{site.short(stored)}` each time" if known else ""
+        )
+    if site.name == ".new_tensor()":
+        return ""
+    if _same(site, data):
+        return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
+    if (buffer := _collected(site)) is not None:
+        return f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
+    if value.kind == "number" or (value.kind in ("list", "tuple", "size") and _is_written_out(data)):
+        return f"`{site.short(data)}` is copied to the device, and waited for, each time"
+    return ""
 
 
 def _is_data(site: Site, given: ast.expr) -> bool:

@@ -731,16 +731,18 @@ class Steps:
 
     def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
         """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
+        given = [one for one in (*call.args, *(k.value for k in call.keywords)) if not isinstance(one, ast.Constant)]
         # The values of what is given take longest to tell: most calls are of nothing that calls one of its names.
         called = [
             (target, c.func)
-            for target in self.project.targets(function, call)
+            for target in (self.project.targets(function, call) if given else ())
             for c in target.flow.calls
             if isinstance(c.func, ast.Name) and not target.flow.loops(c) and self.project.may_be_own(target, c)
         ]
-        given = (*call.args, *(keyword.value for keyword in call.keywords)) if called else ()
-        return any(self.project.value(function, argument).kind == "module" for argument in given) and any(
-            self.project.value(target, name).kind == "module" for target, name in called
+        return (
+            bool(called)
+            and any(self.project.value(function, argument).kind == "module" for argument in given)
+            and any(self.project.value(target, name).kind == "module" for target, name in called)
         )
 
 
