@@ -7,6 +7,8 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, rule
 
+_WRITERS = ("save", "savez", "savez_compressed", "savetxt", "dump", "to_csv", "to_json", "to_pickle", "to_parquet")
+
 
 @rule(
     "TL103",
@@ -72,7 +74,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
         return
     returns = _returns_batch(site)
-    by_default = site.hot is not None or returns or _of_one(site)
+    by_default = site.hot is not None or returns or _of_one(site) or _scored(site)
     if not site.settings.preview and (not by_default or reads.behind_type_test(site)):
         return
     if reads.host_copy(site, site.call, sure=1) is None:
@@ -94,7 +96,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
             message = f"`{site.short()}` copies to the host and waits for the device on every call of the module"
             yield site.finding(message, severity="info")
         return
-    if reads.host_copies(site, site.statement)[0] is not site.call:
+    if reads.host_copies(site, site.statement)[0] is not site.call or (not by_default and _writes(site)):
         return
     back = reads.comes_back(site, site.call)
     what = "copies what the loader gave on the host back to it" if returns else "copies to the host"
@@ -163,10 +165,32 @@ def _of_one(site: Site) -> bool:
     return site.warm is not None and value.is_tensor and value.scalar
 
 
+def _scored(site: Site) -> bool:
+    """Whether an evaluation loop calculates a loss of the copy, which the device could do: `criterion(output.cpu(), ...)`."""
+    if site.warm is None:
+        return False
+    made = site.statement
+    names = made.targets if isinstance(made, ast.Assign) else []
+    loads = site.flow.loads.get(names[0].id, ()) if len(names) == 1 and isinstance(names[0], ast.Name) else ()
+    uses = [site.flow.parents[load] for load in loads]
+    return bool(uses) and all(isinstance(use, ast.Call) and _is_criterion(site, use) for use in uses)
+
+
+def _is_criterion(site: Site, call: ast.Call) -> bool:
+    value = site.value(call.func)
+    return value.kind == "module" and value.cls.startswith("torch.nn.") and value.cls.endswith("Loss")
+
+
 def _in_forward(site: Site) -> bool:
     """Whether a forward, or what it calls, runs the place, of which no loop and no compiled region is known."""
     plain = site.accelerator and site.region is None and site.role != "test"
     return plain and not site.rare and not reads.behind_type_test(site) and reads.in_forward(site)
+
+
+def _writes(site: Site) -> bool:
+    """Whether what an evaluation loop collects is written to a file behind it: the copies are what it is for."""
+    end = 0 if site.warm is None else site.warm.end_lineno or 0
+    return end > 0 and any(call.lineno > end for name in _WRITERS for call in site.flow.calls_named(name))
 
 
 def _first(site: Site) -> ast.Call | None:

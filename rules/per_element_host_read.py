@@ -92,4 +92,4 @@ def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
     if any(site.analysis.steps.is_step_loop(site.function, loop) for loop in loops):
         return None
     proven = site.value(tensor).device == "accelerator" and site.name == ".item()"
-    return "info" if proven and site.loop() is not None else None
+    return "info" if proven and site.loop() is not None and not reads.shows(site.function) else None

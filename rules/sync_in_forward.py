@@ -76,10 +76,22 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     found = _read(site) or _tested(site) or _cast(site)
     if found is None or site.rare or reads.behind_type_test(site) or not reads.in_forward(site):
         return
-    if site.warm is not None or site.warm_caller is not None:
+    if site.warm is not None or site.warm_caller is not None or _told_by_ranks(site, found):
         return
     message = f"`{site.short(found)}` makes the host wait for the device on every call of the module"
     yield site.finding(message, at=found)
+
+
+def _told_by_ranks(site: Site, found: ast.expr) -> bool:
+    """Whether what is read was gathered from all ranks: sizes that the host has to know, `[s.item() for s in sizes]`."""
+    comprehension = site.flow.comprehension(found)
+    loops = [made.iter for made in getattr(comprehension, "generators", ())]
+    named = {part.id for node in (found, *loops) for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return any(
+        isinstance(call.args[0], ast.Name) and call.args[0].id in named
+        for call in site.flow.calls_named("all_gather")
+        if call.args and site.resolve(call.func) == "torch.distributed.all_gather"
+    )
 
 
 def _read(site: Site) -> ast.expr | None:

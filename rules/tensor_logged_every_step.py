@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
@@ -80,6 +81,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     level = reads.severity(site) if found is not None else None
     if level is None or found is None or reads.is_logged(site, site.call):
         return
+    if formats and isinstance(found, ast.Call) and reads.scalar_read(site, found) is not None:
+        return  # a read of its own, which TL101 tells
     if any(True for guard in site.flow.guards(site.target) for _ in reads.tested(site, guard.test)):
         return  # the condition is a read of its own, and what it warns of is rare
     what = "written as text" if formats else "logged"

@@ -910,3 +910,10 @@ def test_a_condition_that_a_function_gives() -> None:
         "            if not self.is_time():\n                show()  # hot\n            if self.is_late():\n                save()\n"
         "            if self.is_large():\n                show()  # hot\n"
     )
+
+
+def test_what_is_done_when_a_program_only_tests_is_no_part_of_a_step() -> None:
+    check_one(
+        "def run(opt):\n    for x in y:\n        loss.backward()  # hot\n        if opt.test:\n            save(x)\n"
+        "        if not opt.test:\n            show(x)  # hot\n        if opt.tested:\n            show(x)  # hot\n"
+    )

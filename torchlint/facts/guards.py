@@ -100,7 +100,10 @@ def evaluates(test: ast.expr, true: bool) -> bool:
         return evaluates(test.operand, not true)
     if isinstance(test, ast.BoolOp):
         return isinstance(test.op, ast.And) == true and any(evaluates(one, true) for one in test.values)
-    return not true and names.last(test) in ("training", "is_training", "return_loss")
+    last = names.last(test)
+    return (
+        last in ("training", "is_training", "return_loss") if not true else last in ("test", "test_only", "eval_only")
+    )
 
 
 class _Reading:

@@ -513,7 +513,7 @@ _PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
 
 
 _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
-_CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|debug|init)(?:_|$)")
+_CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
 
 
 def in_forward(place: Place) -> bool:
@@ -531,11 +531,15 @@ def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Fu
     if seen.get(function, -1) >= depth or _keeps_results(function):
         return False
     seen[function] = depth
-    return _is_forward(place, function) or (
-        depth > 0
-        and any(
-            _runs_in_forward(place, site.function, depth - 1, seen) and not place.at(site.function, site.call).rare
-            for site in place.project.calls_of(function)
+    return (
+        _is_forward(place, function)
+        or _is_part(place, function)
+        or (
+            depth > 0
+            and any(
+                _runs_in_forward(place, site.function, depth - 1, seen) and not place.at(site.function, site.call).rare
+                for site in place.project.calls_of(function)
+            )
         )
     )
 
@@ -543,13 +547,29 @@ def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Fu
 def _is_forward(place: Place, function: Function) -> bool:
     if function.cls is None:
         return _is_attention(place, function)
-    if function.name == "forward":
-        return bool(place.project.is_module(function.cls))
+    if function.name == "forward" and place.project.is_module(function.cls):
+        return True
+    if function.name in ("forward", "backward"):
+        return any(place.project.base_name(function.cls, base) == _FUNCTION for base in function.cls.node.bases)
     return (
         function.name == "__call__"
         and _PROCESSOR.search(function.cls.node.name) is not None
         and any(parameter.arg.startswith(("attn", "attention", "hidden")) for parameter in function.parameters)
     )
+
+
+_FUNCTION = "torch.autograd.Function"
+
+
+def _is_part(place: Place, function: Function) -> bool:
+    """Whether a module makes a method of its own a part of itself: `downsample = partial(self.pad, planes=64)`."""
+    klass = function.cls
+    if klass is None or b"partial(" not in klass.module.source.data:
+        return False
+    given = (
+        call.args[0] for method in klass.methods.values() for call in method.flow.calls_named("partial") if call.args
+    )
+    return any(names.chain(one) == ["self", function.name] for one in given) and bool(place.project.is_module(klass))
 
 
 _TRACERS = frozenset(
@@ -579,8 +599,9 @@ def _is_attention(place: Place, function: Function) -> bool:
     Not what other kernels are compared with, which is free to be slow.
     """
     given = {parameter.arg for parameter in function.parameters}
-    return (
-        any(names <= given for names in _QUERY_KEY_VALUE)
-        and place.role != "test"
-        and _CHECKS.search(function.name) is None
-    )
+    return any(names <= given for names in _QUERY_KEY_VALUE) and place.role != "test" and not shows(function)
+
+
+def shows(function: Function) -> bool:
+    """Whether a function checks, draws or prepares something, by its name, and so may be slow."""
+    return _CHECKS.search(function.name) is not None

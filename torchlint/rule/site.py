@@ -367,8 +367,10 @@ class Site:
 
     @property
     def accelerator(self) -> bool:
-        """Whether the program deals with an accelerator at all."""
-        return bool(self.settings.accelerators) or self.analysis.context.accelerator(self.module)
+        """Whether the program deals with an accelerator at all: the file, those near it, or the step loop that runs the place."""
+        if self.settings.accelerators or self.analysis.context.accelerator(self.module):
+            return True
+        return self.hot is not None and self.analysis.context.accelerator(self.hot.function.module)
 
     @property
     def role(self) -> Role:
