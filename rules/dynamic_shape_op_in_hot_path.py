@@ -19,6 +19,7 @@ _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
     category="sync",
     principle=("async",),
     confirmed_by=("sync",),
+    silenced_by=("TL109",),
 )
 def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     """An operation whose size depends on the data makes the host wait for the device.

@@ -5,7 +5,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import runs
+from torchlint.facts import guards, runs
 from torchlint.facts.module import Function, Module
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
@@ -201,7 +201,10 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
         if target.cls is not None or position >= len(target.parameters):
             return False
         name = target.parameters[position].arg
-        return any(_is_run(inner, name) and not _off_in(site, target, inner) for inner in target.flow.calls)
+        return any(
+            _is_run(inner, name) and not _off_in(site, target, inner) and not _only_trains(target, inner)
+            for inner in target.flow.calls
+        )
     return False
 
 
@@ -210,7 +213,15 @@ def _runs_own(site: Site, method: Function, part: list[str]) -> bool:
     if not method.is_method or _ASKS.search(_text(method)) or site.analysis.context.function_off(method):
         return False
     model = [method.parameters[0].arg, *part]
-    return any(chain(inner.func) == model and not _off_in(site, method, inner) for inner in method.flow.calls)
+    return any(
+        chain(inner.func) == model and not _off_in(site, method, inner) and not _only_trains(method, inner)
+        for inner in method.flow.calls
+    )
+
+
+def _only_trains(function: Function, call: ast.Call) -> bool:
+    """Whether a call runs in training alone: `if model.training:`."""
+    return any(guards.evaluates(guard.test, not guard.true) for guard in function.flow.guards(call))
 
 
 def _is_run(call: ast.Call, name: str) -> bool:

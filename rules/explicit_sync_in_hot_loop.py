@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts import serving
-from torchlint.facts.flow import is_elif
+from torchlint.facts.flow import Flow, is_elif
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
 
@@ -194,12 +194,18 @@ def _read_next(site: Site) -> bool:
 
 
 def _timed(site: Site) -> bool:
-    """Whether a clock is read near the synchronization, in its block or in the one around it."""
-    statements = site.flow.chain(site.target)
+    """Whether a clock is read near the synchronization, or near a call of the function that it stands in."""
+    calls = site.project.calls_of(site.function)
+    return _near_clock(site.flow, site.target) or any(_near_clock(one.function.flow, one.call) for one in calls)
+
+
+def _near_clock(flow: Flow, node: ast.AST) -> bool:
+    """Whether a clock is read near a place, in its block or in the one around it."""
+    statements = flow.chain(node)
     # An `elif` stands as deep as the `if` it belongs to.
-    blocks = [s for s in statements if not is_elif(site.flow.parents[s], s)]
+    blocks = [s for s in statements if not is_elif(flow.parents[s], s)]
     for statement in blocks[:2]:
-        parent = site.flow.parents[statement]
+        parent = flow.parents[statement]
         for block in (getattr(parent, field, None) for field in ("body", "orelse", "finalbody")):
             if isinstance(block, list) and statement in block:
                 at = block.index(statement)

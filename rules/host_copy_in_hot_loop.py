@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Function
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, chain, rule
 
 _WRITERS = ("save", "savez", "savez_compressed", "savetxt", "dump", "to_csv", "to_json", "to_pickle", "to_parquet")
 
@@ -38,7 +38,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where the value has to be on the host: the action of an environment, the priorities of a replay buffer, a checkpoint, a
-    picture, text to be decoded. These are not reported, nor is what happens once in many steps or after the loop. `.to("cpu",
+    picture, text to be decoded, what is offloaded to save memory. These are not reported, nor is what happens once in many steps or after the loop. `.to("cpu",
     non_blocking=True)` does not wait (an event has to, before the value is read).
 
     ## Bad
@@ -73,6 +73,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         yield from _of_lambda(site)
     if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
         return
+    if _is_offload(site):
+        return
     returns = _returns_batch(site)
     by_default = site.hot is not None or returns or _of_one(site) or _scored(site)
     if not site.settings.preview and (not by_default or reads.behind_type_test(site)):
@@ -104,6 +106,12 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if back:
         message += ", though the value goes back to the device"
     yield site.finding(message, severity="warning" if back and level == "warning" else "info", related=site.why_hot())
+
+
+def _is_offload(site: Site) -> bool:
+    """Whether the copy makes room on the device: in `embed_offload(...)`, behind `if offload_inference:`."""
+    tests = [name for guard in site.flow.guards(site.call) for name in chain(guard.test) or ()]
+    return any("offload" in name.lower() for name in (site.function.name, *tests))
 
 
 def _of_lambda(site: Site) -> Iterator[Finding]:

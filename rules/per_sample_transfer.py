@@ -240,8 +240,17 @@ def _over(site: Site) -> ast.comprehension | None:
     return generator if named else None
 
 
+def _is_written(bound: ast.expr | None) -> bool:
+    """Whether a bound of a slice is left out or written as a number: 4, -1."""
+    node = bound.operand if isinstance(bound, ast.UnaryOp) else bound
+    return node is None or isinstance(node, ast.Constant)
+
+
 def _holds_tensors(site: Site, iterated: ast.expr) -> bool:
     """Whether that is a list of tensors, or the samples of a batch."""
+    part = iterated.slice if isinstance(iterated, ast.Subscript) else None
+    if isinstance(part, ast.Slice) and all(_is_written(bound) for bound in (part.lower, part.upper)):
+        return False  # `batch[:4]`: the tensors that a batch begins with, each of all its samples
     elements = site.value(iterated)
     if elements.batch and elements.kind == "tensor":
         return True

@@ -252,7 +252,7 @@ class Evaluator:
             return current
         if len(found) == 1 or (found[0] and all(kind.kind == found[0].kind for kind in found)):
             return narrowing.kept(current, functools.reduce(join, found))
-        return current
+        return narrowing.kept_of(current, frozenset(kind.kind for kind in found)) if all(found) else current
 
     def changed(self, binding: Changed) -> Value:
         node = binding.node
@@ -823,7 +823,7 @@ class Evaluator:
             "open_clip",
             "clip",
         ):
-            return self.library(name, node)
+            return self.library(name, node, args)
         if name in ("functools.partial",):
             return args.first
         if name in ("collections.namedtuple", "typing.NamedTuple"):
@@ -852,9 +852,13 @@ class Evaluator:
             return replace(self.instance(owner), sure=value.sure, others=value.others)
         return value
 
-    def library(self, name: str, node: ast.Call) -> Value:
-        """Constructors of well-known model libraries."""
+    def library(self, name: str, node: ast.Call, args: Arguments) -> Value:
+        """What functions of well-known libraries give: models, and what is read from files, which is on the host."""
         last = name.rpartition(".")[2]
+        if name in _READ_FROM_FILES:
+            return _READ_FROM_FILES[name]
+        if name.startswith("torchaudio.functional.") and args.first.kind == "tensor":
+            return tensor(args.first.device)
         if last in ("create_model", "get_model") or ".models." in name:
             return Value("module", 2, cls=name, origin=node, home=self.function.module)
         if ".datasets." in name:
@@ -1087,6 +1091,13 @@ _OPTION_PARSERS = frozenset(
 )
 
 _PROPERTIES = frozenset(("property", "cached_property"))
+_ON_HOST = tensor("cpu")
+_READ_FROM_FILES = {
+    "torchaudio.load": Value("tuple", 2, items=(_ON_HOST, INTEGER)),
+    "torchvision.io.read_image": _ON_HOST,
+    "torchvision.transforms.functional.pil_to_tensor": _ON_HOST,
+    "torchvision.transforms.functional.to_tensor": _ON_HOST,
+}
 _OBJECTS = frozenset(("instance", "module"))
 
 _METHODS: dict[type[ast.expr], Reader] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .values import UNKNOWN, Value, replace
+from .values import UNKNOWN, Kind, Value, replace
 
 
 def kept(value: Value, asked: Value) -> Value:
@@ -10,6 +10,13 @@ def kept(value: Value, asked: Value) -> Value:
     if value.kind != asked.kind or (asked.klass is not None and value.klass is not asked.klass):
         return asked or value
     return replace(value, sure=2, others=frozenset(), parameter=value.parameter or asked.parameter)
+
+
+def kept_of(value: Value, kinds: frozenset[Kind]) -> Value:
+    """A value where it is of one of several kinds that were asked for."""
+    if value.kind in kinds:
+        return replace(value, others=value.others & kinds)
+    return UNKNOWN
 
 
 def left(value: Value, asked: Value) -> Value:

@@ -19,6 +19,9 @@ _BUILTIN = {
     "list": Value("list", 2),
     "tuple": Value("tuple", 2),
     "dict": Value("dict", 2),
+    "numbers.Number": NUMBER,
+    "numbers.Real": NUMBER,
+    "numbers.Integral": INTEGER,
 }
 
 

@@ -749,8 +749,8 @@ class Steps:
 def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
     """The properties of its own object that a method reads, each with the function that runs then."""
     klass = function.cls
-    if klass is None or not function.is_method:
-        return
+    if klass is None or not function.is_method or not function.parameters:
+        return  # `def step(): ...` in a class is not called on an object
     getters: dict[str, Function] | None = klass.__dict__.get("getters")
     if getters is None:
         getters = {name: method for name, method in klass.methods.items() if "property" in method.decorator_names}
