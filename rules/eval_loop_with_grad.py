@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from torchlint.facts import guards, runs
 from torchlint.facts.module import Function, Module
+from torchlint.facts import runs
+from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -347,6 +349,8 @@ def _made_by_models(site: Site, name: str) -> list[ast.Call]:
 def _is_model(site: Site, call: ast.Call) -> bool:
     called = site.value(call.func)
     if called.kind == "module":
+        if called.klass is not None and _trains_nothing(site, called.klass):
+            return False
         return not called.cls.endswith("Loss") and not _LOSS.search((chain(call.func) or [""])[-1])
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr in _NO_RUN:
@@ -361,6 +365,24 @@ def _is_model(site: Site, call: ast.Call) -> bool:
         and not site.analysis.context.function_off(method)
         and "no_grad" not in _text(method)
     )
+
+
+def _trains_nothing(site: Site, klass: Class) -> bool:
+    """Whether a module has no parameters: it makes no layers, and calls nothing that it was given."""
+    if any(site.project.resolve(klass.parent, base) != "torch.nn.Module" for base in klass.node.bases):
+        return False
+    for method in klass.methods.values():
+        own = method.parameters[0].arg if method.is_method and method.parameters else ""
+        for call in method.flow.calls:
+            name = site.project.resolve(method, call.func) or ""
+            made = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
+            parts = chain(call.func) or ["", ""]
+            held = parts[0] == own and (len(parts) > 2 or parts[1] not in klass.methods)
+            if made or held or "Parameter" in parts[-1] or isinstance(call.func, ast.Subscript):
+                return False
+            if site.project.value(method, call).kind in ("module", "unknown") and parts[-1][:1].isupper():
+                return False
+    return True
 
 
 def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:

@@ -4,6 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from torchlint.facts import syntax
 from torchlint.facts.told import Construction
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
@@ -83,7 +84,7 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     value = site.value(given)
     if _is_list_of_arrays(given, value):
         yield site.finding(f"`{site.short()}` converts a list of arrays number by number", told=Construction("arrays"))
-    elif value.is_tensor and not value.others and not _is_only_declared(site, given):
+    elif value.is_tensor and not value.others and not (_is_only_declared(site, given) or _is_excluded(site, given)):
         yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call", told=Construction("tensor"))
     elif value.kind in ("list", "tuple") and _is_list_of_tensors(site, given):
         yield site.finding(f"`{site.short()}` reads the tensors of the list back to the host, one after the other")
@@ -178,6 +179,18 @@ def _is_only_declared(site: Site, given: ast.expr) -> bool:
         return False
     stores = site.flow.stores.get(key[0], ())
     return all(site.flow.statement(store) is site.statement for store in stores)
+
+
+def _is_excluded(site: Site, given: ast.expr) -> bool:
+    """`x if isinstance(x, torch.Tensor) else torch.tensor(x)`"""
+    tests = [guard.test for guard in site.flow.guards(site.call) if not guard.true]
+    return any(
+        isinstance(test, ast.Call)
+        and bool(test.args)
+        and syntax.same(test.args[0], given)
+        and (site.resolve(test.func) == "torch.is_tensor" or site.resolve(test.args[-1]) == "torch.Tensor")
+        for test in tests
+    )
 
 
 def _is_converted(site: Site, node: ast.expr) -> bool:

@@ -104,6 +104,9 @@ class World(Protocol):
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules."""
 
+    def is_distribution(self, klass: Class) -> bool:
+        """Whether instances are distributions of torch's."""
+
     def is_loader(self, klass: Class) -> bool:
         """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
 
@@ -997,7 +1000,14 @@ class Evaluator:
             return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
         if kind in ("loader", "optimizer", "scheduler", "scaler"):
             return UNKNOWN
+        if self.of_distribution(base, attr):
+            return tensor(base.device, grad=True)
         return self.unknown_method(base, attr, callee, node, args)
+
+    def of_distribution(self, base: Value, attr: str) -> bool:
+        """Whether something is what the objects of a project's distribution have of torch's: `dist.log_prob(action)`."""
+        known = base.kind == "instance" and attr in table.DISTRIBUTION_TENSORS
+        return known and base.klass is not None and self.world.is_distribution(base.klass)
 
     def unknown_method(self, base: Value, attr: str, callee: Value, node: ast.Call, args: Arguments) -> Value:
         if attr in ("detach", "unsqueeze", "masked_fill", "log_softmax") and len(args) <= 2 and not base:

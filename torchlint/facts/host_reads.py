@@ -146,7 +146,11 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
         return None
     name = place.resolve(func)
     if (name in _CASTS and len(call.args) == 1) or (name is not None and name.startswith("math.")):
-        return next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
+        read = next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
+        if read is None or name in _CASTS or isinstance(read, ast.Name | ast.Attribute):
+            return read
+        # What a function gives as a number on some of its paths is one where `math` calculates with it.
+        return None if "number" in place.value(read).others else read
     return None
 
 

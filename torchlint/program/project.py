@@ -571,6 +571,18 @@ class Project:
             ("is module", klass), lambda: any(self._is_module_base(klass, base) for base in klass.node.bases), False
         )
 
+    def is_distribution(self, klass: Class) -> bool:
+        """Whether instances are distributions of torch's: a subclass of one."""
+        key = ("is distribution", klass)
+        return self._database.get(key, lambda: any(self._is_law(klass, b) for b in klass.node.bases), False)
+
+    def _is_law(self, klass: Class, base: ast.expr) -> bool:
+        name = self.base_name(klass, base)
+        definition = self.definition(name, klass.module) if name is not None else None
+        if isinstance(definition, Class):
+            return definition is not klass and self.is_distribution(definition)
+        return name is not None and name.startswith("torch.distributions.")
+
     def is_loader(self, klass: Class) -> bool:
         """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
         if "__iter__" in klass.methods or b"DataLoader" not in klass.module.source.data:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..facts import aliases, calls, first_time, guards, names, runs
 from ..facts.flow import Flow, Guard, Loop
-from ..facts.module import Function, Module
+from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -266,8 +266,42 @@ class Steps:
         module = self.project.module(path)
         for function in _mentions(module) if module is not None else ():
             self._own(function, loops, own)
+        for klass in module.classes if module is not None and own.framework else ():
+            own.framework.extend(map(place_of, self._updates(klass)))
         own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())
         return own
+
+    def _updates(self, klass: Class) -> frozenset[Function]:
+        """The methods that run several whole steps: `update_critic` and `update_actor`, one after the other.
+
+        They are called for nothing else, once for each batch.
+        """
+        none: frozenset[Function] = frozenset()
+        return self._ask(("updates", klass), lambda: self._find_updates(klass), none)
+
+    def _find_updates(self, klass: Class) -> frozenset[Function]:
+        source = klass.module.source
+        if not source.holds(_STEPPING) or self.project.in_test(klass.module.path, klass.name):
+            return frozenset()
+        whole = {name for name, method in klass.methods.items() if self._is_whole(method)}
+        return frozenset(
+            method
+            for name, method in klass.methods.items()
+            if len(whole) > 1 and name not in whole and len({last_name(c) for c in _own_calls(method, whole)}) > 1
+        )
+
+    def _is_whole(self, method: Function) -> bool:
+        """Whether a method runs a backward pass and an optimizer, outside of loops of its own."""
+        named = [*method.flow.calls_named("step"), *(c for name in _BACKWARDS for c in method.flow.calls_named(name))]
+        steps = [call for call in named if not method.flow.loops(call) and self._is_step(method, call)]
+        return len({last_name(call) == "step" for call in steps}) > 1
+
+    def _update_conditions(self, function: Function) -> frozenset[ast.expr]:
+        """The conditions that all whole steps of a method are behind which runs several."""
+        if function.cls is None or function not in self._updates(function.cls):
+            return frozenset()
+        steps = _own_calls(function, [name for name, method in function.cls.methods.items() if self._is_whole(method)])
+        return self._behind(function, None, steps)
 
     def _own(self, function: Function, found: dict[Place, Function], own: _Own) -> None:
         flow = function.flow
@@ -416,6 +450,8 @@ class Steps:
             if meaning in ("throttled", "cold"):
                 if loop is not None and guard.test in self._step_conditions(function, loop):
                     continue
+                if loop is None and guard.test in self._update_conditions(function):
+                    continue
                 if guard.block is not None and self._is_whole_step(function, guard.block):
                     continue
                 if loop is None or guard.test not in self._gathering(function, loop):
@@ -490,7 +526,7 @@ class Steps:
         gathered = self._behind(function, loop, updates) if len(updates) < len(steps) else frozenset[ast.expr]()
         return self._behind(function, loop, steps), gathered
 
-    def _behind(self, function: Function, loop: Loop, calls: Sequence[ast.Call]) -> frozenset[ast.expr]:
+    def _behind(self, function: Function, loop: Loop | None, calls: Sequence[ast.Call]) -> frozenset[ast.expr]:
         behind = [frozenset(guard.test for guard in function.flow.guards(call, loop)) for call in calls]
         return frozenset.intersection(*behind) if behind else frozenset()
 
@@ -744,6 +780,13 @@ class Steps:
             and any(self.project.value(function, argument).kind == "module" for argument in given)
             and any(self.project.value(target, name).kind == "module" for target, name in called)
         )
+
+
+def _own_calls(method: Function, called: Collection[str]) -> list[ast.Call]:
+    """The calls of other methods of the same object, by their names, outside of loops."""
+    own = method.parameters[0].arg if method.is_method and method.parameters else ""
+    calls_ = (call for name in called for call in method.flow.calls_named(name))
+    return [call for call in calls_ if names.chain(call.func) == [own, last_name(call)] and not method.flow.loops(call)]
 
 
 def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
