@@ -9,6 +9,9 @@ from torchlint.rule import Finding, Site, chain, rule
 
 _WRITERS = ("save", "savez", "savez_compressed", "savetxt", "dump", "to_csv", "to_json", "to_pickle", "to_parquet")
 
+_USES = 16
+"""Of a name that is read more often, nobody is asked what each of its readers is."""
+
 
 @rule(
     "TL103",
@@ -180,8 +183,8 @@ def _scored(site: Site) -> bool:
     made = site.statement
     names = made.targets if isinstance(made, ast.Assign) else []
     loads = site.flow.loads.get(names[0].id, ()) if len(names) == 1 and isinstance(names[0], ast.Name) else ()
-    uses = [site.flow.parents[load] for load in loads]
-    return bool(uses) and all(isinstance(use, ast.Call) and _is_criterion(site, use) for use in uses)
+    uses = [site.flow.parents[load] for load in loads[: _USES + 1]]
+    return 0 < len(uses) <= _USES and all(isinstance(use, ast.Call) and _is_criterion(site, use) for use in uses)
 
 
 def _is_criterion(site: Site, call: ast.Call) -> bool:
