@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import guards, runs
-from torchlint.facts.module import Function, Module
-from torchlint.facts import runs
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
