@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, chain, rule
 
 # Methods that compute nothing, or take the row to the host.
 _TAKES = frozenset(
@@ -26,11 +26,14 @@ _TAKES = frozenset(
     )
 )
 
+_BUILTINS = frozenset(("float", "int", "len", "range", "list", "tuple"))
+_RAGGED = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
+"""What gives as many elements as a row has of a kind."""
+
 
 @rule(
     "TL707",
     shape="for $row in $rows: ...",
-    set="preview",
     severity="info",
     impact="high",
     category="kernel",
@@ -44,7 +47,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     Finds `for row in x` over a tensor, by `enumerate` and `zip` of tensors too, and `for i in range(len(x))` with `x[i]` in its
     body, where the body computes with the row: in step loops, in evaluation loops, in what these call, and in what a
-    `forward` does.
+    `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
+    functions of the project.
 
     ## Why is this slow?
 
@@ -89,7 +93,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     if site.region is not None or not site.accelerator or site.role == "test":
         return
     rows = _rows(site, loop) if _is_plain(loop) else []
-    if not rows or not _computes(site, loop, rows):
+    if not rows or not _computes(site, loop, rows) or not (site.settings.preview or _is_alike(site, loop)):
         return
     often = _often(site)
     if often:
@@ -177,6 +181,22 @@ def _is_plain(loop: ast.For) -> bool:
     """Whether no turn ends the loop, and there is no other loop inside."""
     nodes = (node for statement in loop.body for node in ast.walk(statement))
     return not any(isinstance(node, ast.Break | ast.Return | ast.While | ast.For) for node in nodes)
+
+
+def _is_alike(site: Site, loop: ast.For) -> bool:
+    """Whether torch alone computes with the rows, and with all elements of each: one operation over all rows does the same."""
+    for node in (node for statement in loop.body for node in ast.walk(statement)):
+        if isinstance(node, ast.If | ast.IfExp | ast.Lambda):
+            return False
+        if isinstance(node, ast.Subscript) and site.value(node.slice).boolean:
+            return False
+        if isinstance(node, ast.Call):
+            name = site.resolve(node.func)
+            parts = chain(node.func) or ["", getattr(node.func, "attr", "")]
+            known = name in _BUILTINS or name.startswith("torch.") if name else len(parts) > 1 and parts[0] != "self"
+            if not known or parts[-1] in _RAGGED:
+                return False
+    return True
 
 
 def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
