@@ -110,7 +110,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     loops = site.flow.loops(site.target)
     guards = list(site.flow.guards(site.target, loops[0] if loops else None))
-    if any(_names_it(guard.test) for guard in guards):
+    if any(_names_it(guard.test) for guard in guards) or _is_told_beside(site):
         return
     if guards or read:
         level = "info"
@@ -128,6 +128,30 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     yield site.finding(
         f"`{site.short()}` {_cost(site)} {where}", severity=level, related=site.why_hot(), provable=provable
     )
+
+
+def _is_told_beside(site: Site) -> bool:
+    """Whether another branch of the `if` does the same on another kind of device, and is told for all of them."""
+    top, own = _branch(site.flow, site.call)
+    asked = site.name.rpartition(".")[2].removesuffix("()")
+    same = [call for call in site.flow.calls if isinstance(call.func, ast.Attribute) and call.func.attr == asked]
+    branches = [(call, branch) for call in same for root, branch in [_branch(site.flow, call)] if root is top]
+    if top is None or len({branch for _, branch in branches}) < 2:
+        return False
+    told = next((branch for call, branch in branches if "cuda" in (chain(call.func) or ())), branches[0][1])
+    return told != own
+
+
+def _branch(flow: Flow, call: ast.Call) -> tuple[ast.If | None, int]:
+    """The `if` that a call stands in directly, and the line at which its branch begins."""
+    statement = flow.statement(call)
+    parent = flow.parents[statement]
+    if not isinstance(parent, ast.If):
+        return None, 0
+    line = (parent.body if statement in parent.body else parent.orelse)[0].lineno
+    while isinstance(above := flow.parents[parent], ast.If) and is_elif(above, parent):
+        parent = above
+    return parent, line
 
 
 _PIPELINE = regex(r"Pipeline|Trainer|Callback|Module|Mixin|Dataset|Model$")

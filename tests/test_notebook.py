@@ -175,6 +175,7 @@ def test_python_is_left_alone(code: str) -> None:
     [
         ("%matplotlib inline", "pass  #%%0:1!0;"),
         ("!pip install torch", "pass  #%%0:1!0;"),
+        (" !tts \\\n   --out x\ny = 1", "pass  #%%0:1!0;\n   #%%0:1!1;\ny = 1"),
         ("if x:\n    !ls\n", "if x:\n    pass  #%%0:1!1;"),
         ("!!ls", "pass  #%%0:1!0;"),
         ("?torch.nn", "pass  #%%0:1!0;"),

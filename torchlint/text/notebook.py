@@ -383,7 +383,8 @@ def _masked(code: str, key: str) -> tuple[str | None, list[tuple[str, str]], str
         if stub is None:
             state.read(body)
             continue
-        indent = body[: len(body) - len(body.lstrip())]
+        # IPython takes away what the first line is indented by.
+        indent = "" if at == first else body[: len(body) - len(body.lstrip())]
         mask = f"{stub}{key}!{at};"
         masks.append((mask, body[len(indent) :]))
         lines[at] = f"{indent}{mask}{line[len(body) :]}"
