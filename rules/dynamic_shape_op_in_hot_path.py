@@ -86,7 +86,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     if site.region is not None or not waits(site, site.call):
         return
-    if site.rare or (reads.severity(site) is None and not reads.in_forward(site)):
+    if site.rare or not reads.repeated(site):
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
     yield _finding(site, name)

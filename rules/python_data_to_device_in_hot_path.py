@@ -107,7 +107,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     level: Severity = "warning" if constant else "info"
     message = _message(site, data, value, stored, constant=constant)
     # Whether it runs again and again takes longest to tell.
-    if not message or _leaves_early(site) or (reads.severity(site) is None and not reads.in_forward(site)):
+    if not message or _leaves_early(site) or not reads.repeated(site):
         return
     if value.kind == "number" and not constant and reads.behind_type_test(site):
         return  # a path for tensors of what is a number in most programs

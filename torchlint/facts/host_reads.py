@@ -445,6 +445,11 @@ def severity(place: Place) -> Literal["warning", "info"] | None:
     return "info" if place.warm is not None or place.warm_caller is not None else None
 
 
+def repeated(place: Place) -> bool:
+    """Whether the place runs in a `forward`, or on each iteration of a loop as `severity` has it."""
+    return in_forward(place) or severity(place) is not None  # the loops that call a function take longer to find
+
+
 def how_often(place: Place) -> str:
     """The end of a sentence: when the cost is paid."""
     if place.hot is not None:

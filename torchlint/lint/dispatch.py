@@ -30,25 +30,26 @@ def last_word(trigger: str) -> str:
     return trigger.removesuffix("()").rpartition(".")[2]
 
 
-def _shown(rule: Rule, trigger: str, scope: Scope, only_calls: bool) -> bool:
+def _shown(rule: Rule, trigger: str, scope: Scope, with_calls: bool) -> bool:
     """Whether a rule is shown what a trigger names where that scope is: kinds of nodes only where functions are shown whole."""
-    if only_calls:
-        return rule.scope == scope and trigger.endswith("()") and searchable(trigger)
     if rule.scope == "any" and trigger in _NAMES:
         return scope == "hot"
+    if rule.scope == "hot" and with_calls:
+        return trigger.endswith("()") and searchable(trigger)
     return rule.scope == scope
 
 
 class Dispatch:
     """What some rules ask for, by kind of node and by the last word of a name."""
 
-    def __init__(self, rules: Iterable[Rule], project: Project, scope: Scope, *, only_calls: bool = False) -> None:
+    def __init__(self, rules: Iterable[Rule], project: Project, scope: Scope, *, with_calls: bool = False) -> None:
+        """`with_calls`: also the calls that rules of steps ask for, which a loop in another function may run."""
         self.project = project
         asked: list[Asked] = [
             (trigger, rule, patterns)
             for rule in rules
             for trigger, patterns in rule.on.items()
-            if _shown(rule, trigger, scope, only_calls)
+            if _shown(rule, trigger, scope, with_calls)
         ]
         self.triggers = sorted({trigger for trigger, _, _ in asked})
         self._kinds: dict[type[ast.AST], list[Asked]] = {}

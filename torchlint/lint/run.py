@@ -247,30 +247,25 @@ class _Run:
             return  # what the rules' shapes look for is worked out for nothing
         anywhere, hot, compiled = (self._dispatch(scope) for scope in _SCOPES)
         wanted = set(paths)
-        for function, lines in self._sifted(paths, anywhere):
-            yield anywhere, function, lines
+        repeated: dict[Function, None] = {}
         if hot:
-            seen = set()
-            for function in self.analysis.steps.functions_in(wanted):
-                seen.add(function)
-                yield hot, function, None
-            for function in (function for path in paths for function in self.analysis.steps.warm_in(path)):
-                if function not in seen:
-                    seen.add(function)
-                    yield hot, function, None
-            calls = self._dispatch("hot", only_calls=True)
-            for function, lines in self._sifted(paths, calls):
-                if function not in seen:
-                    yield calls, function, lines
+            steps = self.analysis.steps
+            repeated.update(dict.fromkeys(steps.functions_in(wanted)))
+            repeated.update(dict.fromkeys(function for path in paths for function in steps.warm_in(path)))
+        elsewhere = self._dispatch("any", with_calls=True)
+        for function, lines in self._sifted(paths, elsewhere):
+            yield anywhere if function in repeated else elsewhere, function, lines
+        for function in repeated:
+            yield hot, function, None
         if compiled:
             for function in self.analysis.regions.functions_in(wanted):
                 yield compiled, function, None
 
-    def _dispatch(self, scope: Scope, *, only_calls: bool = False) -> Dispatch:
+    def _dispatch(self, scope: Scope, *, with_calls: bool = False) -> Dispatch:
         def made() -> Dispatch:
-            return Dispatch(self.rules, self.project, scope, only_calls=only_calls)
+            return Dispatch(self.rules, self.project, scope, with_calls=with_calls)
 
-        return self.analysis.once(("dispatch", scope, only_calls, self.codes), made)
+        return self.analysis.once(("dispatch", scope, with_calls, self.codes), made)
 
     def _sifted(self, paths: Sequence[str], dispatch: Dispatch) -> Iterator[tuple[Function, Collection[int] | None]]:
         """The functions that hold a word of the rules, and its lines; all functions, whole, with --no-sieve."""
