@@ -35,46 +35,21 @@ _STEPS: Mapping[str, frozenset[str]] = {
     "Hook": frozenset(("before_step", "after_step", "after_backward", "before_iter", "after_iter")),
     "Optimizer": frozenset(("step",)),
 }
-# The same for each batch of an evaluation.
-_BATCHES: Mapping[str, frozenset[str]] = {
-    "": frozenset(
-        (
-            "validation_step",
-            "test_step",
-            "predict_step",
-            "evaluation_step",
-            "val_step",
-            "valid_step",
-            "on_validation_batch_start",
-            "on_validation_batch_end",
-            "on_test_batch_end",
-            "after_val_iter",
-            "after_test_iter",
-        )
-    ),
-    "Trainer": frozenset(("prediction_step",)),
-}
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
 STEP_NAMES = frozenset[str]().union(*_STEPS.values())
-BATCH_NAMES = frozenset[str]().union(*_BATCHES.values())
 
 
 def runs_on_steps(project: Project, function: Function) -> bool:
     """Whether a framework calls a function on each training step."""
-    if function.cls is not None and _is_named(project, function, _STEPS):
+    if function.cls is not None and _is_named(project, function):
         return True
     return any(map(_handles_iteration, function.decorators)) or _differentiates_gradients(function)
 
 
-def runs_on_batches(project: Project, function: Function) -> bool:
-    """Whether a framework calls a function on each batch of an evaluation."""
-    return function.cls is not None and _is_named(project, function, _BATCHES)
-
-
-def _is_named(project: Project, function: Function, table: Mapping[str, frozenset[str]]) -> bool:
+def _is_named(project: Project, function: Function) -> bool:
     assert function.cls is not None
-    groups = [base for base, methods in table.items() if function.name in methods]
+    groups = [base for base, methods in _STEPS.items() if function.name in methods]
     return "" in groups or (
         bool(groups) and any(base in name for name in _bases(project, function.cls) for base in groups)
     )
