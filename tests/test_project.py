@@ -494,6 +494,32 @@ def test_callers_through_a_re_export() -> None:
     assert ["b.py:2"] == callers(files, "pkg/a.py", "f")
 
 
+def _handed_on(main: str) -> Files:
+    init = "from .deep.trainer import Trainer\nfrom . import deep\n"
+    trainer = "class Trainer:\n    def __init__(self, model):\n        self.model = model\n"
+    return {"kit/__init__.py": init, "kit/deep/__init__.py": "", "kit/deep/trainer.py": trainer, "main.py": main}
+
+
+@pytest.mark.parametrize(
+    ("main", "expected"),
+    [
+        ("import kit\nkit.Trainer(1)\n", ["main.py:2"]),
+        ("import kit\ndef f(model):\n    return kit.Trainer(model)\n", ["main.py:3"]),
+        ("import kit\nkit.deep.trainer.Trainer(1)\n", ["main.py:2"]),
+        # Other packages have a class of that name, too.
+        ("import kit\nimport other\nother.Trainer(1)\n", []),
+        ("import other as kit\nkit.Trainer(1)\n", []),
+        ("import other\nkit.Trainer(1)\n", []),
+        ("import kit\nx.kit.Trainer(1)\n", []),
+    ],
+)
+def test_callers_of_what_a_package_hands_on(main: str, expected: list[str]) -> None:
+    project = project_of(_handed_on(main))
+    made = next(f for f in module(project, "kit/deep/trainer.py").functions if f.name == "__init__")
+    found = [f"{site.function.module.path}:{site.call.lineno}" for site in project.call_sites(made) or ()]
+    assert expected == found
+
+
 @pytest.mark.parametrize(
     ("path", "code", "expected"),
     [

@@ -88,6 +88,11 @@ class Sought(NamedTuple):
         """The word before it, b"" where there is none."""
         return as_bytes(self.module.rpartition(".")[0].rpartition(".")[2])
 
+    @property
+    def packages(self) -> list[bytes]:
+        """The words of the packages that the module lies in."""
+        return [as_bytes(word) for word in self.module.split(".")[:-1]]
+
 
 T = TypeVar("T")
 
@@ -853,7 +858,9 @@ class Project:
 
     def mentioning(self, sought: Sought) -> list[str] | None:
         """The files that may use what is sought, sorted; None where there are too many."""
-        paths = {*self._importers.get(as_bytes(sought.imported), ()), *self._importing(sought)} - {sought.path}
+        paths = {*self._importers.get(as_bytes(sought.imported), ()), *self._importing(sought)}
+        paths |= {*self._by_package(sought)} - paths
+        paths -= {sought.path}
         found = []
         word = as_bytes(sought.name)
         for path in sorted(paths):
@@ -872,6 +879,20 @@ class Project:
             self._module_importers[key] = [path for path in paths if self._imports_module(path, sought)]
         return self._module_importers[key]
 
+    def _by_package(self, sought: Sought) -> Iterator[str]:
+        """The files that may use it as a package hands it on: `import package`, `package.Trainer()`."""
+        for word in sought.packages:
+            for path in self._importers.get(word, ()):
+                if self._names_by_package(path, sought):
+                    yield path
+
+    def _names_by_package(self, path: str, sought: Sought) -> bool:
+        """Whether a file writes the name behind that of a package above the module, or of the module."""
+        if self.import_words(path).isdisjoint(sought.packages):
+            return False
+        data = self._raw(path)
+        return any(b"%s.%s(" % (word, as_bytes(sought.imported)) in data for word in (*sought.packages, sought.stem))
+
     def _imports_module(self, path: str, sought: Sought) -> bool:
         words = self.import_words(path)
         # From outside its package, `generation.utils` is not imported without the word `generation`.
@@ -886,7 +907,11 @@ class Project:
 
     def may_use(self, path: str, sought: Sought) -> bool:
         """Whether one file would be among those that may use what is sought."""
-        imported = as_bytes(sought.imported) in self.import_words(path) or self._imports_module(path, sought)
+        imported = (
+            as_bytes(sought.imported) in self.import_words(path)
+            or self._imports_module(path, sought)
+            or self._names_by_package(path, sought)
+        )
         return path != sought.path and imported and self.mentions(path, sought.name)
 
     def may_call(self, path: str, name: str) -> bool:
