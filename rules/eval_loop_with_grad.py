@@ -153,7 +153,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         alone = _repeated(site, other) and (not trains or _only_evaluates(site, other))
         if not (loops or alone) or site.analysis.steps.hot(site.function, other):
             continue
-        if _off(site, other) or _trained_between(site, model, call, other):
+        if _off(site, other) or _switched_between(site, model, call, other):
             continue
         why = site.related(site.function, call, "autograd stays on")
         yield site.finding(
@@ -255,11 +255,12 @@ def _off_in(site: Site, function: Function, node: ast.AST) -> bool:
     return site.analysis.context.grad_off(function, node)
 
 
-def _trained_between(site: Site, model: list[str], first: ast.Call, last: ast.Call) -> bool:
+def _switched_between(site: Site, model: list[str], first: ast.Call, last: ast.Call) -> bool:
+    """Whether the model is switched again before it runs: to training, or once more to evaluation, which tells of it then."""
     return any(
         first.lineno < call.lineno < last.lineno
         and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "train"
+        and call.func.attr in ("train", "eval")
         and chain(call.func.value) == model
         for call in site.flow.calls
     )

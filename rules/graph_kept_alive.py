@@ -174,6 +174,8 @@ def _detached(site: Site, name: str, loop: Loop) -> bool:
         value = getattr(statement, "value", None)
         if not contains(loop, store) or not isinstance(value, ast.expr) or isinstance(statement, ast.AugAssign):
             continue
+        if isinstance(value, ast.Name) and value.id == name:
+            continue  # `loss = loss`
         if isinstance(value, ast.Attribute) and value.attr in _SINKS:
             return True
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SINKS:

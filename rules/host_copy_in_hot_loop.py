@@ -28,7 +28,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
+    Finds `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
     device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back. With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
     what they call. It is a warning where the value goes back to the device, and an `info` otherwise.

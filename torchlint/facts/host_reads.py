@@ -185,7 +185,9 @@ def host_copy(place: Place, call: ast.Call, sure: int = 2) -> ast.expr | None:
 
 
 def _copies(place: Place, method: str, call: ast.Call) -> bool:
-    if method in ("cpu", "numpy", "tolist"):
+    if method == "numpy":  # raises for what is not in host memory, unless it is forced
+        return any(keyword.arg == "force" for keyword in call.keywords)
+    if method in ("cpu", "tolist"):
         return not call.args
     if method == "type":
         name = place.resolve(call.args[0]) if call.args else None
