@@ -57,9 +57,13 @@ class DeviceFunctions(TorchFunctionMode):
         if handler is not None:
             return handler(self, func, args, dict(kwargs) if kwargs else {})
         name = _SCALAR_READS.get(func)
-        if name is not None:
-            with self.thread.named(name):
+        if name is not None:  # `thread.named(name)`, without the cost of a context manager: indexing is frequent
+            thread = self.thread
+            before, thread.api = thread.api, thread.api or name
+            try:
                 return func(*args, **(kwargs or {}))
+            finally:
+                thread.api = before
         if func in self._factories:
             return self._make(func, args, dict(kwargs) if kwargs else {})
         if kwargs and ("device" in kwargs or kwargs.get("generator") is not None or kwargs.get("pin_memory")):

@@ -256,9 +256,9 @@ def _check_same_device(func: Any, survey: Survey, args: Sequence[Any]) -> None:
     """Raise what a GPU raises; it takes a CPU tensor only if it is a scalar, and only to read from."""
     if func.namespace != "aten" or func in _MIXED or func._schema.name.startswith(("aten::_foreach", "aten::_nested")):
         return
-    name, first = func._schema.name.removeprefix("aten::"), torch.device("cuda", min(survey.indices))
-    if len(survey.indices) > 1:
-        raise _refusal(name, first, torch.device("cuda", max(survey.indices)))
+    name, first = func._schema.name.removeprefix("aten::"), torch.device("cuda", survey.first or 0)
+    if survey.other is not None:
+        raise _refusal(name, first, torch.device("cuda", survey.other))
     host = survey.host
     if any(tensor.dim() for tensor in host) or (host and func in _JOINING):
         raise _refusal(name, first, CPU)
@@ -384,7 +384,8 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
             inputs += _tensors(kwargs.values())
         tags = self._gpu.tags
         survey = tags.survey(inputs)
-        if not survey.device:
+        index = survey.first
+        if index is None:
             result = func(*args, **kwargs)
             results = _results(result)
             if known.computes and self._gpu.counts:
@@ -397,10 +398,9 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
             if self._keep_fresh and known.allocates:
                 tags.mark_fresh(result)
             return result
-        index = min(survey.indices)
         for tensor in survey.undecided:
             tags.mark_cuda(tensor, index)
-        if known.overload and (survey.host or len(survey.indices) > 1):
+        if known.overload and (survey.host or survey.other is not None):
             _check_same_device(func, survey, args)
         if known.rule is not None:
             known.rule(Call(self._gpu, self._thread, args, kwargs))
@@ -451,15 +451,15 @@ class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
     def _place(self, known: _Known, results: Tensors, inputs: Tensors, survey: Survey, index: int) -> None:
         """Results are on the device, but for memory of an input, which stays where it is."""
         tags = self._gpu.tags
-        if known.foreach and len(results) > 1 and (survey.host or len(survey.indices) > 1):
+        if known.foreach and len(results) > 1 and (survey.host or survey.other is not None):
             for made, source in zip(results, inputs, strict=False):
                 own = tags.index(source)
                 if own is not None and not survey.holds(made):
                     tags.mark_cuda(made, own)
             return
         for position, tensor in enumerate(results):
-            if position != known.host_result and not survey.holds(tensor):
-                tags.mark_cuda(tensor, index)
+            if position != known.host_result:
+                tags.place(tensor, index, survey.memory)
 
 
 def _results(result: object) -> Tensors:

@@ -87,11 +87,12 @@ def caller() -> tuple[str, int]:
 def user_stack(limit: int = 8) -> tuple[str, ...]:
     """At most `limit` user frames, innermost first, as `file:line function`."""
     stack: list[str] = []
-    for frame in _frames():
-        if is_user(frame.f_code.co_filename):
-            stack.append("{}:{} {}".format(*_place(frame)))
-            if len(stack) == limit:
-                break
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and len(stack) < limit:
+        code = frame.f_code
+        if is_user(code.co_filename):
+            stack.append(f"{real_path(code.co_filename)}:{frame.f_lineno} {code.co_name}")
+        frame = frame.f_back
     return tuple(stack)
 
 

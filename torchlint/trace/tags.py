@@ -39,12 +39,13 @@ def _key(tensor: torch.Tensor) -> int:
 class Survey(NamedTuple):
     """The inputs of an operator, by where they are."""
 
-    device: list[torch.Tensor]
+    first: int | None
+    """The index of the device that the first of those on a device is on, None where none is."""
+    other: int | None
+    """That of another device, None where there is no other."""
     undecided: list[torch.Tensor]
     host: list[torch.Tensor]
     memory: set[int]
-    indices: set[int]
-    """Of the devices that those on a device are on."""
 
     def holds(self, tensor: torch.Tensor) -> bool:
         """Whether the tensor is one of them or shares its memory with one."""
@@ -105,9 +106,11 @@ class DeviceTags:
 
     def mark_cuda(self, tensor: torch.Tensor, index: int) -> None:
         """The tensor's memory is on the virtual GPU of that index from now on; memory that is on one stays there."""
+        self._mark(tensor, _key(tensor), index)
+
+    def _mark(self, tensor: torch.Tensor, key: int, index: int) -> None:
         if tensor.is_meta:
             return
-        key = _key(tensor)
         if not key:
             setattr(tensor, _ATTRIBUTE, index)
             return
@@ -120,6 +123,12 @@ class DeviceTags:
             tag.index = index
             tag.size = -(-tensor.untyped_storage().nbytes() // _BLOCK) * _BLOCK
             self.memory[index].take(tag.size)
+
+    def place(self, tensor: torch.Tensor, index: int, besides: set[int]) -> None:
+        """`mark_cuda`, but for what shares its memory with those of a survey."""
+        key = _key(tensor)
+        if (key or id(tensor)) not in besides:
+            self._mark(tensor, key, index)
 
     def mark_undecided(self, tensor: torch.Tensor) -> None:
         key = _key(tensor)
@@ -159,24 +168,33 @@ class DeviceTags:
 
     def survey(self, tensors: Iterable[torch.Tensor]) -> Survey:
         """Where each of the tensors is."""
-        survey = Survey([], [], [], set(), set())
+        first: int | None = None
+        other: int | None = None
+        undecided: list[torch.Tensor] = []
+        host: list[torch.Tensor] = []
+        memory: set[int] = set()
         tags = self._tags
         for tensor in tensors:
-            key = _key(tensor)
-            survey.memory.add(key or id(tensor))
+            try:
+                key = tensor.untyped_storage()._cdata
+            except (RuntimeError, NotImplementedError):
+                key = 0
             if key:
+                memory.add(key)
                 tag = tags.get(key)
                 index = None if tag is None else tag.index
             else:
+                memory.add(id(tensor))
                 index = getattr(tensor, _ATTRIBUTE, None)
             if index is None:
-                survey.host.append(tensor)
+                host.append(tensor)
             elif index == _UNDECIDED:
-                survey.undecided.append(tensor)
-            else:
-                survey.device.append(tensor)
-                survey.indices.add(index)
-        return survey
+                undecided.append(tensor)
+            elif first is None:
+                first = index
+            elif index != first:
+                other = index
+        return Survey(first, other, undecided, host, memory)
 
     def clear(self) -> None:
         """Forget everything; for a new virtual GPU in the same process."""
