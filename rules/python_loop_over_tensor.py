@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.torch_api.operators import operator
 
 # Methods that compute nothing, or take the row to the host.
 _TAKES = frozenset(
@@ -26,6 +27,7 @@ _TAKES = frozenset(
     )
 )
 
+_FILLS = frozenset(("append", "extend"))
 _BUILTINS = frozenset(("float", "int", "len", "range", "list", "tuple"))
 _RAGGED = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
 """What gives as many elements as a row has of a kind."""
@@ -185,18 +187,31 @@ def _is_plain(loop: ast.For) -> bool:
 
 def _is_alike(site: Site, loop: ast.For) -> bool:
     """Whether torch alone computes with the rows, and with all elements of each: one operation over all rows does the same."""
+    targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     for node in (node for statement in loop.body for node in ast.walk(statement)):
         if isinstance(node, ast.If | ast.IfExp | ast.Lambda):
             return False
+        if isinstance(node, ast.Slice) and any(_is_of(bound, targets) for bound in (node.lower, node.upper)):
+            return False  # `x[i, : lengths[i]]`: each row has a length of its own
         if isinstance(node, ast.Subscript) and site.value(node.slice).boolean:
             return False
         if isinstance(node, ast.Call):
             name = site.resolve(node.func)
             parts = chain(node.func) or ["", getattr(node.func, "attr", "")]
-            known = name in _BUILTINS or name.startswith("torch.") if name else len(parts) > 1 and parts[0] != "self"
+            known = name in _BUILTINS or name.startswith("torch.") if name else _is_method(parts)
             if not known or parts[-1] in _RAGGED:
                 return False
     return True
+
+
+def _is_of(bound: ast.expr | None, names: set[str]) -> bool:
+    return bound is not None and any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(bound))
+
+
+def _is_method(parts: list[str]) -> bool:
+    """Whether a call may be one of a tensor's methods, or fills a list; `model.encoder(row)` is none."""
+    last = parts[-1]
+    return len(parts) > 1 and parts[0] != "self" and (last in _FILLS or operator(f"torch.Tensor.{last}") is not None)
 
 
 def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
