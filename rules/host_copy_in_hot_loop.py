@@ -15,7 +15,7 @@ _USES = 16
 
 @rule(
     "TL103",
-    shape=["$x.cpu(...)", "$x.to(...)", "$x.numpy(...)", "$x.tolist(...)", "$x.type(...)"],
+    shape=["$x.cpu(...)", "$x.to(...)", "$x.numpy(...)", "$x.tolist(...)", "$x.type(...)", "$holder[$i] = $stored"],
     scope="hot",
     impact="medium",
     severity="info",
@@ -29,7 +29,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
-    device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back. With `--preview` it finds them in evaluation and generation loops, too,
+    device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back; and what is written into a tensor of the host
+    (`losses[i] = criterion(output, y)`). With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
     what they call. It is a warning where the value goes back to the device, and an `info` otherwise.
 
@@ -72,6 +73,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html>
     """
+    if isinstance(site.target, ast.Assign):
+        yield from _into_host(site, site.part("holder"), site.part("stored"))
+        return
     if site.function is site.module.body and site.name == ".cpu()":
         yield from _of_lambda(site)
     if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
@@ -196,6 +200,20 @@ def _in_forward(site: Site) -> bool:
     """Whether a forward, or what it calls, runs the place, of which no loop and no compiled region is known."""
     plain = site.accelerator and site.region is None and site.role != "test"
     return plain and not site.rare and not reads.behind_type_test(site) and reads.in_forward(site)
+
+
+def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Finding]:
+    """`losses[i] = criterion(...)`, where the tensor that is written into was made on the host."""
+    there = site.value(holder)
+    if not (there.is_tensor and there.device == "cpu" and not there.batch):
+        return
+    if reads.severity(site) is None or site.region is not None or reads.device_tensor(site, stored) is not stored:
+        return  # what is copied by name, `output.cpu()`, is told there
+    if site.hot is not None or site.value(stored).scalar or site.settings.preview:
+        message = (
+            f"`{site.short(holder)}` is in host memory: what is written into it is waited for {reads.how_often(site)}"
+        )
+        yield site.finding(message, severity="info", at=stored, related=site.why_hot())
 
 
 def _writes(site: Site) -> bool:
