@@ -272,6 +272,10 @@ class Noting(Project):
         return self.apart(lambda: super(Noting, self)._heirs)
 
     @cached_property
+    def _called_behind(self) -> dict[bytes, list[str]]:
+        return self.apart(lambda: super(Noting, self)._called_behind)
+
+    @cached_property
     def _definers(self) -> dict[str, list[str]]:
         return self.apart(lambda: super(Noting, self)._definers)
 
@@ -362,6 +366,7 @@ class Noting(Project):
 
     def _forget_tables(self, path: str) -> None:
         """Forget what a file says by itself, and what is known of the whole project because of it."""
+        self._rewritten.add(path)
         facts = self.facts.pop(path, {})
         words = self.words.pop(path, None)
         imports = self.import_texts.pop(path, None)

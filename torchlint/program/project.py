@@ -36,6 +36,7 @@ from .constructions import constructions
 _IMPORT = regex(
     rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\](?:[^\n(\\]|\\\r?\n)*(?:\((?:[^)#]|#[^\n]*)*\)?)?", re.MULTILINE
 )
+_BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
 _STAR = regex(rb"import[\s\\]*\*")
 _RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _DEF = regex(rb"def[ \t]+(\w+)")
@@ -120,6 +121,8 @@ class Project:
         self._module_importers: dict[tuple[str, str], list[str]] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
         self._holders: dict[bytes, frozenset[str]] = {}
+        self._rewritten: set[str] = set()
+        """Files that have another text than when `_called_behind` was made."""
 
     # What answers hang on
 
@@ -881,10 +884,17 @@ class Project:
 
     def _by_package(self, sought: Sought) -> Iterator[str]:
         """The files that may use it as a package hands it on: `import package`, `package.Trainer()`."""
-        for word in sought.packages:
-            for path in self._importers.get(word, ()):
-                if self._names_by_package(path, sought):
-                    yield path
+        calling = (*self._called_behind.get(as_bytes(sought.imported), ()), *self._rewritten) if sought.packages else ()
+        return (path for path in calling if self._names_by_package(path, sought))
+
+    @cached_property
+    def _called_behind(self) -> dict[bytes, list[str]]:
+        """The files by the names that they call behind a dot."""
+        found: dict[bytes, list[str]] = {}
+        for path in self.paths:
+            for name in set(_BEHIND.findall(self._raw(path))):
+                found.setdefault(name, []).append(path)
+        return found
 
     def _names_by_package(self, path: str, sought: Sought) -> bool:
         """Whether a file writes the name behind that of a package above the module, or of the module."""
