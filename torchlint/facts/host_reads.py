@@ -10,7 +10,7 @@ from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import calls, names
 from .flow import Flow, Loop, contains
-from .module import Function
+from .module import Class, Function
 from .syntax import block
 from .values import Value
 
@@ -577,10 +577,20 @@ def _is_part(place: Place, function: Function) -> bool:
     klass = function.cls
     if klass is None or b"partial(" not in klass.module.source.data:
         return False
+    return function.name in place.once(("partial parts", klass), lambda: _parts_of(place, klass))
+
+
+def _parts_of(place: Place, klass: Class) -> frozenset[str]:
+    """The methods that a module gives to `partial`."""
+    if not place.project.is_module(klass):
+        return frozenset()
     given = (
-        call.args[0] for method in klass.methods.values() for call in method.flow.calls_named("partial") if call.args
+        names.chain(call.args[0])
+        for method in klass.methods.values()
+        for call in method.flow.calls_named("partial")
+        if call.args
     )
-    return any(names.chain(one) == ["self", function.name] for one in given) and bool(place.project.is_module(klass))
+    return frozenset(parts[1] for parts in given if parts is not None and len(parts) == 2 and parts[0] == "self")
 
 
 _TRACERS = frozenset(
