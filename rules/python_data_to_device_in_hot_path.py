@@ -91,8 +91,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if isinstance(site.target, ast.Subscript):
         yield from _indexed(site, site.target)
         return
-    if not site.call.args:
-        return
+    klass = site.function.cls
+    if not site.call.args or (site.function.name == "__init__" and klass is not None and site.project.is_module(klass)):
+        return  # what a module is made of stays with it
     data = site.call.args[0]
     if empties.no_data(data) or (site.name in _LEGACY and not _is_data(site, data)):
         return

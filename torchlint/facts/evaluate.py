@@ -578,7 +578,8 @@ class Evaluator:
         if attr == "device":
             return CUDA if kind in ("accelerator",) else Value("device", 2, device=base.device)
         if kind == "batch" and attr not in table.ATTRIBUTES_NOT_TENSOR:
-            return INTEGER if attr.startswith("num_") and self.on_graphs else calls.batch_tensor(base)
+            counted = attr == "batch_size" or (attr.startswith("num_") and self.on_graphs)
+            return INTEGER if counted else calls.batch_tensor(base)
         if kind == "batch":
             return operations.tensor_attribute(calls.batch_tensor(base), attr)
         if kind == "module":

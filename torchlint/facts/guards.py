@@ -126,6 +126,8 @@ class _Reading:
             return self._bool_op(ast.BoolOp(both, [test.left, test.right]), true)
         if isinstance(test, ast.NamedExpr):
             return self.test(test.value, true)
+        if true and _is_short_of_memory(test):
+            return "cold"
         if self._is_extra(test, true):
             return "cold"
         if isinstance(test, ast.Compare):
@@ -393,6 +395,16 @@ def _tells_of_exception(name: ast.Name, flow: Flow) -> bool:
                 return False
             raised = True
     return raised
+
+
+def _is_short_of_memory(test: ast.expr) -> bool:
+    """`if found_cuda_oom:`, `if found_oom.item() == 1:`: after an allocation has failed."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.Gt | ast.Is):
+        test = test.left
+    if isinstance(test, ast.Call) and not test.args and isinstance(test.func, ast.Attribute):
+        test = test.func.value if test.func.attr == "item" else test.func
+    words = _words_of(test)
+    return "oom" in words or {"out", "of", "memory"} <= words
 
 
 def _is_accident(test: ast.expr, true: bool) -> bool:

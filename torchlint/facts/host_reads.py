@@ -195,7 +195,14 @@ def _copies(place: Place, method: str, call: ast.Call) -> bool:
     if method != "to" or any(keyword.arg == "non_blocking" for keyword in call.keywords):
         return False
     given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
-    return bool(given) and calls.is_device(place.value(given[0])) and calls.device_of(place.value(given[0])) == "cpu"
+    if not given or not calls.is_device(place.value(given[0])) or calls.device_of(place.value(given[0])) != "cpu":
+        return False
+    where = given[0]
+    if isinstance(where, ast.Attribute) and place.value(where.value).kind == "tensor":
+        return True
+    # A program whose `self.device` is the host has nothing on another device.
+    named = names.last(where).lower() if isinstance(where, ast.Name | ast.Attribute) else "cpu"
+    return "cpu" in named or "host" in named
 
 
 def host_copies(place: Place, statement: ast.stmt) -> list[ast.Call]:
