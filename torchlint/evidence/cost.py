@@ -14,7 +14,6 @@ from ..predict.changes import (
     Change,
     Lines,
     appended,
-    fused_optimizer,
     in_precision,
     overlapped,
     together,
@@ -33,7 +32,6 @@ from .steady import Steady
 _WAITS = ("sync", "d2h")
 _COMPILES = "what the program compiles is priced as if it ran eagerly"
 _GROWING = frozenset({"growing-cat"})
-_FUSABLE = frozenset({"optimizer-slow-impl"})
 
 
 def estimate(events: Sequence[Event], on: Gpu, constants: Constants) -> Estimate | None:
@@ -67,8 +65,6 @@ def change_of(finding: Finding, confirmed_by: Sequence[str] = ()) -> Change | No
         return without(("sync",), at)
     if finding.code == "TLT06":
         return together((overlapped(at), without(_WAITS, at)))
-    if finding.name in _FUSABLE:
-        return fused_optimizer
     if finding.name in _GROWING:
         return appended(at)
     kinds = {one.partition(":")[0] for one in confirmed_by}

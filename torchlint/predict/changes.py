@@ -99,33 +99,6 @@ def in_precision(old: str, new: str, lines: Lines | None = None) -> Change:
     return change
 
 
-_OPTIMIZER = "torch/optim/"
-_PASSES = 7
-"""How often Adam, the greediest, goes over parameters, gradients and its two states: four reads and three writes."""
-
-
-def fused_optimizer(operations: Operations) -> list[Operation]:
-    """The optimizer's operators become one launch that goes over its tensors once."""
-    own = [one for one in operations if one.via.startswith(_OPTIMIZER) and one.launches]
-    if len(own) < 2:
-        return list(operations)
-    by_name: dict[str, int] = {}
-    for one in own:
-        by_name[one.name] = by_name.get(one.name, 0) + one.bytes
-    touched = sum(one.bytes for one in own)
-    # an operator in place reads and writes each tensor, so that half of its bytes are one pass over the parameters
-    once = _PASSES * max(by_name.values()) // 2
-    merged = own[0]._replace(kind="pointwise", name="fused optimizer", bytes=min(touched, once), launches=1)
-    found, placed = [], False
-    for one in operations:
-        if not (one.via.startswith(_OPTIMIZER) and one.launches):
-            found.append(one)
-        elif not placed:
-            found.append(merged)
-            placed = True
-    return found
-
-
 def together(changes: Sequence[Change]) -> Change:
     """All of them, one after the other."""
 
