@@ -15,7 +15,6 @@ from torchlint.predict.changes import (
     Change,
     Lines,
     appended,
-    fused_optimizer,
     in_precision,
     overlapped,
     together,
@@ -152,7 +151,6 @@ CHANGES: list[Change] = [
     overlapped(),
     in_precision("float32", "tf32"),
     in_precision("float64", "float32"),
-    fused_optimizer,
 ]
 
 
@@ -244,14 +242,3 @@ def test_a_tensor_that_grows_is_written_to_instead() -> None:
     assert [2 * megabyte] * 4 == [one.bytes for one in appended(at)(grown)[:4]]
     assert [8 * megabyte // 3] == [one.bytes for one in appended(at)(once)], "what is new is not known"
     assert [] == [one for one, before in zip(appended()(grown), grown, strict=True) if one.bytes > before.bytes]
-
-
-def test_an_optimizer_that_goes_over_its_tensors_once() -> None:
-    loop = [
-        Operation("pointwise", name, "float32", bytes=2 * 4 * 1000, via="torch/optim/adam.py:1 f")
-        for name in ("lerp_", "mul_", "addcmul_", "sqrt", "div", "add_", "addcdiv_")
-        for _ in range(100)
-    ]
-    fused = fused_optimizer(loop)
-
-    assert [("fused optimizer", 1, 7 * 4 * 1000 * 100)] == [(one.name, one.launches, one.bytes) for one in fused]
