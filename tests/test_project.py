@@ -912,6 +912,13 @@ def test_what_constructors_are_given_otherwise(others: str, expected: str) -> No
     assert expected == value(files, "a.py").kind
 
 
+@pytest.mark.parametrize(("scripts", "expected"), [(20, "number"), (21, "unknown")])
+def test_an_object_that_many_scripts_make(scripts: int, expected: str) -> None:
+    files = {"a.py": KEPT} | {f"train_{i}.py": f"from a import A\nA({i})" for i in range(scripts)}
+
+    assert expected == value(files, "a.py").kind
+
+
 def test_a_table_of_classes_in_another_file() -> None:
     files = {
         "a.py": KEPT,

@@ -50,6 +50,8 @@ _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
 MAX_SITES = 8
 """Callers that many hardly agree on what they pass."""
+MAX_CONSTRUCTIONS = 20
+"""So many scripts may make an object of one class: a trainer, with their models and criteria."""
 MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
 MOST_HEIRS = 40
@@ -467,9 +469,10 @@ class Project:
 
     def _parameter(self, function: Function, name: str) -> Value:
         given: dict[bool, list[Value]] = {True: [], False: []}
-        sites = self.call_sites(function, MAX_SITES)
+        most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_SITES
+        sites = self.call_sites(function, most)
         if sites is not None and function.name == "__init__":
-            sites = sites + self._constructions(function, MAX_SITES - len(sites))
+            sites = sites + self._constructions(function, most - len(sites))
         for site in sites or ():
             value = self._passed(site, function, name)
             if value is not None:
