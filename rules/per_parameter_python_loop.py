@@ -144,6 +144,8 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
     if updates.from_gradient(statement) is not None:
         return False  # an optimizer written by hand, which TL706 reports
     if isinstance(statement, ast.If):
+        if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(statement.test)):
+            return False  # a way for few of them
         asks = {n.id for n in ast.walk(statement.test) if isinstance(n, ast.Name)}
         # `name = names[key]`: what is looked up by the name is a parameter too.
         found = names | {_root(s.targets[0]) for s in statement.body if isinstance(s, ast.Assign)}

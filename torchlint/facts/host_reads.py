@@ -328,8 +328,9 @@ def _holds_tensor(value: Value) -> bool:
 def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
     """The operands of a condition whose truth is the value of a device tensor."""
     if isinstance(test, ast.BoolOp):
-        for operand in test.values:
-            yield from tested(place, operand)
+        for i, operand in enumerate(test.values):
+            if not _is_excluded(test, operand, test.values[:i]):
+                yield from tested(place, operand)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from tested(place, test.operand)
     elif isinstance(test, ast.Call) and _compares(place, test):
@@ -341,6 +342,20 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         certain = value.is_tensor and (value.boolean or value.scalar) and not value.others - other
         if certain and device_tensor(place, test) and not _raw(place, test):
             yield test
+
+
+def _is_excluded(test: ast.BoolOp, operand: ast.expr, before: list[ast.expr]) -> bool:
+    """Whether an operand is asked of no tensor: `torch.is_tensor(factor) or factor != 1.0`."""
+    others = (
+        one if isinstance(test.op, ast.Or) else one.operand if isinstance(one, ast.UnaryOp) else None for one in before
+    )
+    asked = {
+        ast.dump(one.args[0])
+        for one in others
+        if isinstance(one, ast.Call) and one.args and names.last(one.func) in ("is_tensor", "isinstance")
+    }
+    parts = [operand.left, *operand.comparators] if isinstance(operand, ast.Compare) else [operand]
+    return bool(asked) and any(ast.dump(part) in asked for part in parts)
 
 
 def _raw(place: Place, test: ast.expr) -> bool:
