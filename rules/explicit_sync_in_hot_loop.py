@@ -26,6 +26,8 @@ _CLOCKS = frozenset(
         "record",
     ]
 )
+_IN_A_WAIT = frozenset(("synchronize", "is_available", "device_count", "hasattr", "isinstance", "range"))
+"""What a function calls that waits for the devices, and does nothing else."""
 _ASKED = frozenset(("blocking", "cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
 _OWN_STREAMS = frozenset(("cupy", "numba", "pycuda"))
 """Libraries whose kernels run on a stream of their own, or may."""
@@ -218,9 +220,12 @@ def _read_next(site: Site) -> bool:
 
 
 def _timed(site: Site) -> bool:
-    """Whether a clock is read near the synchronization, or near a call of the function that it stands in."""
-    calls = site.project.calls_of(site.function)
-    return _near_clock(site.flow, site.target) or any(_near_clock(one.function.flow, one.call) for one in calls)
+    """Whether a clock is read near the synchronization, or near a call of a function that does nothing else."""
+    if _near_clock(site.flow, site.target):
+        return True
+    if any((chain(call.func) or [""])[-1] not in _IN_A_WAIT for call in site.flow.calls):
+        return False
+    return any(_near_clock(one.function.flow, one.call) for one in site.project.calls_of(site.function))
 
 
 def _near_clock(flow: Flow, node: ast.AST) -> bool:
