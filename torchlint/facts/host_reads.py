@@ -328,9 +328,12 @@ def _holds_tensor(value: Value) -> bool:
 def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
     """The operands of a condition whose truth is the value of a device tensor."""
     if isinstance(test, ast.BoolOp):
-        for i, operand in enumerate(test.values):
-            if not _is_excluded(test, operand, test.values[:i]):
+        others: set[str] = set()
+        for operand in test.values:
+            parts = [operand.left, *operand.comparators] if isinstance(operand, ast.Compare) else [operand]
+            if not others or others.isdisjoint(map(ast.dump, parts)):
                 yield from tested(place, operand)
+            others.update(_type_tested(test.op, operand))
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from tested(place, test.operand)
     elif isinstance(test, ast.Call) and _compares(place, test):
@@ -344,18 +347,14 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
             yield test
 
 
-def _is_excluded(test: ast.BoolOp, operand: ast.expr, before: list[ast.expr]) -> bool:
-    """Whether an operand is asked of no tensor: `torch.is_tensor(factor) or factor != 1.0`."""
-    others = (
-        one if isinstance(test.op, ast.Or) else one.operand if isinstance(one, ast.UnaryOp) else None for one in before
-    )
-    asked = {
-        ast.dump(one.args[0])
-        for one in others
-        if isinstance(one, ast.Call) and one.args and names.last(one.func) in ("is_tensor", "isinstance")
-    }
-    parts = [operand.left, *operand.comparators] if isinstance(operand, ast.Compare) else [operand]
-    return bool(asked) and any(ast.dump(part) in asked for part in parts)
+def _type_tested(op: ast.boolop, operand: ast.expr) -> list[str]:
+    """What no tensor is behind an operand: `factor` of `torch.is_tensor(factor) or`, of `not torch.is_tensor(factor) and`."""
+    negated = isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not)
+    if negated is not isinstance(op, ast.And):
+        return []
+    call = operand.operand if isinstance(operand, ast.UnaryOp) else operand
+    asks = isinstance(call, ast.Call) and call.args and names.last(call.func) in ("is_tensor", "isinstance")
+    return [ast.dump(call.args[0])] if isinstance(call, ast.Call) and asks else []
 
 
 def _raw(place: Place, test: ast.expr) -> bool:
