@@ -15,7 +15,6 @@ from torchlint.commands.trace import failure_of
 from torchlint.evidence.tracing import Child, Trace, trace
 from torchlint.messages.event import Event, read_events
 from torchlint.messages.job import Job, Passes
-from torchlint.system import install
 from torchlint.system.failure import Failure
 
 Torchlint = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -57,10 +56,12 @@ def test_without_torch_it_says_what_to_install(torchlint: Torchlint, tmp_path: P
     done = torchlint("trace", "train.py")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        f"torch can't be imported (broken torch). A traced run needs it: {install.command('trace', 'torch')}"
-        in done.stderr
-    )
+    # The repository itself, on the path of `python -m pytest`, does not say where it was installed from.
+    ask = "from torchlint.system import install; print(install.command('trace', 'torch'))"
+    command = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert f"torch can't be imported (broken torch). A traced run needs it: {command}" in done.stderr
 
 
 @pytest.mark.parametrize(
