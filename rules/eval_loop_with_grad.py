@@ -236,10 +236,8 @@ def _text(function: Function) -> str:
 
 
 def _lines(module: Module, node: ast.stmt) -> str:
-    source = module.source
-    end = node.end_lineno or node.lineno
-    stop = source.lines[end] if end < len(source.lines) else len(source.data)
-    return source.data[source.lines[node.lineno - 1] : stop].decode()
+    start, end = module.source.span(node.lineno, node.end_lineno or node.lineno)
+    return module.source.data[start:end].decode()
 
 
 def _off(site: Site, call: ast.Call) -> bool:

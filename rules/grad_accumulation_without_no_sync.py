@@ -117,13 +117,13 @@ def _left_out(site: Site) -> bool:
         if isinstance(manager, ast.Call)
         for target in site.project.targets(site.function, manager)
     ]
-    return any(_HANDLED.search(_text(target)) for target in called)
+    return any(map(_handles, called))
 
 
-def _text(function: Function) -> bytes:
-    """The lines of a function."""
-    lines = function.module.source.data.split(b"\n")
-    return b"\n".join(lines[function.first_line - 1 : function.last_line])
+def _handles(function: Function) -> bool:
+    """Whether the lines of a function speak of leaving exchanges out."""
+    source = function.module.source
+    return _HANDLED.search(source.data, *source.span(function.first_line, function.last_line)) is not None
 
 
 def _wraps(site: Site) -> bool:

@@ -146,11 +146,8 @@ def _waits_in_text() -> re.Pattern[bytes]:
 
 def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
     """Whether a function, or what it calls, speaks of reading values or waiting."""
-    starts = function.module.source.lines
-    end = starts[function.last_line] if function.last_line < len(starts) else None
-    if _waits_in_text().search(
-        function.module.source.data, starts[function.first_line - 1], *([end] if end is not None else [])
-    ):
+    source = function.module.source
+    if _waits_in_text().search(source.data, *source.span(function.first_line, function.last_line)):
         return True
     return depth > 0 and any(
         _reads(target, targets_of, depth - 1) for call in function.flow.calls for target in targets_of(function, call)

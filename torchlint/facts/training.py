@@ -28,8 +28,7 @@ class Asked(Protocol):
 def trains(function: Function) -> bool:
     """Whether the text of a function speaks of gradients."""
     source = function.module.source
-    end = source.lines[function.last_line] if function.last_line < len(source.lines) else len(source.data)
-    return TRAINS.search(source.data, source.lines[function.first_line - 1], end) is not None
+    return TRAINS.search(source.data, *source.span(function.first_line, function.last_line)) is not None
 
 
 def run_by(place: Asked, function: Function, call: ast.Call) -> list[Function]:

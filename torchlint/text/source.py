@@ -169,10 +169,14 @@ class Source:
     def _ascii(self) -> bool:
         return self.data.isascii()
 
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Where some lines (from 1, both included) begin and end in `data`."""
+        return self.lines[first - 1], self.lines[last] if last < len(self.lines) else len(self.data)
+
     def line_text(self, line: int) -> str:
         """One line (from 1) without its newline."""
-        end = self.lines[line] if line < len(self.lines) else len(self.data)
-        return self.data[self.lines[line - 1] : end].decode().rstrip("\r\n")
+        start, end = self.span(line, line)
+        return self.data[start:end].decode().rstrip("\r\n")
 
     def cell(self, line: int) -> int | None:
         """The cell of a notebook (from 1) that a line is in; None in any other file."""
