@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.lsp.editors import FIXED, PAGE, TEXT, environment
 
 pytest.importorskip("pygls")
 
 EMACS = shutil.which("emacs") or ""
 SCRIPT = Path(__file__).with_name("emacs.el")
-PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text("utf-8")
 PACKAGES = Path("/usr/share/emacs/site-lisp/elpa")
 """Where Debian has them."""
-TEXT = """\
-import torch
-
-
-def train(model, loader, optimizer):
-    for x in loader:
-        with torch.cuda.amp.autocast(dtype=torch.bfloat16):
-            loss = model(x.cuda()).sum()
-        loss.backward()
-        optimizer.step()
-"""
 
 
 @pytest.mark.skipif(not EMACS, reason="Emacs is not installed")
@@ -42,13 +30,11 @@ def test_findings_are_shown_and_fixed_before_the_file_is_saved(
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "one.py").write_text(TEXT)
     (tmp_path / "init.el").write_text(re.findall(r"^```elisp\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[number])
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "HOME": str(tmp_path), "PATH": path, "TORCHLINT_CLIENT": f"with-{client}"}
+    env = environment(HOME=str(tmp_path), TORCHLINT_CLIENT=f"with-{client}")
     ran = subprocess.run(
         [EMACS, "--batch", "-Q", "-l", str(SCRIPT)],
         cwd=tmp_path, env=env, timeout=180, check=False, capture_output=True, text=True,
     )  # fmt: skip
     assert 0 == ran.returncode, ran.stderr
     assert "TL901" in (tmp_path / "codes.txt").read_text()
-    fixed = TEXT.replace("torch.cuda.amp.autocast(dtype", 'torch.amp.autocast("cuda", dtype')
-    assert fixed == (tmp_path / "one.py").read_text()
+    assert FIXED == (tmp_path / "one.py").read_text()

@@ -9,7 +9,6 @@ import select
 import shutil
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -18,22 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.lsp.editors import FIXED, PAGE, TEXT, environment
+
 pytest.importorskip("pygls")
 
 HELIX = shutil.which("hx") or shutil.which("helix")
-PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text("utf-8")
-TEXT = """\
-import torch
-
-
-def train(model, loader, optimizer):
-    for x in loader:
-        with torch.cuda.amp.autocast(dtype=torch.bfloat16):
-            loss = model(x.cuda()).sum()
-        loss.backward()
-        optimizer.step()
-"""
-FIXED = TEXT.replace("torch.cuda.amp.autocast(dtype", 'torch.amp.autocast("cuda", dtype')
 SHOWN = """\
 [editor]
 end-of-line-diagnostics = "hint"
@@ -68,8 +56,7 @@ def helix(file: Path, languages: str) -> Iterator[Terminal]:
     settings.mkdir(parents=True)
     (settings / "config.toml").write_text(SHOWN)
     (settings / "languages.toml").write_text(languages)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "HOME": str(file.parent / "home"), "PATH": path, "TERM": "xterm-256color", "COLORTERM": ""}
+    env = environment(HOME=str(file.parent / "home"), TERM="xterm-256color", COLORTERM="")
     env.pop("XDG_CONFIG_HOME", None)
     ours, its = os.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 250, 0, 0))
@@ -100,7 +87,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "one.py"
 
 
-SECTION, ON_SAVE = re.findall(
+SECTION, ON_TEXT = re.findall(
     r"^```toml\n(\[language-server.torchlint\].*?|code-actions-on-save.*?)^```", PAGE, re.MULTILINE | re.DOTALL
 )
 
@@ -117,7 +104,7 @@ def test_a_finding_is_shown_and_its_fix_is_in_the_menu(file: Path) -> None:
 
 
 def test_everything_is_fixed_before_the_file_is_written(file: Path) -> None:
-    with helix(file, SECTION.replace('"pyright", ', "") + ON_SAVE) as terminal:
+    with helix(file, SECTION.replace('"pyright", ', "") + ON_TEXT) as terminal:
         terminal.wait_for("is deprecated since torch 2.4")
         terminal.press(":w\r")
         assert saved(file, FIXED)

@@ -12,21 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.lsp.editors import FIXED, PAGE, TEXT, environment
+
 pytest.importorskip("pygls")
 
 NVIM = shutil.which("nvim")
-PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text("utf-8")
-SAVE = """\
-import torch
-
-
-def train(model, loader, optimizer):
-    for x in loader:
-        with torch.cuda.amp.autocast(dtype=torch.bfloat16):
-            loss = model(x.cuda()).sum()
-        loss.backward()
-        optimizer.step()
-"""
 DRIVER = """\
 for _, name in ipairs({ "one.py", "two.py" }) do
   vim.cmd("edit " .. name)
@@ -75,10 +65,8 @@ def test_what_the_page_says_fixes_a_file_before_it_is_written(
     (tmp_path / "init.lua").write_text(start[section] + save + DRIVER)
     (tmp_path / "pyproject.toml").write_text("")
     for name in ("one.py", "two.py"):
-        (tmp_path / name).write_text(SAVE)
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        (tmp_path / name).write_text(TEXT)
     command = [str(NVIM), "--headless", "--clean", "-c", "filetype on", "-c", "luafile init.lua", "-c", "qall!"]
-    subprocess.run(command, cwd=tmp_path, env=env, timeout=180, check=True, capture_output=True)
-    fixed = SAVE.replace("torch.cuda.amp.autocast(dtype", 'torch.amp.autocast("cuda", dtype')
-    assert [fixed, fixed] == [(tmp_path / name).read_text() for name in ("one.py", "two.py")]
+    subprocess.run(command, cwd=tmp_path, env=environment(), timeout=180, check=True, capture_output=True)
+    assert [FIXED, FIXED] == [(tmp_path / name).read_text() for name in ("one.py", "two.py")]
     assert "torchlint\n" == (tmp_path / "servers.txt").read_text()  # one for all buffers
