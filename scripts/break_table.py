@@ -483,7 +483,7 @@ def measured(function: Callable[[torch.Tensor], object]) -> Answer:
     """The ids of the breaks of one construct in the order they happen, and of what fullgraph=True raises; [] for neither."""
     if installed() < (2, 6):
         return _counted(function)
-    from torchlint.trace.compiled import compile_recording
+    from torchlint.trace.compiled.recording import compile_recording
 
     sink = Sink()
     with compile_recording(sink, virtual=False):

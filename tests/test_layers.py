@@ -114,6 +114,21 @@ def test_tracing_knows_messages_and_operators_only() -> None:
     assert {"messages.event", "messages.job", "torch_api.operators"} == {one for one in known if place(one) != "trace"}
 
 
+def test_the_tracing_is_divided() -> None:
+    """What runs the program knows no observation, the eager one not the compiled one, and nobody what joins them."""
+    order = ["program", "eager", "compiled"]
+    known = {name_of(path): imported(path) for path in FILES if name_of(path).startswith("trace.")}
+    assert {*order, "child", "doctor", "calibrate", "__main__"} == {name.split(".")[1] for name in known}
+    below = {
+        (name, one)
+        for name, found in known.items()
+        for one in found
+        if (own := name.split(".")[1]) in order and one.startswith("trace.")
+        if one.split(".")[1] not in order[: order.index(own) + 1]
+    }
+    assert set() == below
+
+
 def test_running_knows_messages_and_the_tracing_only() -> None:
     known = {one for path in FILES if place(name_of(path)) == "runner" for one in imported(path)}
     assert {"messages", "trace"} == {place(one) for one in known if place(one) != "runner"}

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from torchlint.trace.work import Part, Work, work_of
+from torchlint.trace.eager.work import Part, Work, work_of
 
 _SMALL, _LARGE = 2, 4
 _FUSED = frozenset(("pointwise", "norm"))

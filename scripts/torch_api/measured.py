@@ -19,7 +19,7 @@ from torch.testing._internal.common_methods_invocations import op_db  # noqa: TI
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: TID251
 from torch.utils._pytree import tree_leaves, tree_map_only  # noqa: TID251
 
-from torchlint.trace.virtual import virtual_gpu
+from torchlint.trace.eager.virtual import virtual_gpu
 
 Column = str | bool | None
 SAMPLES = 20

@@ -17,8 +17,8 @@ from torchlint.messages.event import Event
 @pytest.fixture
 def traced(tmp_path: Path) -> Callable[..., Traced]:
     """Run a program, given as its source, in this process; the options are those of the virtual GPU."""
-    from torchlint.trace.recorder import Recorder
-    from torchlint.trace.virtual import virtual_gpu
+    from torchlint.trace.eager.virtual import virtual_gpu
+    from torchlint.trace.program.recorder import Recorder
 
     def run(source: str, **options: Any) -> Traced:
         source = textwrap.dedent(source)

@@ -15,9 +15,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torchlint.evidence import explain
 from torchlint.messages.event import Event
-from torchlint.trace import breaks, explain, private_inductor
-from torchlint.trace.compiled import compile_recording
+from torchlint.trace.compiled import breaks, private
+from torchlint.trace.compiled.recording import compile_recording
 
 pytestmark = pytest.mark.torch
 ON_2_13 = torch.__version__.startswith("2.13.")
@@ -158,7 +159,7 @@ def test_construct_breaks_on_its_line(name: str, constructs: dict[str, list[tupl
 
 
 def test_ids_are_those_of_the_installed_registry(constructs: dict[str, list[tuple[int, str]]]) -> None:
-    registry = private_inductor.graph_break_registry()
+    registry = private.graph_break_registry()
     if not registry:
         pytest.skip("torch before 2.8 ships no registry")
     seen = {identifier for found in constructs.values() for _, identifier in found}
@@ -439,7 +440,7 @@ def test_events_carry_the_step() -> None:
 
 
 def test_a_break_without_a_link_gets_its_id_from_the_registry() -> None:
-    if not private_inductor.graph_break_registry():
+    if not private.graph_break_registry():
         pytest.skip("torch before 2.8 ships no registry")
     payload = textwrap.dedent("""\
         Graph break in user code at /home/me/model.py:12

@@ -26,7 +26,7 @@ from torchlint.settings.config import Settings
 from torchlint.text.finding import Finding
 from torchlint.text.source import Source
 from torchlint.torch_api.version import Range
-from torchlint.trace.compiled import compile_recording
+from torchlint.trace.compiled.recording import compile_recording
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 VERSION = ".".join(torch.__version__.split(".")[:2])

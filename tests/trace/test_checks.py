@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 from torchlint.evidence.confirm import discover
 from torchlint.evidence.tracing import trace
 from torchlint.messages.job import Job
-from torchlint.trace.observe import cudagraph_skips
-from torchlint.trace.recorder import Recorder
+from torchlint.trace.compiled.recording import cudagraph_skips
+from torchlint.trace.program.recorder import Recorder
 
 pytestmark = pytest.mark.torch
 

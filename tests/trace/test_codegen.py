@@ -18,8 +18,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torchlint.messages.event import Event
-from torchlint.trace import codegen, compiled, private_inductor, triton_stub
-from torchlint.trace.compiled import compile_recording
+from torchlint.trace.compiled import codegen, private, recording, triton_stub
+from torchlint.trace.compiled.recording import compile_recording
 
 VERSION = tuple(map(int, torch.__version__.split(".")[:2]))
 pytestmark = [pytest.mark.torch, pytest.mark.skipif(VERSION < (2, 10), reason="no backward graphs before torch 2.10")]
@@ -301,7 +301,7 @@ def test_what_has_no_code_is_told_and_runs_on(monkeypatch: pytest.MonkeyPatch) -
     def fail(*args: Any) -> None:
         raise NotImplementedError("no such operator\nand more")
 
-    monkeypatch.setattr(private_inductor, "lower", fail)
+    monkeypatch.setattr(private, "lower", fail)
     sink = Sink()
 
     def f(x: Any) -> Any:
@@ -477,7 +477,7 @@ def test_without_whatif_nothing_is_compiled(models: ModuleType) -> None:
 
 def test_on_a_gpu_the_code_is_inductors_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Inductor for the CPU stands in for the one for CUDA: a matrix product needs no compiler."""
-    monkeypatch.setattr(compiled, "on_gpu", lambda inputs: True)
+    monkeypatch.setattr(recording, "on_gpu", lambda inputs: True)
     sink, weight = Sink(), torch.ones(3, 3, requires_grad=True)
 
     def f(x: Any) -> Any:
@@ -516,7 +516,7 @@ def test_predicted_launches_are_those_of_the_gpu(name: str, models: ModuleType) 
 
 @contextmanager
 def virtual_recording(sink: Sink, **options: Any) -> Iterator[None]:
-    from torchlint.trace.virtual import virtual_gpu
+    from torchlint.trace.eager.virtual import virtual_gpu
 
     with virtual_gpu(sink), compile_recording(sink, **options):
         yield

@@ -15,7 +15,8 @@ torch = pytest.importorskip("torch")
 
 from torchlint.commands import doctor as command
 from torchlint.system.failure import Failure
-from torchlint.trace import doctor, private_inductor
+from torchlint.trace import doctor
+from torchlint.trace.compiled import private
 
 pytestmark = pytest.mark.torch
 
@@ -72,7 +73,7 @@ def test_a_change_in_torch_switches_off_what_needs_it(monkeypatch: pytest.Monkey
     def changed(*args: Any) -> None:
         raise ImportError("no such name\nand more")
 
-    monkeypatch.setattr(private_inductor, "lower", changed)
+    monkeypatch.setattr(private, "lower", changed)
     checks = [check for check in doctor.CHECKS if check[0] in ("graph breaks", "forward kernels")]
 
     assert [doctor._check(*check) for check in checks] == [
@@ -85,7 +86,7 @@ def test_a_torch_that_breaks_the_trace_itself_is_survived(monkeypatch: pytest.Mo
     def changed() -> None:
         raise AttributeError("gone")
 
-    monkeypatch.setattr(private_inductor, "import_inductor", changed)
+    monkeypatch.setattr(private, "import_inductor", changed)
 
     assert doctor._check(*doctor.CHECKS[0]) == doctor.Check(
         "graph breaks", False, "AttributeError: gone", "no graph break is reported"

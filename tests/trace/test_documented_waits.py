@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchlint.trace.virtual import virtual_gpu
+from torchlint.trace.eager.virtual import virtual_gpu
 
 pytestmark = pytest.mark.torch
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from torchlint.trace.imports import when_imported
+from torchlint.trace.program.imports import when_imported
 
 pytestmark = pytest.mark.torch
 

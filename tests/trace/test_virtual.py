@@ -21,8 +21,8 @@ torch = pytest.importorskip("torch")
 
 from tests.trace.programs import Traced
 from torchlint.messages.event import Event
-from torchlint.trace.recorder import Recorder
-from torchlint.trace.virtual import plain, real_gpu, tags, virtual_gpu
+from torchlint.trace.eager.virtual import plain, real_gpu, tags, virtual_gpu
+from torchlint.trace.program.recorder import Recorder
 
 pytestmark = pytest.mark.torch
 
@@ -763,7 +763,7 @@ def test_compilers_see_plain_tensors(traced: Callable[..., Traced]) -> None:
     program = traced(
         """
         import torch
-        from torchlint.trace.virtual import plain
+        from torchlint.trace.eager.virtual import plain
         x = torch.rand(4, device="cuda")
         torch.set_default_device("cuda")
         with plain():
@@ -797,7 +797,7 @@ def test_hidden_syncs_name_the_library(traced: Callable[..., Traced]) -> None:
 
 
 def test_private_torch_is_as_expected() -> None:
-    from torchlint.trace.private import self_test
+    from torchlint.trace.eager.private import self_test
 
     assert self_test() == []
 

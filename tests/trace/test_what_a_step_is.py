@@ -15,11 +15,11 @@ import torch
 
 import torchlint
 from torchlint.messages.event import Event
-from torchlint.trace.compiled import compiled_code
-from torchlint.trace.observe import DistributedFacts
-from torchlint.trace.reach import reached
-from torchlint.trace.recorder import Recorder
-from torchlint.trace.stop import Steps, count_steps
+from torchlint.trace.compiled.recording import compiled_code
+from torchlint.trace.eager.observe import DistributedFacts
+from torchlint.trace.program.reach import reached
+from torchlint.trace.program.recorder import Recorder
+from torchlint.trace.program.stop import Steps, count_steps
 
 pytestmark = pytest.mark.torch
 

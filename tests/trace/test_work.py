@@ -10,8 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchlint.trace.recorder import Recorder
-from torchlint.trace.work import Work, WorkLog, work_of
+from torchlint.trace.eager.work import Work, WorkLog, work_of
+from torchlint.trace.program.recorder import Recorder
 
 pytestmark = pytest.mark.torch
 aten = torch.ops.aten

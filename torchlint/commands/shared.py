@@ -26,7 +26,7 @@ def show(report: Report, options: argparse.Namespace) -> None:
     write(options.html, trace_html.page(report, look) if options.html else "")
     terminal.out(formats[options.output_format](report, look))
     if options.explain and options.output_format == "text":
-        from torchlint.trace import explain
+        from torchlint.evidence import explain
 
         terminal.out("\n" + explain.text(explain.explain(report.trace.events)))
 

@@ -21,7 +21,7 @@ import torch
 from torchlint.messages.order import CACHES, Done, End, Order
 from torchlint.runner.places import enter_copy, imported, strangers
 from torchlint.runner.sandbox import Sandbox
-from torchlint.trace import entry as program
+from torchlint.trace.program import entry as program
 
 SEED = 20261120
 """Of every random stream that the program leaves open, the same in every run."""

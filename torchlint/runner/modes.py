@@ -15,7 +15,7 @@ from torch._dynamo.utils import counters
 
 from torchlint.runner.calls import outermost_calls
 from torchlint.runner.child import Observe, Run
-from torchlint.trace.roots import is_worth_compiling
+from torchlint.trace.compiled.roots import is_worth_compiling
 
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "default": {},

@@ -24,7 +24,7 @@ from torchlint.runner.parameters import names, parameters
 from torchlint.runner.start import starting
 from torchlint.runner.ticks import ticks
 from torchlint.runner.worlds import entered
-from torchlint.trace.reach import reached
+from torchlint.trace.program.reach import reached
 
 RECORD = "record.json"
 SKETCHES = "sketches.npy"

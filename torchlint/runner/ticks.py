@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.runner.calls import outermost_calls
 from torchlint.runner.child import Run
-from torchlint.trace.stop import Steps, count_steps
+from torchlint.trace.program.stop import Steps, count_steps
 
 
 @contextlib.contextmanager

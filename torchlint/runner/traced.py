@@ -10,9 +10,10 @@ import torch
 
 from torchlint.messages.job import Job
 from torchlint.runner.child import Run
-from torchlint.trace import child, observe
-from torchlint.trace.recorder import Recorder
-from torchlint.trace.stop import Steps, count_steps
+from torchlint.trace import child
+from torchlint.trace.eager import observe
+from torchlint.trace.program.recorder import Recorder
+from torchlint.trace.program.stop import Steps, count_steps
 
 EVENTS = "events.jsonl"
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from torchlint.messages.event import Event
 from torchlint.messages.job import Job
-from torchlint.trace.recorder import Recorder, is_user, real_path
+from torchlint.trace.program.recorder import Recorder, is_user, real_path
 
 if TYPE_CHECKING:
-    from torchlint.trace.stop import Steps
+    from torchlint.trace.program.stop import Steps
 
 _FAILED = 1
 _NOT_RUN = 2
@@ -59,8 +59,9 @@ def _observe(
     job: Job, recorder: Recorder, version: str, observation: contextlib.ExitStack, leave: Callable[[str], NoReturn]
 ) -> tuple[int, str, str]:
     """The exit code, the way the program ended and what to say of it."""
-    from torchlint.trace import entry, observe
-    from torchlint.trace.stop import Budget, Steps, Stop, count_steps
+    from torchlint.trace.eager import observe
+    from torchlint.trace.program import entry
+    from torchlint.trace.program.stop import Budget, Steps, Stop, count_steps
 
     budget = Budget(recorder, job.steps, job.seconds, leave)
     facts = observe.DistributedFacts(recorder)
@@ -110,9 +111,9 @@ def enter(
     """Put the device, the compiler and the rest under observation. ValueError for a job that can't be done."""
     import torch
 
-    from torchlint.trace import observe
-    from torchlint.trace.imports import when_imported
-    from torchlint.trace.reach import reached
+    from torchlint.trace.eager import observe
+    from torchlint.trace.program.imports import when_imported
+    from torchlint.trace.program.reach import reached
 
     virtual = job.device == "virtual" or (job.device == "auto" and not torch.cuda.is_available())
     if job.device == "cuda" and not torch.cuda.is_available():
@@ -122,12 +123,12 @@ def enter(
     device = "cpu" if job.device == "cpu" else "virtual" if virtual else torch.cuda.get_device_name()
     recorder.emit(Event("start", name=device, detail=version, data=_environment(job)))
     if job.run == "compile":
-        from torchlint.trace import private_inductor
+        from torchlint.trace.compiled import private
 
-        private_inductor.import_inductor()  # before it could meet a GPU that this build of torch has no code for
+        private.import_inductor()  # before it could meet a GPU that this build of torch has no code for
     if job.device != "cpu":
-        from torchlint.trace.virtual import real_gpu, virtual_gpu
-        from torchlint.trace.work import WorkLog
+        from torchlint.trace.eager.virtual import real_gpu, virtual_gpu
+        from torchlint.trace.eager.work import WorkLog
 
         work = WorkLog(recorder) if job.work and job.run == "eager" else None
         if work is not None:
@@ -148,12 +149,12 @@ def enter(
         observation.enter_context(gpu)
     if job.run == "eager":
         if not virtual:
-            from torchlint.trace.counts import OperatorCounts
+            from torchlint.trace.eager.counts import OperatorCounts
 
             observation.enter_context(OperatorCounts(recorder))
         observation.enter_context(when_imported("torch._dynamo", lambda: _force_eager(observation, recorder)))
     else:
-        from torchlint.trace.compiled import compile_recording
+        from torchlint.trace.compiled.recording import compile_recording, cudagraph_skips
 
         keep = Path(job.keep) if job.keep else None
         observation.enter_context(
@@ -166,7 +167,7 @@ def enter(
                 in_compiled_code=steps.in_compiled_code,
             )
         )
-        observation.enter_context(observe.cudagraph_skips(recorder))
+        observation.enter_context(cudagraph_skips(recorder))
     if job.run == "eager":
         observation.enter_context(observe.data_waits(recorder))
         if job.shapes:
@@ -180,7 +181,7 @@ def _force_eager(observation: contextlib.ExitStack, recorder: Recorder) -> None:
     """What the program has compiled runs eagerly, and that it has compiled something is told."""
     import torch
 
-    from torchlint.trace.compiled import compiled_code
+    from torchlint.trace.compiled.recording import compiled_code
 
     try:
         observation.enter_context(torch.compiler.set_stance("force_eager"))

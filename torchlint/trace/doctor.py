@@ -111,8 +111,8 @@ class _Run:
 
     def __init__(self, source: str, *, virtual: bool = False, compiled: bool = True) -> None:
         from torchlint.messages.event import read_events
-        from torchlint.trace.compiled import compile_recording
-        from torchlint.trace.recorder import Recorder
+        from torchlint.trace.compiled.recording import compile_recording
+        from torchlint.trace.program.recorder import Recorder
 
         with tempfile.TemporaryDirectory(prefix="torchlint-doctor-") as folder, contextlib.ExitStack() as stack:
             program, log = Path(folder, "program.py"), Path(folder, "events.jsonl")
@@ -120,7 +120,7 @@ class _Run:
             recorder = Recorder(log)
             stack.callback(recorder.close)
             if virtual:
-                from torchlint.trace.virtual import virtual_gpu
+                from torchlint.trace.eager.virtual import virtual_gpu
 
                 stack.enter_context(virtual_gpu(recorder))
             if compiled:
@@ -147,7 +147,7 @@ def _graph_breaks() -> str:
 
 
 def _identifiers() -> str:
-    from torchlint.trace.private_inductor import graph_break_registry
+    from torchlint.trace.compiled.private import graph_break_registry
 
     registry = graph_break_registry()
     if not registry:
@@ -197,7 +197,7 @@ def _kernel_lines() -> str:
 
 
 def _triton() -> str:
-    from torchlint.trace import triton_stub
+    from torchlint.trace.compiled import triton_stub
 
     if triton_stub.needed():
         return "not installed; a stand-in is used"
@@ -205,7 +205,7 @@ def _triton() -> str:
 
 
 def _virtual_gpu() -> str:
-    from torchlint.trace import private
+    from torchlint.trace.eager import private
 
     if off := private.self_test():
         raise Off("; ".join(off))

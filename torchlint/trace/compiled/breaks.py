@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Protocol
 
 from torchlint.messages.event import DYNAMO_FAILED, Event
-from torchlint.trace import private_inductor as private
-from torchlint.trace.recorder import is_user, library_line, real_path, user_frame, user_stack
+from torchlint.trace.compiled import private
+from torchlint.trace.program.recorder import is_user, library_line, real_path, user_frame, user_stack
 
 
 class EventSink(Protocol):

@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any, Protocol
 
 from torchlint.messages.event import Event
-from torchlint.trace.recorder import real_path
+from torchlint.trace.program.recorder import real_path
 
 _NONE: frozenset[int] = frozenset()
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from torchlint.messages.event import Event, Kind
 
-_PACKAGE = os.path.realpath(os.path.dirname(os.path.dirname(__file__))) + os.sep
+_PACKAGE = os.path.realpath(Path(__file__).parents[2]) + os.sep
 _STDLIB = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")})
 _LIBRARY_FOLDERS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}torch{os.sep}")
 # Plumbing between a call in torch and its operator: naming it would explain nothing.

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from torchlint.trace.device import size_in_bytes
-from torchlint.trace.recorder import Recorder
-from torchlint.trace.watching import Watching, computes, event_name
+from torchlint.trace.eager.device import size_in_bytes
+from torchlint.trace.eager.watching import Watching, computes, event_name
+from torchlint.trace.program.recorder import Recorder
 
 
 class OperatorCounts(Watching):  # type: ignore[no-untyped-call]

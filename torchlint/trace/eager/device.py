@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from torchlint.messages.event import Event, Kind
-from torchlint.trace.tags import DeviceTags, tags
+from torchlint.trace.eager.tags import DeviceTags, tags
 
 if TYPE_CHECKING:
-    from torchlint.trace.recorder import Place
-    from torchlint.trace.work import WorkLog
+    from torchlint.trace.eager.work import WorkLog
+    from torchlint.trace.program.recorder import Place
 
 CPU = torch.device("cpu")
 _DEVICE_NAME = re.compile(r"(cpu|cuda|meta)(:\d+)?")

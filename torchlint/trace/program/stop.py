@@ -14,7 +14,7 @@ import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 import torchlint
-from torchlint.trace.recorder import Recorder, caller
+from torchlint.trace.program.recorder import Recorder, caller
 
 _GRACE = 2.0  # seconds a program may clean up before it is stopped again
 _ATTEMPTS = 3

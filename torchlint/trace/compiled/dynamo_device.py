@@ -17,8 +17,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from torchlint.trace import operators
-from torchlint.trace import private_inductor as private
+from torchlint.trace.compiled import private
+from torchlint.trace.eager import operators
 
 CPU = torch.device("cpu")
 _CUDA = re.compile(r"cuda(:\d+)?$")

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.data import dataloader
 
 from torchlint.messages.event import Event
-from torchlint.trace.recorder import Place, Recorder, user_frame
+from torchlint.trace.program.recorder import Place, Recorder, user_frame
 
 
 @contextlib.contextmanager
@@ -91,19 +91,6 @@ def data_waits(recorder: Recorder) -> Iterator[None]:
             yield
         finally:
             waits.flush()
-
-
-@contextlib.contextmanager
-def cudagraph_skips(recorder: Recorder) -> Iterator[None]:
-    """Record how often Inductor could not use CUDA graphs where it was asked to."""
-    counters = torch._dynamo.utils.counters["inductor"]
-    before = counters["cudagraph_skips"]
-    try:
-        yield
-    finally:
-        if count := counters["cudagraph_skips"] - before:
-            times = "once" if count == 1 else f"{count} times"
-            recorder.emit(Event("cudagraph_skip", detail=times, count=count, step=recorder.step))
 
 
 _DDP_FACTS = (

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchlint.trace import parallel
-from torchlint.trace.device import VirtualGpu, index_of, size_in_bytes
-from torchlint.trace.device_api import Patch
-from torchlint.trace.recorder import begun_at, user_frame
+from torchlint.trace.eager import parallel
+from torchlint.trace.eager.device import VirtualGpu, index_of, size_in_bytes
+from torchlint.trace.eager.device_api import Patch
+from torchlint.trace.program.recorder import begun_at, user_frame
 
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.cuda import comm as cuda_comm
 from torch.nn.parallel import _functions, comm
 
-from torchlint.trace.device import VirtualGpu
-from torchlint.trace.device_api import Patch
+from torchlint.trace.eager.device import VirtualGpu
+from torchlint.trace.eager.device_api import Patch
 
 _utils: Any = torch._utils
 _split: Any = torch.split

@@ -23,9 +23,9 @@ from torch.utils.hooks import RemovableHandle
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from torchlint.messages.event import NO_CODE, Event
-from torchlint.trace import private_inductor as private
-from torchlint.trace.breaks import EventSink, Frame, TraceLog, reading_trace_log
-from torchlint.trace.codegen import (
+from torchlint.trace.compiled import private
+from torchlint.trace.compiled.breaks import EventSink, Frame, TraceLog, reading_trace_log
+from torchlint.trace.compiled.codegen import (
     CodegenFailure,
     GeneratedGraph,
     Kernel,
@@ -34,10 +34,10 @@ from torchlint.trace.codegen import (
     count_operators,
     on_gpu,
 )
-from torchlint.trace.dynamo_device import EagerParts, cuda_in_dynamo, host_outputs
-from torchlint.trace.recorder import is_user, user_frame
-from torchlint.trace.roots import is_worth_compiling
-from torchlint.trace.tags import tags
+from torchlint.trace.compiled.dynamo_device import EagerParts, cuda_in_dynamo, host_outputs
+from torchlint.trace.compiled.roots import is_worth_compiling
+from torchlint.trace.eager.tags import tags
+from torchlint.trace.program.recorder import is_user, user_frame
 
 Call = Callable[..., Any]
 
@@ -102,6 +102,19 @@ def compiled_code(recorder: EventSink) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def cudagraph_skips(recorder: EventSink) -> Iterator[None]:
+    """Record how often Inductor could not use CUDA graphs where it was asked to."""
+    counters = torch._dynamo.utils.counters["inductor"]
+    before = counters["cudagraph_skips"]
+    try:
+        yield
+    finally:
+        if count := counters["cudagraph_skips"] - before:
+            times = "once" if count == 1 else f"{count} times"
+            recorder.emit(Event("cudagraph_skip", detail=times, count=count, step=recorder.step))
+
+
 # --- where the tensors are ---------------------------------------------------------------------------------------
 
 
@@ -134,7 +147,7 @@ class _VirtualDevice(_PlainDevice):
 
     @contextmanager
     def plain(self) -> Iterator[None]:
-        from torchlint.trace.virtual import plain
+        from torchlint.trace.eager.virtual import plain
 
         with plain(), EagerParts(_gpu_in_use):
             yield

@@ -21,7 +21,7 @@ from unittest import mock
 
 import torch
 
-from torchlint.trace import triton_stub
+from torchlint.trace.compiled import triton_stub
 
 Metadata = Mapping[str, object]
 Backend = Callable[..., Callable[..., Any]]

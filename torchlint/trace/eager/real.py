@@ -14,8 +14,8 @@ from unittest import mock
 import torch
 
 from torchlint.messages.event import Event
-from torchlint.trace.device import Sink, size_in_bytes
-from torchlint.trace.watching import Watching
+from torchlint.trace.eager.device import Sink, size_in_bytes
+from torchlint.trace.eager.watching import Watching
 
 _SYNC_WARNING = "called a synchronizing CUDA operation"
 

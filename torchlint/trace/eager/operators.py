@@ -11,11 +11,11 @@ import torch
 from torch._ops import OpOverload
 
 from torchlint.torch_api import operators as table
-from torchlint.trace import private
-from torchlint.trace.device import CPU, Thread, VirtualGpu, size_in_bytes
-from torchlint.trace.recorder import Place, here
-from torchlint.trace.tags import Survey
-from torchlint.trace.watching import Watching, computes, event_name
+from torchlint.trace.eager import private
+from torchlint.trace.eager.device import CPU, Thread, VirtualGpu, size_in_bytes
+from torchlint.trace.eager.tags import Survey
+from torchlint.trace.eager.watching import Watching, computes, event_name
+from torchlint.trace.program.recorder import Place, here
 
 Tensors = list[torch.Tensor]
 SET_ITEM = "setitem"  # `x[i] = tensor`

@@ -16,8 +16,8 @@ from torch.utils import data as _data  # noqa: F401 - torch.utils.data is no att
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
 from torchlint.messages.event import Event, Operation
-from torchlint.trace.recorder import Place, Recorder, here
-from torchlint.trace.watching import computes
+from torchlint.trace.eager.watching import computes
+from torchlint.trace.program.recorder import Place, Recorder, here
 
 _MATRIX = frozenset(("mm", "addmm", "bmm", "baddbmm", "_scaled_mm", "linear", "mv", "addmv", "dot"))
 _CONVOLUTION = frozenset(("convolution", "convolution_backward", "_convolution", "cudnn_convolution"))

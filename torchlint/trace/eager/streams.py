@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torchlint.trace.device import VirtualGpu
+from torchlint.trace.eager.device import VirtualGpu
 
 if TYPE_CHECKING:
     from typing_extensions import Self

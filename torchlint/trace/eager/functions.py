@@ -11,10 +11,10 @@ from torch._ops import OpOverload
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from torchlint.trace import private
-from torchlint.trace.device import CPU, VirtualGpu, index_of, size_in_bytes, transfer
-from torchlint.trace.operators import FILL, SET_ITEM
-from torchlint.trace.streams import VirtualGenerator
+from torchlint.trace.eager import private
+from torchlint.trace.eager.device import CPU, VirtualGpu, index_of, size_in_bytes, transfer
+from torchlint.trace.eager.operators import FILL, SET_ITEM
+from torchlint.trace.eager.streams import VirtualGenerator
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]

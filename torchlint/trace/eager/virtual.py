@@ -20,14 +20,14 @@ from collections.abc import Iterator
 
 import torch
 
-from torchlint.trace import device_api, libraries, private, streams
-from torchlint.trace.device import Sink, VirtualGpu
-from torchlint.trace.functions import DeviceFunctions
-from torchlint.trace.operators import DeviceOperators
-from torchlint.trace.real import real_gpu
-from torchlint.trace.tags import tags
-from torchlint.trace.targets import properties
-from torchlint.trace.work import WorkLog
+from torchlint.trace.eager import device_api, libraries, private, streams
+from torchlint.trace.eager.device import Sink, VirtualGpu
+from torchlint.trace.eager.functions import DeviceFunctions
+from torchlint.trace.eager.operators import DeviceOperators
+from torchlint.trace.eager.real import real_gpu
+from torchlint.trace.eager.tags import tags
+from torchlint.trace.eager.targets import properties
+from torchlint.trace.eager.work import WorkLog
 
 __all__ = ["plain", "real_gpu", "tags", "virtual_gpu"]
 

@@ -10,9 +10,9 @@ from unittest import mock
 
 import torch
 
-from torchlint.trace import streams
-from torchlint.trace.device import VirtualGpu
-from torchlint.trace.tags import Memory
+from torchlint.trace.eager import streams
+from torchlint.trace.eager.device import VirtualGpu
+from torchlint.trace.eager.tags import Memory
 
 CUDA_VERSION = "12.8"
 _CUDNN_VERSION = 91002

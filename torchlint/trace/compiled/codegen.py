@@ -18,10 +18,10 @@ import torch
 from torch.nn import functional
 from torch.utils._pytree import tree_map
 
-from torchlint.trace import private_inductor as private
-from torchlint.trace.breaks import Frame, frames_of, user_frames
-from torchlint.trace.recorder import is_user
-from torchlint.trace.targets import properties
+from torchlint.trace.compiled import private
+from torchlint.trace.compiled.breaks import Frame, frames_of, user_frames
+from torchlint.trace.eager.targets import properties
+from torchlint.trace.program.recorder import is_user
 
 CPU = torch.device("cpu")
 

@@ -1,0 +1,1 @@
+"""The compiled observation: graph breaks, recompiles, and the kernels that Inductor would launch."""

@@ -1,0 +1,1 @@
+"""What runs the program: its entry, its lines, its steps, and its end."""
