@@ -64,7 +64,7 @@ def _stepped(site: Site) -> Fix | None:
     assert isinstance(site.call.func, ast.Attribute)
     optimizer, scaled = site.call.func.value, _scaled_backward(site)
     known = site.value(optimizer)
-    if scaled is None or known.kind != "optimizer" or known.sure < 2 or known.cls.endswith("LBFGS"):
+    if scaled is None or known.kind != "optimizer" or not known.proven or known.class_name.endswith("LBFGS"):
         return None
     if site.call.keywords or _steps(site) != [site.call] or _elsewhere(site, "step") or _elsewhere(site, "update"):
         return None

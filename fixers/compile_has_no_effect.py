@@ -24,7 +24,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         target = statement.targets[0]
         if len(statement.targets) != 1 or site.text(call.args[0]) != site.text(target):
             return None
-        klass = site.value(call.args[0]).klass
+        klass = site.value(call.args[0]).class_
         if klass is None or site.project.method(klass, "forward") is None:
             return None
         code = f"{operand(site, target, Place.RECEIVER)}.compile({arguments(site, *call.keywords)})"
@@ -37,7 +37,7 @@ def _in_place(site: Site) -> Fix | None:
     """`model.compile()`, which nobody has to bind: the names in its `state_dict` and its class stay."""
     model, node = site.call.args[0], call_node(site)
     value = site.value(model)
-    if value.sure < 2 or _has_own_compile(site, value) or site.torch is None or site.torch.low < _IN_PLACE:
+    if not value.proven or _has_own_compile(site, value) or site.torch is None or site.torch.low < _IN_PLACE:
         return None
     called = site.tree.replace(node.func, f"{operand(site, model, Place.RECEIVER)}.compile")
     edits: tuple[Edit, ...] = (called, site.tree.remove_argument(node, node.args[0]))
@@ -46,9 +46,9 @@ def _in_place(site: Site) -> Fix | None:
 
 def _has_own_compile(site: Site, value: Value) -> bool:
     """Whether `compile` may be a method of the project."""
-    if value.klass is not None:
-        return site.project.method(value.klass, "compile") is not None
-    return value.origin is None and related.holds(site, _OWN)
+    if value.class_ is not None:
+        return site.project.method(value.class_, "compile") is not None
+    return value.made_by is None and related.holds(site, _OWN)
 
 
 def _bound(site: Site) -> Fix | None:
@@ -68,7 +68,7 @@ def _assignable(site: Site, node: ast.expr) -> bool:
         return own or site.function is site.module.body
     # A method of an object that takes attributes
     owner = site.value(node.value) if isinstance(node, ast.Attribute) and chain(node) is not None else Value()
-    klass = owner.klass if owner.kind in ("instance", "module", "class") else None
+    klass = owner.class_ if owner.kind in ("instance", "module", "class") else None
     return (
         klass is not None
         and "__slots__" not in klass.assigned

@@ -46,7 +46,11 @@ def _reads(site: Site, function: Function, node: ast.AST) -> bool:
     if syntax.own_attribute(function, node) is not None or _is_none_checked(function.flow.parents.get(node), node):
         return False
     owner = site.project.value(function, node.value)
-    if owner.kind == "module" and owner.cls.startswith("torch.nn.") and owner.cls != site.name.removesuffix("()"):
+    if (
+        owner.kind == "module"
+        and owner.class_name.startswith("torch.nn.")
+        and owner.class_name != site.name.removesuffix("()")
+    ):
         return False
     return not any(_is_other(site, function, guard.test, guard.true, node) for guard in function.flow.guards(node))
 

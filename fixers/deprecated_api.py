@@ -29,7 +29,7 @@ def _risk(site: Site, renamed: Entry) -> str:
         return ""
     if site.name.endswith("functional_call") and call is not None and len(call.args) > 1:
         given = site.value(call.args[1])
-        return "" if given.kind == "dict" and given.sure >= 2 and not given.others else renamed.risk
+        return "" if given.kind == "dict" and given.proven and not given.other_kinds else renamed.risk
     return renamed.risk
 
 

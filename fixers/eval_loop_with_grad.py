@@ -78,7 +78,7 @@ def _is_unknown(site: Site, function: Function, call: ast.Call) -> bool:
     func = call.func
     value = site.project.value(function, func)
     if value.kind == "module":
-        return value.cls.partition(".")[0] != "torch" and related.holds(site, training.INSIDE)
+        return value.class_name.partition(".")[0] != "torch" and related.holds(site, training.INSIDE)
     name = site.project.resolve(function, func)
     if name is not None:
         outside = name.partition(".")[0] in ("torch", "numpy") or "." not in name
@@ -114,7 +114,11 @@ def _may_be_trained_on(site: Site) -> bool:
 def _is_plain(value: Value) -> bool:
     """Whether a value holds no tensor."""
     if value.kind in ("tuple", "list", "dict"):
-        parts = [*(value.items or ()), *(value.keys or {}).values(), *([value.elem] if value.elem is not None else ())]
+        parts = [
+            *(value.items or ()),
+            *(value.entries or {}).values(),
+            *([value.element] if value.element is not None else ()),
+        ]
         return bool(parts) and all(map(_is_plain, parts))
     return value.kind in ("number", "str", "none", "ndarray", "device", "dtype", "size")
 

@@ -46,7 +46,7 @@ def _dropped(site: Site) -> Edit | None:
         return site.tree.add_argument(call, "set_to_none=True")
     if not isinstance(given, ast.Constant):
         return None  # the option is the program's to change
-    if known.sure >= 2 and site.torch is not None and site.torch.low >= _DROPS:
+    if known.proven and site.torch is not None and site.torch.low >= _DROPS:
         return site.tree.remove_argument(call, call.args[0])
     return site.tree.replace(site.cst(given), "True")
 
@@ -56,9 +56,9 @@ def _is_torchs(site: Site) -> bool:
     known = site.receiver
     if known.kind not in ("optimizer", "module", "unknown"):
         return False
-    if known.klass is not None:
-        return site.project.method(known.klass, "zero_grad") is None
-    return bool(known.cls) or not related.holds(site, _OWN)
+    if known.class_ is not None:
+        return site.project.method(known.class_, "zero_grad") is None
+    return bool(known.class_name) or not related.holds(site, _OWN)
 
 
 def _are_stepped_by_turns(site: Site) -> bool:

@@ -58,7 +58,7 @@ def _is_own(site: Site, holder: ast.expr) -> bool:
     """Whether a class of the project may collect it."""
     value = site.value(holder)
     unknown = value.kind in ("unknown", "instance")
-    return unknown and (value.klass is not None or related.holds(site, _COLLECTS))
+    return unknown and (value.class_ is not None or related.holds(site, _COLLECTS))
 
 
 def _is_trained_on(site: Site, holder: ast.expr) -> bool:

@@ -113,7 +113,7 @@ def _factors(site: Site, node: ast.expr) -> list[bool] | None:
     for inner, other in ((node.left, node.right), (node.right, node.left)):
         rest = _factors(site, inner)
         value = site.value(other)
-        if rest is not None and value.kind == "number" and value.sure >= 2 and not value.others:
+        if rest is not None and value.kind == "number" and value.proven and not value.other_kinds:
             return [*rest, isinstance(node.op, ast.Mult) and value.integer]
         if isinstance(node.op, ast.Div):
             return None

@@ -38,8 +38,12 @@ def _variable(site: Site) -> Fix | None:
     given = site.call.args[0]
     text = operand(site, given, Place.RECEIVER)
     note = _PLAIN if site.value(given).is_tensor else "something else than a tensor may come here"
-    made = site.value(given).origin
-    if isinstance(made, ast.Call) and site.resolve(made.func) in _FACTORIES and site.value(given).home is site.module:
+    made = site.value(given).made_by
+    if (
+        isinstance(made, ast.Call)
+        and site.resolve(made.func) in _FACTORIES
+        and site.value(given).made_in is site.module
+    ):
         note = ""
     return Fix("Use `detach()`", _detached(site, text), "unsafe" if note else "safe", note)
 

@@ -27,7 +27,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _called(site: Site, target: ast.Attribute) -> Fix | None:
     """`module.requires_grad_(False)`: the attribute of a module means nothing."""
     statement = site.statement
-    if not isinstance(statement, ast.Assign) or statement.targets != [target] or site.value(target.value).sure < 2:
+    if not isinstance(statement, ast.Assign) or statement.targets != [target] or not site.value(target.value).proven:
         return None
     code = f"requires_grad_({operand(site, statement.value, Place.ARGUMENT)})"
     edit = _behind_dot(site, target, statement, code)
@@ -53,7 +53,7 @@ def _may_require_gradients(site: Site, owner: ast.expr) -> bool:
     value = site.value(owner)
     if value.parameter or _is_one_of_parameters(site, owner):
         return True
-    made = value.origin
+    made = value.made_by
     return (
         isinstance(made, ast.Call)
         and made in site.flow.parents

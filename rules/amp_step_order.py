@@ -123,7 +123,9 @@ def _is_scaler(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
     if value.kind == "scaler":
         enabled = (
-            [k.value for k in value.origin.keywords if k.arg == "enabled"] if isinstance(value.origin, ast.Call) else []
+            [k.value for k in value.made_by.keywords if k.arg == "enabled"]
+            if isinstance(value.made_by, ast.Call)
+            else []
         )
         return not (enabled and isinstance(enabled[0], ast.Constant) and enabled[0].value is False)
     return not value and "scaler" in (chain(node) or [""])[-1].lower()

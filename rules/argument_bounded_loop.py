@@ -66,7 +66,7 @@ def _bound(site: Site, iterable: ast.expr) -> str | None:
     if isinstance(iterable, ast.Call) and site.resolve(iterable.func) == "enumerate" and iterable.args:
         iterable = iterable.args[0]
     value = site.value(iterable)
-    if value.kind == "tensor" and value.sure >= 2 and not value.others:
+    if value.kind == "tensor" and value.proven and not value.other_kinds:
         return f"the number of rows of `{site.short(iterable)}`"
     if not (isinstance(iterable, ast.Call) and site.resolve(iterable.func) == "range" and iterable.args):
         return None

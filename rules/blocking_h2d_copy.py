@@ -89,16 +89,16 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         # Whatever wraps the loader: its author takes the batch for pinned.
         yield site.finding(_oversight(site, other), related=site.why_hot())
         return
-    if not batch.batch or batch.managed or batch.device == "accelerator":
+    if not batch.from_loader or batch.managed or batch.device == "accelerator":
         return
     if batch.kind not in ("tensor", "batch") or not _moves_to_device(site):
         return
-    if batch.pinned and batch.sure >= 2:
+    if batch.pinned and batch.proven:
         message = f"`{site.short()}` copies a pinned batch and waits for it on every step"
         yield site.finding(message, related=site.why_hot())
     elif batch.pinned is None and (other := _beside(site)) is not None:
         yield site.finding(_oversight(site, other), related=site.why_hot())
-    elif batch.pinned is None and batch.sure >= 2 and (option := _option(batch.feeders)) is not None:
+    elif batch.pinned is None and batch.proven and (option := _option(batch.loader_calls)) is not None:
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())
 

@@ -92,19 +92,19 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
 def _through_methods(site: Site) -> Iterator[Finding]:
     """`c = torch.compile(module)` of which only methods are called."""
     bound, value = site.part("bound"), site.value(site.part("module"))
-    if value.kind == "module" and value.klass is not None and _has_no_forward(site, value.klass):
+    if value.kind == "module" and value.class_ is not None and _has_no_forward(site, value.class_):
         yield site.finding(
-            f"`{site.short()}` compiles the `forward` of `{value.klass.name}`, which has none: its other methods run uncompiled."
+            f"`{site.short()}` compiles the `forward` of `{value.class_.name}`, which has none: its other methods run uncompiled."
         )
         return
-    if not isinstance(bound, ast.Name) or value.kind != "module" or value.klass is None:
+    if not isinstance(bound, ast.Name) or value.kind != "module" or value.class_ is None:
         return
     name = bound.id
     uses = _uses(site, name)
     if uses is None:
         return
     called = [method for method in uses if method not in _NEUTRAL]
-    klass = value.klass
+    klass = value.class_
     if called and all(m != "forward" and site.project.method(klass, m) is not None for m in called):
         yield site.finding(
             f"`{name}` is compiled, but only `{name}.{called[0]}()` is called: it runs the original, uncompiled forward."

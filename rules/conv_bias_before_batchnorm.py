@@ -91,7 +91,7 @@ def _has_bias(site: Site) -> bool:
         return False
     for keyword in site.call.keywords:
         # `**options` that are known, and hold no `bias`.
-        keys = site.value(keyword.value).keys if keyword.arg is None else {}
+        keys = site.value(keyword.value).entries if keyword.arg is None else {}
         if keys is None or "bias" in keys or (keyword.arg is None and not keys):
             return False
     given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
@@ -198,11 +198,11 @@ def _is_norm(site: Site, node: ast.expr) -> bool:
 
 def _fitting(site: Site, norm: Value) -> bool:
     """Whether a value is a norm; behind a linear layer, one over as many features as the layer gives."""
-    if norm.cls not in layers.NORMS or norm.sure < 2 or norm.others:
+    if norm.class_name not in layers.NORMS or not norm.proven or norm.other_kinds:
         return False
     if site.name != "torch.nn.Linear()":
         return True
-    features = norm.origin.args[0] if isinstance(norm.origin, ast.Call) and norm.origin.args else None
+    features = norm.made_by.args[0] if isinstance(norm.made_by, ast.Call) and norm.made_by.args else None
     return syntax.same(features, site.argument("out_features", 1))
 
 

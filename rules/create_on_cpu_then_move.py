@@ -228,10 +228,10 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
 def _is_number(site: Site, node: ast.expr) -> bool:
     """A number, a word, a dtype, or several numbers: what says how a calculation goes."""
     value = site.value(node)
-    if value.items is not None or value.elem is not None:
-        return all(one is not None and one.kind == "number" for one in value.items or (value.elem,))
+    if value.items is not None or value.element is not None:
+        return all(one is not None and one.kind == "number" for one in value.items or (value.element,))
     if value.kind in ("number", "str", "none", "dtype"):
-        return not value.others
+        return not value.other_kinds
     return not value and _is_scalar(site, node, _STEPS)
 
 

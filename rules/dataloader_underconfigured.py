@@ -94,7 +94,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 def _is_worth_it(site: Site, missing: list[str]) -> bool:
     """Whether what a loader lacks matters: to fetch rows of memory is little work, and so may be what is unknown."""
     if _UNPINNED not in missing:
-        return _dataset(site).klass is not None
+        return _dataset(site).class_ is not None
     return len(missing) > 1 or not _is_held(_dataset(site))
 
 
@@ -126,7 +126,7 @@ def _option(site: Site, name: str, position: int) -> Value | None:
     unclear = any(isinstance(argument, ast.Starred) for argument in site.call.args)
     for keyword in site.call.keywords:
         if keyword.arg is None:
-            keys = site.value(keyword.value).keys
+            keys = site.value(keyword.value).entries
             if keys is not None and name in keys:
                 return keys[name]
             unclear = unclear or not keys
@@ -147,7 +147,7 @@ def _in_memory(site: Site) -> bool:
     if site.argument("dataset", 0) is None:
         return True
     dataset = _dataset(site)
-    bases = dataset.klass.node.bases if dataset.klass is not None else []
+    bases = dataset.class_.node.bases if dataset.class_ is not None else []
     return _is_held(dataset) or any(
         (chain(base) or [""])[-1] in ("IterableDataset", "InMemoryDataset") for base in bases
     )
@@ -155,9 +155,9 @@ def _in_memory(site: Site) -> bool:
 
 def _is_held(dataset: Value) -> bool:
     """Whether samples are elements or rows of what a dataset holds."""
-    if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.cls.endswith(_IN_MEMORY):
+    if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.class_name.endswith(_IN_MEMORY):
         return True
-    return dataset.klass is not None and _only_indexes(dataset.klass)
+    return dataset.class_ is not None and _only_indexes(dataset.class_)
 
 
 def _only_indexes(dataset: Class) -> bool:
@@ -176,7 +176,11 @@ def _gives_arrays(site: Site) -> bool:
 
 def _holds(value: Value, kind: str) -> bool:
     """Whether a value, or something in it, is of a kind."""
-    parts = (*(value.items or ()), *((value.elem,) if value.elem is not None else ()), *(value.keys or {}).values())
+    parts = (
+        *(value.items or ()),
+        *((value.element,) if value.element is not None else ()),
+        *(value.entries or {}).values(),
+    )
     return value.kind == kind or any(_holds(part, kind) for part in parts)
 
 

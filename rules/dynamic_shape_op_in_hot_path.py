@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts.operator_calls import has_dynamic_shape, waits
+from torchlint.facts.values import LIKELY, PROVEN, Certainty
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.torch_api.dynamic import DYNAMIC
 
@@ -82,7 +83,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     func = site.call.func
     operand = func.value if method and isinstance(func, ast.Attribute) else next(iter(site.call.args), None)
     # A function of torch takes nothing but tensors; a method of that name arrays have too, which no forward is given.
-    if operand is None or not _on_device(site, operand, 2 if method and not site.in_forward else 1):
+    if operand is None or not _on_device(site, operand, PROVEN if method and not site.in_forward else LIKELY):
         return
     if site.region is not None or not waits(site, site.call):
         return
@@ -92,8 +93,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     yield _finding(site, name)
 
 
-def _on_device(site: Site, node: ast.expr, sure: int) -> bool:
-    return reads.device_tensor(site, node, sure=sure) is not None and not site.value(node).on_cpu
+def _on_device(site: Site, node: ast.expr, certainty: Certainty) -> bool:
+    return reads.device_tensor(site, node, certainty) is not None and not site.value(node).on_cpu
 
 
 def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
@@ -110,7 +111,7 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
 
 def _is_mask(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
-    return value.is_tensor and value.boolean and not value.scalar and _on_device(site, node, 2)
+    return value.is_tensor and value.boolean and not value.scalar and _on_device(site, node, PROVEN)
 
 
 def _finding(site: Site, what: str) -> Finding:

@@ -244,7 +244,7 @@ def _off(site: Site, call: ast.Call) -> bool:
     """Whether autograd is off at the call, or inside what it runs."""
     if _off_in(site, site.function, call):
         return True
-    klass = site.value(call.func).klass
+    klass = site.value(call.func).class_
     forward = site.project.method(klass, "forward") if klass is not None else None
     return forward is not None and site.analysis.context.function_off(forward)
 
@@ -346,16 +346,16 @@ def _made_by_models(site: Site, name: str) -> list[ast.Call]:
 def _is_model(site: Site, call: ast.Call) -> bool:
     called = site.value(call.func)
     if called.kind == "module":
-        if called.klass is not None and _trains_nothing(site, called.klass):
+        if called.class_ is not None and _trains_nothing(site, called.class_):
             return False
-        return not called.cls.endswith("Loss") and not _LOSS.search((chain(call.func) or [""])[-1])
+        return not called.class_name.endswith("Loss") and not _LOSS.search((chain(call.func) or [""])[-1])
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr in _NO_RUN:
         return False
     owner = site.value(func.value)
-    if owner.kind != "module" or owner.klass is None:
+    if owner.kind != "module" or owner.class_ is None:
         return False
-    method = site.project.method(owner.klass, func.attr)
+    method = site.project.method(owner.class_, func.attr)
     return (
         method is not None
         and site.analysis.steps.runs_module(method)

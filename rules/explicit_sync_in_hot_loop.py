@@ -95,7 +95,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management>
     - <https://docs.pytorch.org/docs/stable/generated/torch.cuda.synchronize.html>
     """
-    if site.name == ".synchronize()" and not site.receiver.cls.startswith("torch.cuda."):
+    if site.name == ".synchronize()" and not site.receiver.class_name.startswith("torch.cuda."):
         return
     level = reads.severity(site) or ("warning" if reads.in_forward(site) and not site.rare else None)
     served = level is None and serving.is_handler(site.function) and not site.rare

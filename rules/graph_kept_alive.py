@@ -136,7 +136,7 @@ def _carries(site: Site, name: ast.Name, stored: ast.expr) -> bool:
             return False
         child = parent
     value = site.value(name)
-    return value.kind == "tensor" and value.sure >= 2
+    return value.kind == "tensor" and value.proven
 
 
 def _backward_of(site: Site, name: str, loop: Loop) -> bool:

@@ -81,7 +81,7 @@ def _counted(site: Site) -> str | None:
     target = site.part("count")
     if isinstance(target, ast.Attribute) and site.function.cls is not None and _is_self(site, target.value):
         value = site.project.attribute(site.function.cls, target.attr)
-        counts = value.kind == "number" and value.integer and value.sure >= 2 and value.cls != "bool"
+        counts = value.kind == "number" and value.integer and value.proven and value.class_name != "bool"
         if not counts or "allow_unspec_int_on_nn_module" in site.dynamo_options or _set_here(site, target.attr):
             return None
         return "an integer attribute"
@@ -123,7 +123,7 @@ def _grown(site: Site) -> str | None:
     if not isinstance(holder, ast.Attribute) or site.function.cls is None or not _is_self(site, holder.value):
         return None
     value = site.project.attribute(site.function.cls, holder.attr)
-    if value.kind != "list" or value.sure < 2 or _set_here(site, holder.attr):
+    if value.kind != "list" or not value.proven or _set_here(site, holder.attr):
         return None
     emptied = re.findall(rf"\.{holder.attr}(?:\s*(?::[^=\n]*)?=(?!=)|\.(?:clear|pop|popleft)\b)", site.source.text)
     return "the length of a list" if len(emptied) <= 1 else None

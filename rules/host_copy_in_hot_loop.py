@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Function
+from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, chain, rule
 
 _WRITERS = ("save", "savez", "savez_compressed", "savetxt", "dump", "to_csv", "to_json", "to_pickle", "to_parquet")
@@ -86,7 +87,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     by_default = site.hot is not None or returns or _of_one(site) or _scored(site)
     if not site.settings.preview and (not by_default or reads.behind_type_test(site)):
         return
-    if reads.host_copy(site, site.call, sure=1) is None:
+    if reads.host_copy(site, site.call, LIKELY) is None:
         return
     level = reads.severity(site)
     if level is not None and reads.host_copy(site, site.call) is None:
@@ -170,7 +171,7 @@ def _returns_batch(site: Site) -> bool:
     if not isinstance(part, ast.Name | ast.Attribute) or (site.hot is None and site.warm is None):
         return False
     value = site.value(part)
-    return bool(value.feeders) and not value.on_cpu and not value.batch
+    return bool(value.loader_calls) and not value.on_cpu and not value.from_loader
 
 
 def _of_one(site: Site) -> bool:
@@ -193,7 +194,7 @@ def _scored(site: Site) -> bool:
 
 def _is_criterion(site: Site, call: ast.Call) -> bool:
     value = site.value(call.func)
-    return value.kind == "module" and value.cls.startswith("torch.nn.") and value.cls.endswith("Loss")
+    return value.kind == "module" and value.class_name.startswith("torch.nn.") and value.class_name.endswith("Loss")
 
 
 def _in_forward(site: Site) -> bool:
@@ -205,7 +206,7 @@ def _in_forward(site: Site) -> bool:
 def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Finding]:
     """`losses[i] = criterion(...)`, where the tensor that is written into was made on the host."""
     there = site.value(holder)
-    if not (there.is_tensor and there.device == "cpu" and not there.batch):
+    if not (there.is_tensor and there.device == "cpu" and not there.from_loader):
         return
     if reads.severity(site) is None or site.region is not None or reads.device_tensor(site, stored) is not stored:
         return  # what is copied by name, `output.cpu()`, is told there
@@ -225,6 +226,6 @@ def _writes(site: Site) -> bool:
 def _first(site: Site) -> ast.Call | None:
     """The first copy of a statement, none where a scalar is read in front of it."""
     for node in reads.own_nodes(site.statement):
-        if isinstance(node, ast.Call) and reads.host_copy(site, node, sure=1) is not None:
+        if isinstance(node, ast.Call) and reads.host_copy(site, node, LIKELY) is not None:
             return node
     return None

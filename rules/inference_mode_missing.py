@@ -79,7 +79,7 @@ def inference_mode_missing(site: Site) -> Iterator[Finding]:
         or not isinstance(site.statement, ast.Expr | ast.Assign)
     ):
         return
-    klass = site.receiver.klass
+    klass = site.receiver.class_
     if klass is not None and not klass.module.source.holds(_MODAL):
         return
     used = [

@@ -109,7 +109,7 @@ def _is_data(site: Site) -> bool:
     if not (site.hot or site.warm or site.in_forward):
         return False
     value = site.value(given)
-    return isinstance(given, ast.ListComp) or value.kind == "ndarray" or (value.kind == "list" and value.sure >= 2)
+    return isinstance(given, ast.ListComp) or value.kind == "ndarray" or (value.kind == "list" and value.proven)
 
 
 def _data(site: Site) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
 
 _CHECKED = {
@@ -78,7 +79,7 @@ def linalg_error_check_sync(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky_ex.html>
     """
     matrix = site.part("matrix")
-    if not site.accelerator or reads.device_tensor(site, matrix, sure=1) is None:
+    if not site.accelerator or reads.device_tensor(site, matrix, LIKELY) is None:
         return
     if site.value(matrix).on_cpu or site.role == "test" or site.region is not None or _caught(site):
         return

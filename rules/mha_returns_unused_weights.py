@@ -93,7 +93,7 @@ def _wasteful_calls(site: Site) -> Iterator[tuple[Function, ast.Call]]:
     for function, func in _uses(site):
         call = syntax.called(function.flow, func)
         value = site.project.value(function, func)
-        if call is None or value.cls != _CLASS or value.others:
+        if call is None or value.class_name != _CLASS or value.other_kinds:
             continue
         if not _asks_for_weights(call) and _drops_weights(function, call):
             yield function, call
@@ -106,7 +106,7 @@ def _uses(site: Site) -> Iterator[tuple[Function, ast.expr]]:
         yield from syntax.own_uses(site.function.cls, name)
     elif isinstance(made, ast.Name):
         for load in site.flow.loads.get(made.id, ()):
-            if site.value(load).origin is site.call:
+            if site.value(load).made_by is site.call:
                 yield site.function, load
 
 

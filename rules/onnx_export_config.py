@@ -90,7 +90,7 @@ def _training(site: Site) -> bool:
     if model is None or site.value(model).kind != "module" or site.argument("training") is not None:
         return False
     value = site.value(model)
-    made_here = value.origin is not None and value.home is site.module
+    made_here = value.made_by is not None and value.made_in is site.module
     return made_here and not re.search(
         rb"\.eval\(|\.train\(|from_pretrained|load_model|export\.export", site.source.data
     )

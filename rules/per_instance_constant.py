@@ -95,7 +95,7 @@ def _layer(site: Site) -> Class | None:
         value = site.value(site.call.args[0])
     else:
         return None
-    return value.klass if value.kind == "module" else None
+    return value.class_ if value.kind == "module" else None
 
 
 def _given(klass: Class) -> dict[str, str]:

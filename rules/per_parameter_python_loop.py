@@ -104,7 +104,7 @@ def _over_parameters(site: Site, node: ast.expr) -> bool:
 
 def _holds_parameters(site: Site, node: ast.expr) -> bool:
     """Whether a name or an attribute holds parameters alone: `self.params = list(model.parameters())`."""
-    elements = site.value(node).elem
+    elements = site.value(node).element
     return elements is not None and elements.parameter
 
 

@@ -184,7 +184,7 @@ def _rows(site: Site) -> Iterator[Finding]:
     if not (isinstance(target, ast.Name) and target.id == row.id and _is_row(site, target)):
         return
     value = site.value(rows)
-    if reads.device_tensor(site, rows) is not None and not value.on_cpu and not value.others:
+    if reads.device_tensor(site, rows) is not None and not value.on_cpu and not value.other_kinds:
         yield site.finding(
             f"`{site.short()}` copies one row at a time; `{site.short(rows)}.cpu()` before the loop copies all at once",
             severity="info",
@@ -252,6 +252,11 @@ def _holds_tensors(site: Site, iterated: ast.expr) -> bool:
     if isinstance(part, ast.Slice) and all(_is_written(bound) for bound in (part.lower, part.upper)):
         return False  # `batch[:4]`: the tensors that a batch begins with, each of all its samples
     elements = site.value(iterated)
-    if elements.batch and elements.kind == "tensor":
+    if elements.from_loader and elements.kind == "tensor":
         return True
-    return elements.kind == "list" and elements.items is None and elements.elem is not None and elements.elem.is_tensor
+    return (
+        elements.kind == "list"
+        and elements.items is None
+        and elements.element is not None
+        and elements.element.is_tensor
+    )

@@ -103,7 +103,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     value = site.value(data)
     constant = _constant(site, data)
-    if value.kind == "tensor" or (value.elem is not None and value.elem.kind == "tensor"):
+    if value.kind == "tensor" or (value.element is not None and value.element.kind == "tensor"):
         return
     level: Severity = "warning" if constant else "info"
     message = _message(site, data, value, stored, constant=constant)
@@ -146,7 +146,7 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     lists = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
     for part in lists if lists and reads.severity(site) is not None else ():
         value = site.value(part)
-        on_host = value.is_tensor and value.device == "cpu" and not value.batch
+        on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
         if on_host and site.value(node.value).is_tensor and site.value(node.value).device == "accelerator":
             message = f"`{site.short(part)}` lies on the host, and is copied to the device each time it is an index"
             yield site.finding(message, severity="info", at=part, related=site.why_hot())
@@ -160,7 +160,7 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
 def _numbers(site: Site, node: ast.expr) -> bool:
     """A list of numbers, proven to be one."""
     value = site.value(node)
-    return value.kind == "list" and value.sure == 2 and value.elem is not None and value.elem.kind == "number"
+    return value.kind == "list" and value.proven and value.element is not None and value.element.kind == "number"
 
 
 def _on_device(site: Site) -> bool:
@@ -300,5 +300,5 @@ def _is_there(site: Site, target: ast.expr) -> bool:
     """`.to(x)` and `.to(x.device)` of a tensor that is not known to be on the host."""
     value = site.value(target)
     if value.kind == "tensor":
-        return not value.on_cpu and not value.batch
+        return not value.on_cpu and not value.from_loader
     return value.kind == "device" and value.device != "cpu" and value.const != "cpu"

@@ -139,7 +139,7 @@ def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
     assert isinstance(loop.target, ast.Name)
     measured = bound.args[0] if isinstance(bound, ast.Call) and len(bound.args) == 1 else bound
     of_length = measured is not bound and isinstance(bound, ast.Call) and site.resolve(bound.func) == "len"
-    if site.value(bound).cls != "size" and not (of_length and _is_device_tensor(site, measured)):
+    if site.value(bound).class_name != "size" and not (of_length and _is_device_tensor(site, measured)):
         return []
     index = loop.target.id
     parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]
@@ -176,7 +176,7 @@ def _called(loop: ast.For, rows: list[str]) -> list[str]:
 
 def _is_device_tensor(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
-    return value.is_tensor and not value.on_cpu and not value.parameter and not value.batch
+    return value.is_tensor and not value.on_cpu and not value.parameter and not value.from_loader
 
 
 def _is_plain(loop: ast.For) -> bool:

@@ -67,7 +67,7 @@ def requires_grad_typo(site: Site) -> Iterator[Finding]:
         isinstance(target.value, ast.Name) and target.value.id == "self"
     ):
         return
-    if owner.klass is not None and site.project.attribute(owner.klass, target.attr):
+    if owner.class_ is not None and site.project.attribute(owner.class_, target.attr):
         return
     what = (
         "replaces the method `requires_grad_`"

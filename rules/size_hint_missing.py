@@ -88,11 +88,11 @@ def _repeats(site: Site) -> str | None:
     repeats = site.argument("repeats", 0 if method else 1)
     if repeats is None or site.argument("output_size") is not None:
         return None
-    if not site.value(repeats).is_tensor or site.value(repeats).others:
+    if not site.value(repeats).is_tensor or site.value(repeats).other_kinds:
         return None
     return "output_size" if reads.device_tensor(site, repeats) is not None else None
 
 
 def _on_device(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
-    return not value.on_cpu and not value.batch and value.kind in ("tensor", "unknown")
+    return not value.on_cpu and not value.from_loader and value.kind in ("tensor", "unknown")

@@ -84,7 +84,9 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     value = site.value(given)
     if _is_list_of_arrays(given, value):
         yield site.finding(f"`{site.short()}` converts a list of arrays number by number", told=Construction("arrays"))
-    elif value.is_tensor and not value.others and not (_is_only_declared(site, given) or _is_excluded(site, given)):
+    elif (
+        value.is_tensor and not value.other_kinds and not (_is_only_declared(site, given) or _is_excluded(site, given))
+    ):
         yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call", told=Construction("tensor"))
     elif value.kind in ("list", "tuple") and _is_list_of_tensors(site, given):
         yield site.finding(f"`{site.short()}` reads the tensors of the list back to the host, one after the other")
@@ -99,7 +101,7 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
 
 def _is_list_of_arrays(given: ast.expr, value: Value) -> bool:
     """A list of arrays; of the items of a written list, `[times[0]]`, only what a call makes is no mere number of one."""
-    if value.kind not in ("list", "tuple") or value.elem is None or value.elem.kind != "ndarray":
+    if value.kind not in ("list", "tuple") or value.element is None or value.element.kind != "ndarray":
         return False
     return not isinstance(given, ast.List | ast.Tuple) or all(isinstance(item, ast.Call) for item in given.elts)
 
@@ -117,7 +119,7 @@ def _rewrapped(site: Site, given: ast.expr) -> ast.expr | None:
         return None
     element = given.elts[0]
     value = site.value(element)
-    certain = value.is_tensor and value.sure >= 2 and not value.others
+    certain = value.is_tensor and value.proven and not value.other_kinds
     named = isinstance(element, ast.Name) and not _is_only_declared(site, element)
     return element if certain and named and not site.call.keywords else None
 
@@ -153,7 +155,7 @@ def _is_tensor(site: Site, item: ast.expr) -> bool:
         key = site.value(item.slice)
         if key.kind == "str" or not site.value(item.value).is_tensor:
             return False
-    return value.is_tensor and not value.on_cpu and not value.others and not _is_only_declared(site, item)
+    return value.is_tensor and not value.on_cpu and not value.other_kinds and not _is_only_declared(site, item)
 
 
 def _is_read_back(site: Site) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
 
 _TESTS = "any all sum max min mean norm isnan isinf isfinite equal allclose"
@@ -123,7 +124,7 @@ def _tested(site: Site) -> ast.expr | None:
     if not any(isinstance(node, _TESTING) for node in nodes):
         return None
     for node in nodes:
-        if isinstance(node, ast.Call) and (reads.scalar_read(site, node) or reads.host_copy(site, node, sure=1)):
+        if isinstance(node, ast.Call) and (reads.scalar_read(site, node) or reads.host_copy(site, node, LIKELY)):
             return None
         if isinstance(node, _TESTING):
             first = next(reads.tested(site, node.test), None)

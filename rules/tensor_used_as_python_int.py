@@ -118,7 +118,7 @@ def _compared(site: Site) -> Iterator[ast.expr]:
 def _tensor(site: Site, node: ast.expr) -> bool:
     """A tensor for certain; that it has no dimensions goes without saying, since others raise here."""
     value = site.value(node)
-    return value.is_tensor and not value.others
+    return value.is_tensor and not value.other_kinds
 
 
 def _why(site: Site) -> str:

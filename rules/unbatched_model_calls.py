@@ -68,7 +68,7 @@ def unbatched_model_calls(site: Site) -> Iterator[Finding]:
     if not isinstance(parent, ast.Call):
         return
     model = site.value(parent.func)
-    if model.kind != "module" or model.cls in _RECURRENT:
+    if model.kind != "module" or model.class_name in _RECURRENT:
         return
     root = site.part("sample")
     names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}

@@ -189,7 +189,7 @@ def test_a_class_by_the_name_of_its_base() -> None:
     }
 
     assert "number" == value(files, "a.py").kind
-    assert "data.Dataset" == value(files, "b.py").cls
+    assert "data.Dataset" == value(files, "b.py").class_name
     assert "scaler" == value(files, "c.py").kind
 
 
@@ -202,9 +202,9 @@ def test_a_module_does_not_import_itself() -> None:
         "train.py": "from utils.model import load\nload()",
     }
 
-    assert "model.net.Net" == value(files, "utils/model.py").cls
-    assert "model.net.Net" == value(files, "train.py").cls
-    assert "here.Base" == value(files, "utils/here.py").cls
+    assert "model.net.Net" == value(files, "utils/model.py").class_name
+    assert "model.net.Net" == value(files, "train.py").class_name
+    assert "here.Base" == value(files, "utils/here.py").class_name
 
 
 @pytest.mark.parametrize(
@@ -725,7 +725,7 @@ def test_where_the_argument_of_a_test_lives_is_not_known() -> None:
     ],
 )
 def test_keywords_that_callers_give_beside_the_parameters(calls: str, expected: dict[str, object] | None) -> None:
-    keys = value({"a.py": "def f(a, b=1, **x):\n    x", "b.py": f"from a import f\n{calls}"}, "a.py").keys
+    keys = value({"a.py": "def f(a, b=1, **x):\n    x", "b.py": f"from a import f\n{calls}"}, "a.py").entries
 
     assert expected == (None if keys is None else {key: given.const for key, given in keys.items()})
 
@@ -822,7 +822,7 @@ def test_an_attribute_that_may_be_none_says_so() -> None:
     )
 
     assert "number" == found.kind
-    assert {"none"} == found.others
+    assert {"none"} == found.other_kinds
 
 
 # Flags of a call
@@ -872,7 +872,9 @@ def test_a_class_method_makes_an_object_of_the_class_that_it_is_called_on() -> N
         "d.py": "from base import Mixin\nMixin.load('a')",
     }
 
-    assert ["net.Net", "net.Net", "base.Mixin", "base.Mixin"] == [value(files, f"{name}.py").cls for name in "abcd"]
+    assert ["net.Net", "net.Net", "base.Mixin", "base.Mixin"] == [
+        value(files, f"{name}.py").class_name for name in "abcd"
+    ]
     assert "module" == value(files, "a.py").kind
 
 
@@ -1163,8 +1165,18 @@ def test_what_is_asked_first_makes_no_difference(turn: int) -> None:
 
 def _told(value: object) -> str:
     assert isinstance(value, Value)
-    owners = [owner.qualname for owner in (value.function, value.klass, *value.either) if owner is not None]
-    return repr((value.kind, value.sure, value.device, value.cls, sorted(value.others), owners, value.elem is None))
+    owners = [owner.qualname for owner in (value.function, value.class_, *value.classes) if owner is not None]
+    return repr(
+        (
+            value.kind,
+            value.certainty,
+            value.device,
+            value.class_name,
+            sorted(value.other_kinds),
+            owners,
+            value.element is None,
+        )
+    )
 
 
 def test_a_number_beside_what_may_be_anything_is_a_number() -> None:
@@ -1190,7 +1202,7 @@ def on_cpu(data):
     found = value({"a.py": TORCH + code}, "a.py")
 
     assert "number" == found.kind
-    assert {"none"} >= found.others
+    assert {"none"} >= found.other_kinds
 
 
 def test_code_that_is_nested_deeply_has_a_value_where_there_is_room() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from torchlint.facts.module import Function, Module
-from torchlint.facts.values import Value
+from torchlint.facts.values import LIKELY, Value
 from torchlint.program.project import Project
 from torchlint.text.source import Source
 
@@ -19,7 +19,16 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 """
-FLAGS = ("scalar", "boolean", "integer", "grad", "batch", "managed", "compiled", "parameter")
+FLAGS = {
+    "scalar": "scalar",
+    "boolean": "boolean",
+    "integer": "integer",
+    "grad": "grad",
+    "from_loader": "batch",
+    "managed": "managed",
+    "compiled": "compiled",
+    "parameter": "parameter",
+}
 
 
 def _module(code: str, name: str = "example", is_package: bool = False) -> Module:
@@ -35,25 +44,26 @@ def _last(module: Module) -> tuple[Function, ast.expr]:
 
 def describe(value: Value) -> str:
     """A value in words: `tensor? @cpu scalar`, `list[number]`; the question mark says "likely"."""
-    words = [value.kind + ("?" if value.sure == 1 else "")]
+    words = [value.kind + ("?" if value.certainty == LIKELY else "")]
     if value.items is not None:
         words[0] += f"({', '.join(map(describe, value.items))})"
-    elif value.keys:
-        words[0] += "{" + ", ".join(f"{key}: {describe(each)}" for key, each in value.keys.items()) + "}"
-    elif value.elem is not None:
-        words[0] += f"[{describe(value.elem)}]"
-    if value.kind in ("name", "instance", "module", "optimizer", "distribution", "accelerator") and value.cls:
-        words.append(value.cls)
+    elif value.entries:
+        words[0] += "{" + ", ".join(f"{key}: {describe(each)}" for key, each in value.entries.items()) + "}"
+    elif value.element is not None:
+        words[0] += f"[{describe(value.element)}]"
+    if value.kind in ("name", "instance", "module", "optimizer", "distribution", "accelerator") and value.class_name:
+        words.append(value.class_name)
     if value.device:
         words.append(f"@{value.device}")
     if value.pinned is not None:
         words.append("pinned" if value.pinned else "unpinned")
     # An index or a length is an integer anyway: said of tensors only.
-    words += [flag for flag in FLAGS if getattr(value, flag) and (flag != "integer" or value.kind == "tensor")]
+    flags = {flag: word for flag, word in FLAGS.items() if flag != "integer" or value.kind == "tensor"}
+    words += [word for flag, word in flags.items() if getattr(value, flag)]
     if value.const is not None:
         words.append(f"= {value.const!r}")
-    if value.others:
-        words.append(f"or {' or '.join(sorted(value.others))}")
+    if value.other_kinds:
+        words.append(f"or {' or '.join(sorted(value.other_kinds))}")
     return " ".join(words)
 
 

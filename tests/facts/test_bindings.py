@@ -145,7 +145,7 @@ def told(code: str, backwards: bool) -> dict[tuple[int, int, str], tuple[str, in
     found: dict[tuple[int, int, str], Value] = {}
     for function, node in reversed(nodes) if backwards else nodes:
         found[node.lineno, node.col_offset, ast.unparse(node)] = project.value(function, node)
-    return {place: (value.kind, value.sure, value.device) for place, value in found.items()}
+    return {place: (value.kind, value.certainty, value.device) for place, value in found.items()}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.stem))

@@ -224,9 +224,9 @@ def _modules(answer: object) -> Iterator[Module]:
     if isinstance(answer, Value):
         if answer.function is not None:
             yield answer.function.module
-        if answer.klass is not None:
-            yield answer.klass.module
-        for klass in answer.either:
+        if answer.class_ is not None:
+            yield answer.class_.module
+        for klass in answer.classes:
             yield klass.module
         for one in answer.choices:
             yield from _modules(one)
@@ -244,8 +244,8 @@ def _modules(answer: object) -> Iterator[Module]:
 def _functions(answer: object) -> Iterator[Function]:
     """The functions that hold the calls which an answer leads to: whoever gets a call looks at what is around it there."""
     if isinstance(answer, Value):
-        if answer.home is not None and answer.origin is not None:
-            yield answer.home.function_at(answer.origin.lineno)
+        if answer.made_in is not None and answer.made_by is not None:
+            yield answer.made_in.function_at(answer.made_by.lineno)
         for part in _parts(answer):
             yield from _functions(part)
     elif isinstance(answer, list):
@@ -266,4 +266,4 @@ def _calling(module: Module, name: str) -> str:
 
 
 def _parts(value: Value) -> Iterator[Value]:
-    return (part for part in (value.elem, *(value.items or ()), *(value.keys or {}).values()) if part is not None)
+    return (part for part in (value.element, *(value.items or ()), *(value.entries or {}).values()) if part is not None)

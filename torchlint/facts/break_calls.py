@@ -66,7 +66,7 @@ def _usual(place: Place, test: ast.expr, true: bool) -> bool:
 
 def _is_logger(place: Place, node: ast.expr) -> bool:
     """Whether the expression is what `logging.getLogger()` (or a library's `get_logger`) gave."""
-    origin = place.value(node).origin
+    origin = place.value(node).made_by
     if origin is None and isinstance(node, ast.Name):
         origin = _module_level(place.function, node.id)
     if not isinstance(origin, ast.Call):
@@ -153,7 +153,7 @@ def _assigned(place: Place, node: ast.Assign) -> Break | None:
     for target in node.targets:
         if isinstance(target, ast.Attribute) and target.attr in ("data", "requires_grad"):
             value = place.value(target.value)
-            if value.kind == "tensor" and value.sure >= (1 if target.attr == "requires_grad" else 2):
+            if value.kind == "tensor" and value.certainty >= (1 if target.attr == "requires_grad" else 2):
                 return found(place, f".{target.attr} =", f"the graph can't represent an assignment to `.{target.attr}`")
     return None
 
@@ -210,9 +210,9 @@ def unsupported_module(place: Place) -> Break | None:
     if method in _SPARSE and isinstance(call.func, ast.Attribute) and is_tensor(place, call.func.value):
         return found(place, f".{method}()", "Dynamo does not trace sparse tensors")
     value = place.value(call.func)
-    if value.kind == "module" and value.cls in _RECURRENT and "allow_rnn" not in place.dynamo_options:
+    if value.kind == "module" and value.class_name in _RECURRENT and "allow_rnn" not in place.dynamo_options:
         return found(
-            place, value.cls, "Dynamo does not trace recurrent layers and leaves the whole frame to eager mode"
+            place, value.class_name, "Dynamo does not trace recurrent layers and leaves the whole frame to eager mode"
         )
     if _is_scripted(place, call.func):
         return found(place, "torch.jit.script", "Dynamo does not trace TorchScript")

@@ -9,7 +9,7 @@ from ..torch_api.version import Range
 from . import break_table
 from .flow import Flow
 from .module import Function
-from .values import Value
+from .values import PROVEN, Certainty, Value
 
 
 class Compiled(Protocol):
@@ -74,12 +74,12 @@ def named(ids: tuple[str, ...]) -> str:
     return " and ".join(i for i in ids[:2] if i.startswith("GB"))
 
 
-def is_tensor(place: Place, node: ast.expr | None, sure: int = 2) -> bool:
+def is_tensor(place: Place, node: ast.expr | None, certainty: Certainty = PROVEN) -> bool:
     """Whether an expression is a tensor on every path."""
     if node is None or isinstance(node, ast.Starred):
         return False
     value = place.value(node)
-    return value.kind == "tensor" and value.sure >= sure and value.others <= {"none"}
+    return value.kind == "tensor" and value.certainty >= certainty and value.other_kinds <= {"none"}
 
 
 def called(place: Place) -> tuple[ast.Call, str, str] | None:

@@ -10,6 +10,7 @@ from . import break_table
 from .break_place import Break, Place, argument, called, found, is_tensor
 from .calls import holds
 from .operator_calls import operator_call
+from .values import LIKELY, PROVEN
 
 _CASTS = frozenset(("float", "int", "bool", "complex", "str", "repr", "range"))
 
@@ -41,7 +42,9 @@ def scalar_read(place: Place) -> Break | None:
         return found(place, f"{name}()", why)
     if name.startswith("math.") and any(is_tensor(place, a) for a in call.args):
         return found(place, f"{name}()" if break_table.rule_of(f"{name}()") else "math.sqrt()", why)
-    if name in _CHECKS and is_tensor(place, argument(call, 0, "cond" if "_check" in name else "condition"), sure=1):
+    if name in _CHECKS and is_tensor(
+        place, argument(call, 0, "cond" if "_check" in name else "condition"), certainty=LIKELY
+    ):
         return found(place, _CHECKS[name], why)
     return None
 
@@ -64,7 +67,7 @@ def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast
         given = call.args[:1] if "split" in method else call.args
         # What has a method `split` may be a text, and what is split by tensors may not; a class has one of its own.
         unknown = method == "split" and place.value(call.func.value).kind == "unknown"
-        given = given if unknown or is_tensor(place, call.func.value, sure=1) else []
+        given = given if unknown or is_tensor(place, call.func.value, LIKELY) else []
     elif short in _SIZED:
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("size", "start", "end", "step"))]
     elif short in ("full", "topk", "tensor_split", "split"):
@@ -80,13 +83,13 @@ def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast
 def _is_size(place: Place, size: ast.expr) -> bool:
     """Whether a size is a tensor, or holds one; one made of Python's numbers is known while tracing."""
     value = place.value(size)
-    parts = value.items or () if value.kind == "tuple" else (value.elem if value.kind == "list" else value,)
-    return any(p is not None and p.is_tensor and not p.others - {"none", "number"} and not p.on_cpu for p in parts)
+    parts = value.items or () if value.kind == "tuple" else (value.element if value.kind == "list" else value,)
+    return any(p is not None and p.is_tensor and not p.other_kinds - {"none", "number"} and not p.on_cpu for p in parts)
 
 
 def _read_method(place: Place, call: ast.Call, func: ast.Attribute, method: str) -> str:
     value = place.value(func.value)
-    if method in ("item", "tolist") and not call.args and not value and value.sure < 2:
+    if method in ("item", "tolist") and not call.args and not value and not value.proven:
         # Nothing is known of it: what has such a method is a tensor, or an array that Dynamo traces like one.
         return ".item()" if method == "item" else ".tolist() int"
     if value.kind != "tensor":
@@ -96,7 +99,7 @@ def _read_method(place: Place, call: ast.Call, func: ast.Attribute, method: str)
     if method == "item" and not call.args:
         return ".item()"
     construct = f".{method}()"
-    return construct if value.sure >= 2 and method != "numpy" and break_table.rule_of(construct) == "TL201" else ""
+    return construct if value.proven and method != "numpy" and break_table.rule_of(construct) == "TL201" else ""
 
 
 def _indexed(place: Place, node: ast.Subscript) -> Break | None:
@@ -113,7 +116,7 @@ def _indexed(place: Place, node: ast.Subscript) -> Break | None:
         return found(place, _INSIDE, "an operator needs the value of a tensor as an index")
     if (
         holder.kind in ("list", "tuple")
-        and holder.sure >= 2
+        and holder.proven
         and is_tensor(place, index)
         and isinstance(node.ctx, ast.Load)
     ):
@@ -144,8 +147,14 @@ def tensor_branch(place: Place) -> Break | None:
     asked = called(place)
     if asked is not None and asked[1] in ("any", "all", "sorted") and asked[0].args:
         value = place.value(asked[0].args[0])
-        elem = value.elem if value.kind in ("list", "tuple") else value
-        if elem is not None and elem.kind == "tensor" and elem.sure >= 2 and not elem.others and not asked[0].keywords:
+        elem = value.element if value.kind in ("list", "tuple") else value
+        if (
+            elem is not None
+            and elem.kind == "tensor"
+            and elem.proven
+            and not elem.other_kinds
+            and not asked[0].keywords
+        ):
             return found(place, f"{asked[1]}()", f"Python decides by the values of `{place.short(asked[0].args[0])}`")
     return None
 
@@ -175,7 +184,7 @@ def _decides(place: Place, leaf: ast.expr) -> bool:
     if isinstance(leaf, ast.Compare) and isinstance(leaf.ops[0], ast.In | ast.NotIn):
         return is_tensor(place, leaf.comparators[0])
     value = place.value(leaf)
-    return value.is_tensor and value.others <= {"none", "number"} and not _of_half_precision(place, leaf)
+    return value.is_tensor and value.other_kinds <= {"none", "number"} and not _of_half_precision(place, leaf)
 
 
 def _of_half_precision(place: Place, leaf: ast.expr) -> bool:
@@ -245,14 +254,14 @@ _MASK = regex(r"(?:^|_|\.)masks?$")
 
 def _masked(place: Place, node: ast.Subscript) -> str:
     """`x[mask]` that is read; one that is assigned to has the shape of `x`."""
-    held = is_tensor(place, node.value, sure=1)
+    held = is_tensor(place, node.value, LIKELY)
     if not held and place.value(node.value).kind != "unknown":
         return ""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     # A comparison of what may be a tensor, as an index of what may be one: neither would make sense of a number.
     # Of what nothing is known is read by a mask that is proven.
-    sure = 1 if held else 2
-    masks = [part for part in parts if not isinstance(part, ast.Slice) and is_tensor(place, part, sure=sure)]
+    certainty = LIKELY if held else PROVEN
+    masks = [part for part in parts if not isinstance(part, ast.Slice) and is_tensor(place, part, certainty)]
     if not any(place.value(mask).boolean or (held and _MASK.search(ast.unparse(mask))) for mask in masks):
         return ""
     if isinstance(node.ctx, ast.Load):

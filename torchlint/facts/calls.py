@@ -20,11 +20,13 @@ from .values import (
     DTYPE,
     EXTENT,
     INTEGER,
+    LIKELY,
     LIKELY_TENSOR,
     NDARRAY,
     NONE,
     NUMBER,
     ON_ACCELERATOR,
+    PROVEN,
     SIZE,
     STR,
     TENSOR,
@@ -39,9 +41,9 @@ from .values import (
     tensor,
 )
 
-PARAMETERS = sequence(Value("tensor", 2, parameter=True))
-NAMED_PARAMETERS = sequence(Value("tuple", 2, items=(STR, Value("tensor", 2, parameter=True))))
-STATE_DICT = Value("dict", 2, elem=TENSOR)
+PARAMETERS = sequence(Value("tensor", PROVEN, parameter=True))
+NAMED_PARAMETERS = sequence(Value("tuple", PROVEN, items=(STR, Value("tensor", PROVEN, parameter=True))))
+STATE_DICT = Value("dict", PROVEN, element=TENSOR)
 
 # Names that people give to models and losses; what calling one gives is likely a tensor.
 MODEL_NAME = regex(
@@ -91,7 +93,7 @@ class Arguments:
                 given[keyword.arg] = keyword.value
             else:
                 is_open = True
-                rest.update(read(keyword.value).keys or {})
+                rest.update(read(keyword.value).entries or {})
         for name, value in rest.items():
             given.setdefault(name, value)
         return cls(_Positional(plain, read), _Keywords(given, read) if given else {}, is_open)
@@ -167,7 +169,7 @@ def device_of(value: Value | None) -> Device:
         return device_of_string(value.const)
     if value.kind == "str" and value.device:
         return value.device
-    if value.kind == "number" and value.integer and value.cls != "bool":
+    if value.kind == "number" and value.integer and value.class_name != "bool":
         return "accelerator"  # a device index or a rank
     return ""
 
@@ -180,7 +182,7 @@ def is_device(value: Value | None) -> bool:
         return True
     if value.kind == "str":
         return value.const is None or bool(device_of_string(str(value.const)))
-    return value.kind == "number" and value.integer and value.cls != "bool"
+    return value.kind == "number" and value.integer and value.class_name != "bool"
 
 
 def mixed(*values: Value) -> Device:
@@ -200,22 +202,26 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
         return _nn_call(parts, last, node, args)
     if second == "optim":
         if "lr_scheduler" in parts or last.endswith("LR"):
-            return Value("scheduler", 2, cls=name, origin=node)
-        return Value("optimizer", 2, cls=name, origin=node) if last[:1].isupper() else UNKNOWN
+            return Value("scheduler", PROVEN, class_name=name, made_by=node)
+        return Value("optimizer", PROVEN, class_name=name, made_by=node) if last[:1].isupper() else UNKNOWN
     if name == "torch.utils.data.DataLoader":
         return loader(node, args)
     if second == "utils":
         if last.endswith(("Dataset", "Subset")):
-            return Value("dataset", 2, cls=name, origin=node)
+            return Value("dataset", PROVEN, class_name=name, made_by=node)
         return UNKNOWN
     if second == "distributions":
         if last in table.DISTRIBUTIONS:
             return Value(
-                "distribution", 2, cls=name, origin=node, device=mixed(*args.positional, *args.keywords.values())
+                "distribution",
+                PROVEN,
+                class_name=name,
+                made_by=node,
+                device=mixed(*args.positional, *args.keywords.values()),
             )
         return tensor() if last == "kl_divergence" else UNKNOWN
     if last == "GradScaler":
-        return Value("scaler", 2, cls=name, origin=node)
+        return Value("scaler", PROVEN, class_name=name, made_by=node)
     if second in ("cuda", "xpu", "mps", "accelerator", "npu"):
         return _device_module(last, args)
     if second in (
@@ -259,7 +265,7 @@ def _tensor_class(node: ast.Call, args: Arguments) -> Value:
     """`torch.FloatTensor(...)`"""
     given = args.keywords.get("device")
     device = device_of(given) if given is not None else ("" if args.open else "cpu")
-    return Value("tensor", 2, device=device, origin=node)
+    return Value("tensor", PROVEN, device=device, made_by=node)
 
 
 def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Value:
@@ -273,7 +279,7 @@ def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Va
         return (
             replace(args.first, parameter=True, grad=False, device="")
             if args.first.kind == "tensor"
-            else Value("tensor", 2, parameter=True)
+            else Value("tensor", PROVEN, parameter=True)
         )
     if last in ("parallel", "data_parallel"):
         return tensor("accelerator", grad=True)
@@ -281,24 +287,24 @@ def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Va
         return _container(name, node, args)
     if last[:1].isupper():
         device = device_of(args.keywords.get("device"))
-        return Value("module", 2, cls=name, origin=node, device=device)
+        return Value("module", PROVEN, class_name=name, made_by=node, device=device)
     return UNKNOWN
 
 
 def _container(name: str, node: ast.Call, args: Arguments) -> Value:
-    """A module that holds modules: `items` in their order, `keys` by name, `elem` what they have in common."""
+    """A module that holds modules: `items` in their order, `entries` by name, `element` what they have in common."""
     first = args.first
-    if name.endswith("ModuleDict") and first.keys is not None:
-        return Value("module", 2, cls=name, origin=node, keys=first.keys, elem=first.elem)
+    if name.endswith("ModuleDict") and first.entries is not None:
+        return Value("module", PROVEN, class_name=name, made_by=node, entries=first.entries, element=first.element)
     items: tuple[Value, ...] | None
     if name.endswith("Sequential") and first.kind == "module":
         items = None if args.open else tuple(args.positional)
     else:
         items = first.items
-    elem = first.elem if first.elem is not None and not items else None
+    elem = first.element if first.element is not None and not items else None
     for item in items or ():
         elem = item if elem is None else join(elem, item)
-    return Value("module", 2, cls=name, origin=node, elem=elem, items=items)
+    return Value("module", PROVEN, class_name=name, made_by=node, element=elem, items=items)
 
 
 _PLAIN = {
@@ -325,7 +331,7 @@ def _device_module(last: str, args: Arguments) -> Value:
     if last in ("device_count", "current_device", "memory_allocated", "max_memory_allocated", "memory_reserved"):
         return INTEGER
     if last in ("Stream", "Event", "CUDAGraph", "current_stream", "default_stream"):
-        return Value("instance", 2, cls=f"torch.cuda.{last}")
+        return Value("instance", PROVEN, class_name=f"torch.cuda.{last}")
     if last in ("FloatTensor", "LongTensor", "HalfTensor", "IntTensor", "ByteTensor", "BoolTensor", "DoubleTensor"):
         return tensor("accelerator")
     if last == "current_accelerator":
@@ -403,15 +409,15 @@ def _asked(row: Operator, atom: Atom, args: Arguments) -> bool | None:
     if atom.asks == "given":
         others = row.params[at] if at >= 0 and atom.argument not in args.keywords else {}
         if len(others) < 2:
-            return None if "none" in value.others else True
+            return None if "none" in value.other_kinds else True
         # Overloads have another argument in its place: what stands there tells which.
-        if value.kind in ("unknown", "batch") or value.sure < 2:
+        if value.kind in ("unknown", "batch") or not value.proven:
             return None
         return others[atom.argument] == {"tensor": "tensor", "list": "tensors", "tuple": "tensors"}.get(
             value.kind, "other"
         )
     if atom.asks == "tensor":
-        if value.kind in ("unknown", "batch") or value.others or (value.kind == "tensor" and value.sure < 2):
+        if value.kind in ("unknown", "batch") or value.other_kinds or (value.kind == "tensor" and not value.proven):
             return None
         return value.kind == "tensor"
     if value.const is None:
@@ -440,22 +446,22 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         integer, boolean = integer or shown.integer, shown.boolean
     elif row.name.rpartition(".")[2] in table.KEEP_DTYPE and values:
         # Of several tensors, `torch.stack((a, b))`, each has to be of that dtype.
-        first = values[0].elem or (values[0].items or values)[0]
+        first = values[0].element or (values[0].items or values)[0]
         integer, boolean = integer or first.integer, boolean or first.boolean
     given = args.keywords.get("dtype")
-    if given is not None and given.cls:
-        boolean, integer = given.cls == "torch.bool", given.cls in _INTEGER_DTYPES
+    if given is not None and given.class_name:
+        boolean, integer = given.class_name == "torch.bool", given.class_name in _INTEGER_DTYPES
     is_loss = any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
     from_number = row.device == "data" and bool(values) and values[0].kind == "number"
     return Value(
         "tensor",
-        2,
+        PROVEN,
         device=device,
         scalar=from_number or holds(row, row.scalar, args) is True,
         boolean=boolean,
         grad=(grad or is_loss) and not boolean and not integer,
         integer=integer,
-        origin=node,
+        made_by=node,
     )
 
 
@@ -478,7 +484,9 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
     numbers = (
         bool(args.positional)
         and not args.open
-        and all(v.kind == "number" and v.cls != "bool" and "unknown" not in v.others for v in args.positional)
+        and all(
+            v.kind == "number" and v.class_name != "bool" and "unknown" not in v.other_kinds for v in args.positional
+        )
     )
     return "cpu" if numbers else mixed(*(part for value in values for part in _held(value)))
 
@@ -487,7 +495,7 @@ def _held(value: Value) -> Sequence[Value]:
     """The tensors of `torch.cat([a, b])`; a value that is no list itself."""
     if value.kind not in ("list", "tuple"):
         return (value,)
-    return value.items if value.items is not None else (value.elem,) if value.elem is not None else ()
+    return value.items if value.items is not None else (value.element,) if value.element is not None else ()
 
 
 def gives_no_tensor(method: str) -> bool:
@@ -501,7 +509,7 @@ def _made(result: Result, device: Device, grad: bool) -> Value:
     if result.kind == "tuple":
         items = tuple(_made(item, device, grad) for item in result.items)
         named = {name: one for name, one in zip(result.names, items, strict=True) if name}
-        return Value("tuple", 2, items=items, keys=named)
+        return Value("tuple", PROVEN, items=items, entries=named)
     if result.kind in ("tensors", "int64s"):
         return sequence(_made(Result(result.kind[:-1]), device, grad))
     if result.kind == "tensor":
@@ -522,25 +530,27 @@ def loader(node: ast.Call, args: Arguments) -> Value:
     else:
         pinned = None if args.open else False
     dataset = args.first
-    return made_loader(Value("loader", 2, cls="torch.utils.data.DataLoader", origin=node, klass=dataset.klass), pinned)
+    return made_loader(
+        Value("loader", PROVEN, class_name="torch.utils.data.DataLoader", made_by=node, class_=dataset.class_), pinned
+    )
 
 
 def made_loader(value: Value, pinned: bool | None) -> Value:
     """A loader, pinned or not, with the batches that it gives."""
-    feeders = frozenset((value.origin,)) if value.origin is not None else frozenset[ast.expr]()
-    batch = Value("batch", 2, device="cpu", batch=True, pinned=pinned, feeders=feeders)
-    return replace(value, pinned=pinned, elem=batch)
+    feeders = frozenset((value.made_by,)) if value.made_by is not None else frozenset[ast.expr]()
+    batch = Value("batch", PROVEN, device="cpu", from_loader=True, pinned=pinned, loader_calls=feeders)
+    return replace(value, pinned=pinned, element=batch)
 
 
 def batch_tensor(batch: Value) -> Value:
     """One tensor of a batch."""
     return Value(
         "tensor",
-        2 if batch.sure >= 2 else 1,
+        PROVEN if batch.proven else LIKELY,
         device=batch.device,
-        batch=batch.batch,
+        from_loader=batch.from_loader,
         pinned=batch.pinned,
-        feeders=batch.feeders,
+        loader_calls=batch.loader_calls,
         managed=batch.managed,
     )
 
@@ -554,22 +564,22 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr in ("detach", "detach_"):
         return replace(base, grad=False)
     if attr == "as_subclass":
-        return replace(base, sure=min(base.sure, 1), origin=node)
+        return replace(base, certainty=min(base.certainty, LIKELY), made_by=node)
     if attr == "type_as":
         return replace(base, device=args.first.device, boolean=args.first.boolean, integer=args.first.integer)
-    if attr in ("items", "values") and (base.grad or base.batch) and not args.positional:
+    if attr in ("items", "values") and (base.grad or base.from_loader) and not args.positional:
         # A model, or a loader, gave a dict of tensors.
-        return sequence(base if attr == "values" else Value("tuple", 2, items=(STR, base)))
+        return sequence(base if attr == "values" else Value("tuple", PROVEN, items=(STR, base)))
     row = operator(f"torch.Tensor.{attr}")
     if row is not None and row.alias == "itself" and row.returns.kind == "tensor":
-        return replace(base, boolean=row.dtype == "bool", integer=row.dtype in _INTEGERS, origin=node)
+        return replace(base, boolean=row.dtype == "bool", integer=row.dtype in _INTEGERS, made_by=node)
     if attr in ("clone", "contiguous", "requires_grad_"):
-        return replace(base, origin=node)
+        return replace(base, made_by=node)
     # A method that torch does not have: no tensor, or a subclass of the project's.
     made = operation(row, node, Arguments([base, *args.positional], args.keywords, args.open))
     # A view of what a loader gave, and of what was moved since, comes from that loader.
-    shows = row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.feeders
-    return replace(made, feeders=base.feeders) if shows else made
+    shows = row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.loader_calls
+    return replace(made, loader_calls=base.loader_calls) if shows else made
 
 
 def move(base: Value, attr: str, args: Arguments) -> Value:
@@ -577,10 +587,10 @@ def move(base: Value, attr: str, args: Arguments) -> Value:
     if attr == "cpu":
         return replace(base, device="cpu")
     if attr in ("cuda", "xpu", "npu"):
-        return replace(base, device="accelerator", batch=False)
+        return replace(base, device="accelerator", from_loader=False)
     dtype = next((value for value in (*args.positional, *args.keywords.values()) if value.kind == "dtype"), None)
     if dtype is not None and base.kind == "tensor":
-        base = replace(base, boolean=dtype.cls == "torch.bool", integer=dtype.cls in _INTEGER_DTYPES)
+        base = replace(base, boolean=dtype.class_name == "torch.bool", integer=dtype.class_name in _INTEGER_DTYPES)
     target = args.get(0, "device")
     if target is None:
         target = args.get(0, "other")
@@ -590,9 +600,9 @@ def move(base: Value, attr: str, args: Arguments) -> Value:
     if device == "cpu":
         return replace(base, device="cpu")
     if device == "accelerator":
-        return replace(base, device="accelerator", batch=False)
+        return replace(base, device="accelerator", from_loader=False)
     if is_device(target) or target.kind == "tensor" or not target:
-        return replace(base, device="", batch=False)
+        return replace(base, device="", from_loader=False)
     return base
 
 
@@ -606,17 +616,17 @@ def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty", "type"):
         return base
     if attr == "parameters":
-        return sequence(Value("tensor", 2, parameter=True, device=base.device))
+        return sequence(Value("tensor", PROVEN, parameter=True, device=base.device))
     if attr == "buffers":
-        return sequence(Value("tensor", 2, device=base.device))
+        return sequence(Value("tensor", PROVEN, device=base.device))
     if attr == "named_parameters":
         return NAMED_PARAMETERS
     if attr == "named_buffers":
-        return sequence(Value("tuple", 2, items=(STR, TENSOR)))
+        return sequence(Value("tuple", PROVEN, items=(STR, TENSOR)))
     if attr in ("modules", "children"):
-        return sequence(Value("module", 1))
+        return sequence(Value("module", LIKELY))
     if attr in ("named_modules", "named_children"):
-        return sequence(Value("tuple", 2, items=(STR, Value("module", 1))))
+        return sequence(Value("tuple", PROVEN, items=(STR, Value("module", LIKELY))))
     if attr == "state_dict":
         return STATE_DICT
     if attr in ("zero_grad", "load_state_dict", "register_buffer", "register_parameter", "add_module", "compile"):
@@ -624,22 +634,22 @@ def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr == "clip_grad_norm_":  # FSDP's
         return tensor(base.device, scalar=True)
     if attr == "get_parameter":
-        return Value("tensor", 2, parameter=True)
+        return Value("tensor", PROVEN, parameter=True)
     return None
 
 
 def module_result(base: Value) -> Value:
     """What calling a module of torch, or one we can't see into, gives."""
-    likely = Value("tensor", 1, device=base.device, grad=True)
-    row = operator(f"{base.cls}.forward")
-    result = result_of(row, _made_with(base.origin)) if row is not None else None
+    likely = Value("tensor", LIKELY, device=base.device, grad=True)
+    row = operator(f"{base.class_name}.forward")
+    result = result_of(row, _made_with(base.made_by)) if row is not None else None
     if result is None or result.kind == "unknown":
         return likely
-    value = replace(_made(result, base.device, True), sure=min(base.sure, 2))
-    if base.cls.endswith("Loss") and value.kind == "tensor":
+    value = replace(_made(result, base.device, True), certainty=base.certainty)
+    if base.class_name.endswith("Loss") and value.kind == "tensor":
         reduction = None
-        if isinstance(base.origin, ast.Call):
-            reduction = next((k.value for k in base.origin.keywords if k.arg == "reduction"), None)
+        if isinstance(base.made_by, ast.Call):
+            reduction = next((k.value for k in base.made_by.keywords if k.arg == "reduction"), None)
         none = isinstance(reduction, ast.Constant) and reduction.value == "none"
         return replace(value, scalar=not none, device="")
     return value
@@ -655,7 +665,7 @@ def _made_with(origin: ast.expr | None) -> Arguments:
 def called_by_name(name: str) -> Value:
     """What calling something gives that is named like a model: `Net(16)` makes a module, `net(x)` and `netD(x)` run one."""
     makes = name[:1].isupper() and name[1:2].islower()
-    return Value("module", 1) if makes else likely_module_result()
+    return Value("module", LIKELY) if makes else likely_module_result()
 
 
 def likely_module_result() -> Value:

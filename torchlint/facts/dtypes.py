@@ -174,15 +174,15 @@ class _Dtypes:
         return self._function(last, given, node.keywords, reach)
 
     def _module(self, called: Value, given: list[ast.expr], reach: Reach) -> Dtype | None:
-        if called.cls == "torch.nn.Sequential" and called.items:
+        if called.class_name == "torch.nn.Sequential" and called.items:
             for item in reversed(called.items):
-                if _LAYERS.match(item.cls):
+                if _LAYERS.match(item.class_name):
                     return "floating"
-                if not _KEEPS.match(item.cls):
+                if not _KEEPS.match(item.class_name):
                     return None
-        elif _LAYERS.match(called.cls):
+        elif _LAYERS.match(called.class_name):
             return "floating"
-        elif not _KEEPS.match(called.cls):
+        elif not _KEEPS.match(called.class_name):
             return None
         return "floating" if given and self.of(given[0], reach) == "floating" else None
 

@@ -40,10 +40,12 @@ from .values import (
     DTYPE,
     EXTENT,
     INTEGER,
+    LIKELY,
     LIKELY_TENSOR,
     NDARRAY,
     NONE,
     NUMBER,
+    PROVEN,
     SIZE,
     STR,
     TENSOR,
@@ -267,7 +269,7 @@ class Evaluator:
         args = self.arguments(node)
         attr = function.attr
         if base.kind == "module" and attr in ("to", "cuda", "cpu", "train", "eval"):
-            if base.klass is not None and self.world.method(base.klass, attr):
+            if base.class_ is not None and self.world.method(base.class_, attr):
                 return base
             return calls.module_method(base, attr, node, args) or base
         if base.kind == "list" and attr in ("append", "add", "insert", "extend", "appendleft"):
@@ -275,12 +277,12 @@ class Evaluator:
             if attr == "extend":
                 # What an array holds may be rows, or numbers.
                 added = self.element(added, None) if added.kind != "ndarray" else UNKNOWN
-            elem = join(base.elem, added) if base.elem is not None else added
-            return replace(base, elem=elem, items=None)
+            elem = join(base.element, added) if base.element is not None else added
+            return replace(base, element=elem, items=None)
         if base.kind == "dict" and attr == "update":
-            given = args.first.keys if args.positional else None
-            merged = {**(base.keys or {}), **(given or {}), **({} if args.positional else args.keywords)}
-            return replace(base, keys=merged if len(merged) <= KEYS else None)
+            given = args.first.entries if args.positional else None
+            merged = {**(base.entries or {}), **(given or {}), **({} if args.positional else args.keywords)}
+            return replace(base, entries=merged if len(merged) <= KEYS else None)
         return base
 
     def stored(self, binding: Stored) -> Value:
@@ -292,11 +294,11 @@ class Evaluator:
         value = self.bound(binding.value)
         index = target.slice
         if holder.kind == "dict" and isinstance(index, ast.Constant) and isinstance(index.value, str):
-            keys = holder.keys or {}
+            keys = holder.entries or {}
             if len(keys) < KEYS:
-                return replace(holder, keys={**keys, index.value: value})
-            return replace(holder, keys=None) if index.value in keys else holder
-        return replace(holder, elem=join(holder.elem, value) if holder.elem else value)
+                return replace(holder, entries={**keys, index.value: value})
+            return replace(holder, entries=None) if index.value in keys else holder
+        return replace(holder, element=join(holder.element, value) if holder.element else value)
 
     def joined_paths(self, binding: Joined) -> Value:
         return join(self.bound(binding.one), self.bound(binding.other))
@@ -304,9 +306,9 @@ class Evaluator:
     def defined(self, binding: Defined) -> Value:
         node, module = binding.node, self.function.module
         if isinstance(node, ast.ClassDef):
-            return Value("class", 2, klass=module.class_of.get(node))
+            return Value("class", PROVEN, class_=module.class_of.get(node))
         functions = module.top_functions if self.function is module.body else self.function.nested
-        return Value("function", 2, function=functions.get(node.name))
+        return Value("function", PROVEN, function=functions.get(node.name))
 
     def before(self, binding: Before) -> Value:
         node = binding.node
@@ -333,23 +335,25 @@ class Evaluator:
     def element(self, value: Value, node: ast.expr | None) -> Value:
         """What iterating over the value gives."""
         kind = value.kind
-        if value.cls == "torch.nn.ParameterList":
-            return Value("tensor", 2, parameter=True, device=value.device)
-        if kind in ("list", "size", "module", "loader") and value.elem is not None:
-            return value.elem
+        if value.class_name == "torch.nn.ParameterList":
+            return Value("tensor", PROVEN, parameter=True, device=value.device)
+        if kind in ("list", "size", "module", "loader") and value.element is not None:
+            return value.element
         if kind == "loader":
             return Value(
                 "batch",
-                value.sure,
+                value.certainty,
                 device=value.device or ("accelerator" if value.managed else "cpu"),
-                batch=not value.managed,
+                from_loader=not value.managed,
                 pinned=value.pinned,
                 managed=value.managed,
             )
         if kind == "batch":
             return calls.batch_tensor(value)
         if kind == "tensor":
-            return replace(value, scalar=False, const=None, parameter=False, origin=None, batch=value.batch)
+            return replace(
+                value, scalar=False, const=None, parameter=False, made_by=None, from_loader=value.from_loader
+            )
         if kind == "tuple" and value.items:
             each = value.items[0]
             for item in value.items[1:]:
@@ -358,17 +362,17 @@ class Evaluator:
         if kind == "ndarray":
             return NDARRAY
         if kind == "dict":
-            return STR if value.keys is not None else UNKNOWN
+            return STR if value.entries is not None else UNKNOWN
         if kind == "module":
-            return Value("module", 1)
+            return Value("module", LIKELY)
         if kind == "str":
             return STR
-        if kind == "instance" and value.klass is not None:
-            given = self.wrapped(value, value.klass)
+        if kind == "instance" and value.class_ is not None:
+            given = self.wrapped(value, value.class_)
             if given:
                 return given
         if node is not None and kind in ("unknown", "instance") and operations.looks_like_loader(node):
-            return Value("batch", 1, batch=True)
+            return Value("batch", LIKELY, from_loader=True)
         return UNKNOWN
 
     def wrapped(self, value: Value, klass: Class) -> Value:
@@ -376,9 +380,9 @@ class Evaluator:
         following = self.world.method(klass, "__next__") or self.world.method(klass, "__iter__")
         if following is None:
             return UNKNOWN
-        if isinstance(value.origin, ast.Call) and value.origin.args:
-            own = value.origin in self.function.flow.parents
-            inner = self.expr(value.origin.args[0]) if own else UNKNOWN
+        if isinstance(value.made_by, ast.Call) and value.made_by.args:
+            own = value.made_by in self.function.flow.parents
+            inner = self.expr(value.made_by.args[0]) if own else UNKNOWN
             if inner.kind == "loader":
                 return self.element(inner, None)
         returned = self.world.returns(following)
@@ -405,19 +409,19 @@ class Evaluator:
     def joined(self, node: ast.JoinedStr) -> Value:
         first = node.values[0] if node.values else None
         text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-        return Value("str", 2, device=device_of_string(text.rstrip(":")) if text else "")
+        return Value("str", PROVEN, device=device_of_string(text.rstrip(":")) if text else "")
 
     def name(self, node: ast.Name) -> Value:
         return self.lookup(node.id, self.reach.get(node))
 
     def lookup(self, name: str, binding: Binding | None) -> Value:
         value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
-        if value.sure < 2 and name in self.evidence and value.kind in ("unknown", "tensor"):
-            value = replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
-        elif value.sure < 2 and value.kind == "tensor" and not value.batch and name in self.bindings.sliced:
-            if "ndarray" in value.others:
+        if not value.proven and name in self.evidence and value.kind in ("unknown", "tensor"):
+            value = replace(value, kind="tensor", certainty=PROVEN, other_kinds=value.other_kinds - {"unknown"})
+        elif not value.proven and value.kind == "tensor" and not value.from_loader and name in self.bindings.sliced:
+            if "ndarray" in value.other_kinds:
                 return value  # which has rows and columns, too
-            value = replace(value, sure=2, others=frozenset())
+            value = replace(value, certainty=PROVEN, other_kinds=frozenset())
         if not value and calls.DEVICE_NAME.search(name):
             return DEVICE
         return value
@@ -439,47 +443,51 @@ class Evaluator:
                 return bound
             if scope is not scope.module.body:
                 if name in scope.nested:
-                    return Value("function", 2, function=scope.nested[name])
+                    return Value("function", PROVEN, function=scope.nested[name])
                 if any(p.arg == name for p in scope.parameters):
                     return self._of_outer(scope, name)
             scope = scope.parent
         module = function.module
         if name in module.top_functions:
-            return Value("function", 2, function=module.top_functions[name])
+            return Value("function", PROVEN, function=module.top_functions[name])
         if name in module.top_classes:
-            return Value("class", 2, klass=module.top_classes[name])
+            return Value("class", PROVEN, class_=module.top_classes[name])
         starred = self.world.resolve(function, ast.Name(name))
         return self.named(starred) if starred else UNKNOWN
 
     def named(self, name: str) -> Value:
         """The value of an import or builtin."""
         if name in table.DTYPES:
-            return Value("dtype", 2, cls=name)
+            return Value("dtype", PROVEN, class_name=name)
         definition = self.definition(name)
         if isinstance(definition, Function):
-            return Value("function", 2, function=definition, cls=name)
+            return Value("function", PROVEN, function=definition, class_name=name)
         if isinstance(definition, Class):
-            return Value("class", 2, klass=definition, cls=name)
+            return Value("class", PROVEN, class_=definition, class_name=name)
         if definition is None and "." in name:
             owner = self.definition(name.rpartition(".")[0])
             if isinstance(owner, Module) and owner is not self.function.module:
                 return self.world.final(owner.body, name.rpartition(".")[2]) or UNKNOWN
-        return Value("name", 2, cls=name)
+        return Value("name", PROVEN, class_name=name)
 
     def parameter(self, name: str) -> Value:
         function, parameter = self.function, self.parameters[name]
         first = function.parameters[0].arg
         if function.is_method and name == first and function.cls is not None:
             if "classmethod" in function.decorator_names:
-                return Value("class", 2, klass=function.cls)
+                return Value("class", PROVEN, class_=function.cls)
             return self.instance(function.cls)
         if name == "state_steps":  # what torch.optim's functions call the counters, which it keeps on the host
             return sequence(tensor("cpu"))
         annotated = promised(self, parameter.annotation) if parameter.annotation is not None else UNKNOWN
-        if annotated.sure >= 2 and annotated.kind in ("tensor", "number", "str", "ndarray"):
+        if annotated.proven and annotated.kind in ("tensor", "number", "str", "ndarray"):
             default = self.default(name) if annotated.kind == "tensor" else None
             # `flag: torch.Tensor | None = False`: the default knows better.
-            return replace(annotated, sure=1) if default is not None and default.cls == "bool" else annotated
+            return (
+                replace(annotated, certainty=LIKELY)
+                if default is not None and default.class_name == "bool"
+                else annotated
+            )
         passed = self.world.parameter(function, name)
         if passed:
             return passed
@@ -512,10 +520,10 @@ class Evaluator:
         binding = self.reach.get(root)
         if binding is not None:
             value = self.bound(binding)
-            if value.kind not in ("name", "class", "function") or not value.cls:
+            if value.kind not in ("name", "class", "function") or not value.class_name:
                 return None
             parts = names.chain(node) or []
-            return self.canonical(".".join([value.cls, *parts[1:]]))
+            return self.canonical(".".join([value.class_name, *parts[1:]]))
         key = key_of(node)
         assert key is not None
         if key not in self._resolved:
@@ -541,22 +549,22 @@ class Evaluator:
 
     def attribute_of(self, base: Value, node: ast.Attribute) -> Value:
         value = self.member(base, node.attr)
-        if value.sure < 2 and value.kind in ("unknown", "tensor") and self.evidence:
+        if not value.proven and value.kind in ("unknown", "tensor") and self.evidence:
             key = key_of(node)
             if key in self.evidence:
-                return replace(value, kind="tensor", sure=2, others=value.others - {"unknown"})
+                return replace(value, kind="tensor", certainty=PROVEN, other_kinds=value.other_kinds - {"unknown"})
         return value
 
     def member(self, base: Value, attr: str) -> Value:
         kind = base.kind
         if kind == "name":
-            return self.named(self.canonical(f"{base.cls}.{attr}"))
-        if attr in _OF_GRAPHS and base.sure < 2 and kind in ("unknown", "tensor") and self.on_graphs:
+            return self.named(self.canonical(f"{base.class_name}.{attr}"))
+        if attr in _OF_GRAPHS and not base.proven and kind in ("unknown", "tensor") and self.on_graphs:
             return tensor(base.device)
         if kind == "tensor":
             return operations.tensor_attribute(base, attr)
-        if kind in ("instance", "module", "class") and base.klass is not None:
-            found = self.world.attribute(base.klass, attr)
+        if kind in ("instance", "module", "class") and base.class_ is not None:
+            found = self.world.attribute(base.class_, attr)
             if found:
                 # A module's parts move with it.
                 return (
@@ -564,49 +572,49 @@ class Evaluator:
                     if found.kind == "module" and base.device and not found.device
                     else found
                 )
-            method = self.world.method(base.klass, attr)
+            method = self.world.method(base.class_, attr)
             if method is not None:
                 return (
                     self.world.returns(method)
                     if method.decorator_names & _PROPERTIES
-                    else Value("function", 2, function=method)
+                    else Value("function", PROVEN, function=method)
                 )
-        if base.klass is None and base.either:
+        if base.class_ is None and base.classes:
             return functools.reduce(join, [self.member(one, attr) for one in _each(base)])
         if attr == "dtype" and kind == "unknown":
             return DTYPE
         if attr == "device":
-            return CUDA if kind in ("accelerator",) else Value("device", 2, device=base.device)
+            return CUDA if kind in ("accelerator",) else Value("device", PROVEN, device=base.device)
         if kind == "batch" and attr not in table.ATTRIBUTES_NOT_TENSOR:
             counted = attr == "batch_size" or (attr.startswith("num_") and self.on_graphs)
             return INTEGER if counted else calls.batch_tensor(base)
         if kind == "batch":
             return operations.tensor_attribute(calls.batch_tensor(base), attr)
         if kind == "module":
-            if base.keys is not None and attr in base.keys:
-                return base.keys[attr]
+            if base.entries is not None and attr in base.entries:
+                return base.entries[attr]
             if attr in ("weight", "bias", "data"):
-                return Value("tensor", 2, parameter=True, device=base.device)
+                return Value("tensor", PROVEN, parameter=True, device=base.device)
             if attr in ("module", "_orig_mod"):
                 return base
             return BOOL if attr == "training" else UNKNOWN
         if kind == "optimizer" and attr == "param_groups":
-            return sequence(Value("dict", 2, keys={"params": calls.PARAMETERS, "lr": NUMBER}))
+            return sequence(Value("dict", PROVEN, entries={"params": calls.PARAMETERS, "lr": NUMBER}))
         if kind == "distribution":
             return tensor(base.device) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
         if kind == "ndarray":
             return SIZE if attr == "shape" else NDARRAY if attr == "T" else UNKNOWN
-        if kind == "tuple" and base.keys is not None:  # one of torch.return_types
-            return base.keys.get(attr, UNKNOWN)
+        if kind == "tuple" and base.entries is not None:  # one of torch.return_types
+            return base.entries.get(attr, UNKNOWN)
         if attr in ("loss", "logits") and (kind in ("unknown", "instance") or base.grad):
             # The fields of a model's output object.
-            return tensor(sure=1, grad=True, scalar=attr == "loss")
+            return tensor(certainty=LIKELY, grad=True, scalar=attr == "loss")
         if calls.DEVICE_NAME.search(attr):
             return DEVICE
         if attr == "shape" and kind == "unknown":
-            return Value("size", 1, elem=EXTENT)
+            return Value("size", LIKELY, element=EXTENT)
         if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
-            return Value("accelerator", 1)
+            return Value("accelerator", LIKELY)
         return UNKNOWN
 
     def subscript(self, node: ast.Subscript) -> Value:
@@ -617,29 +625,29 @@ class Evaluator:
         if kind in ("tensor", "batch"):
             part = calls.batch_tensor(base) if kind == "batch" else base
             # What is not as the loader gave it, and has rows and columns, is a tensor.
-            apart = not base.batch and "ndarray" not in base.others
+            apart = not base.from_loader and "ndarray" not in base.other_kinds
             if apart and (has_slice(node.slice) or self.is_row(node, base)):
-                part = replace(part, sure=2, others=frozenset())
-            return replace(part, scalar=False, const=None, origin=None)
+                part = replace(part, certainty=PROVEN, other_kinds=frozenset())
+            return replace(part, scalar=False, const=None, made_by=None)
         index = self.index(node, base)
         if kind in ("tuple", "list") and base.items is not None and isinstance(index, int):
             return base.items[index] if -len(base.items) <= index < len(base.items) else UNKNOWN
-        if kind == "list" and base.elem is not None:
-            return base if isinstance(node.slice, ast.Slice) else base.elem
+        if kind == "list" and base.element is not None:
+            return base if isinstance(node.slice, ast.Slice) else base.element
         if kind == "tuple":
             return base if isinstance(node.slice, ast.Slice) else self.element(base, None)
         if kind == "dict":
-            if base.keys is not None and isinstance(index, str):
-                return base.keys.get(index, base.elem or UNKNOWN)
-            return base.elem or UNKNOWN
+            if base.entries is not None and isinstance(index, str):
+                return base.entries.get(index, base.element or UNKNOWN)
+            return base.element or UNKNOWN
         if kind == "size":
             return SIZE if isinstance(node.slice, ast.Slice) else EXTENT
         if kind == "module":
-            if base.keys is not None and isinstance(index, str):
-                return base.keys.get(index, Value("module", 1))
+            if base.entries is not None and isinstance(index, str):
+                return base.entries.get(index, Value("module", LIKELY))
             if base.items is not None and isinstance(index, int) and -len(base.items) <= index < len(base.items):
                 return base.items[index]
-            return base if isinstance(node.slice, ast.Slice) else base.elem or Value("module", 1)
+            return base if isinstance(node.slice, ast.Slice) else base.element or Value("module", LIKELY)
         if kind == "ndarray":
             return NDARRAY
         if kind == "str":
@@ -648,12 +656,12 @@ class Evaluator:
 
     def is_row(self, node: ast.Subscript, base: Value) -> bool:
         """`lengths[i]` of what was sent to the device: neither a mapping nor what a model gives."""
-        sent = base.kind == "tensor" and base.device == "accelerator" and not (base.grad or base.others)
+        sent = base.kind == "tensor" and base.device == "accelerator" and not (base.grad or base.other_kinds)
         return sent and self.expr(node.slice).kind == "number"
 
     def index(self, node: ast.Subscript, base: Value) -> object:
         """The constant that indexes a container whose parts are known one by one."""
-        return self.expr(node.slice).const if base.items is not None or base.keys is not None else None
+        return self.expr(node.slice).const if base.items is not None or base.entries is not None else None
 
     def binop(self, node: ast.BinOp) -> Value:
         return operations.binary(self.expr(node.left), self.expr(node.right), node.op)
@@ -685,9 +693,9 @@ class Evaluator:
         tensors = [v for v in values if v.kind == "tensor"]
         others = [v for v in values if v.kind != "tensor"]
         if tensors and not any(v.kind in ("none", "str") for v in others):
-            sure = max(v.sure for v in tensors)
+            certainty = max(v.certainty for v in tensors)
             scalar = all(v.scalar for v in tensors) and all(v.kind == "number" for v in others)
-            return Value("tensor", sure, device=calls.mixed(*values), boolean=True, scalar=scalar)
+            return Value("tensor", certainty, device=calls.mixed(*values), boolean=True, scalar=scalar)
         if any(v.kind == "ndarray" for v in values):
             return NDARRAY
         return BOOL
@@ -703,18 +711,18 @@ class Evaluator:
     def tuple(self, node: ast.Tuple) -> Value:
         items = tuple(self.expr(e) for e in node.elts)
         if any(isinstance(e, ast.Starred) for e in node.elts):
-            return Value("tuple", 2)
-        return Value("tuple", 2, items=items)
+            return Value("tuple", PROVEN)
+        return Value("tuple", PROVEN, items=items)
 
     def list(self, node: ast.List | ast.Set) -> Value:
         items = [self.expr(e) for e in node.elts]
         if not items:
-            return Value("list", 2)
+            return Value("list", PROVEN)
         each = items[0]
         for item in items[1:]:
             each = join(each, item)
         known = tuple(items) if not any(isinstance(e, ast.Starred) for e in node.elts) and len(items) <= 8 else None
-        return Value("list", 2, elem=each, items=known, origin=node)
+        return Value("list", PROVEN, element=each, items=known, made_by=node)
 
     def dict(self, node: ast.Dict) -> Value:
         keys: dict[str, Value] = {}
@@ -722,21 +730,21 @@ class Evaluator:
         for key, value_node in zip(node.keys, node.values, strict=True):
             value = self.expr(value_node)
             if key is None:
-                keys.update(value.keys or {})
+                keys.update(value.entries or {})
                 continue
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 keys[key.value] = value
             elem = value if elem is None else join(elem, value)
-        return Value("dict", 2, keys=keys, elem=elem, origin=node)
+        return Value("dict", PROVEN, entries=keys, element=elem, made_by=node)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-        return Value("list", 2, elem=self.expr(node.elt), origin=node)
+        return Value("list", PROVEN, element=self.expr(node.elt), made_by=node)
 
     def dict_comprehension(self, node: ast.DictComp) -> Value:
-        return Value("dict", 2, elem=self.expr(node.value))
+        return Value("dict", PROVEN, element=self.expr(node.value))
 
     def lambda_(self, node: ast.Lambda) -> Value:
-        return Value("function", 1, origin=node, home=self.function.module)
+        return Value("function", LIKELY, made_by=node, made_in=self.function.module)
 
     def starred(self, node: ast.Starred) -> Value:
         return self.element(self.expr(node.value), None)
@@ -788,8 +796,8 @@ class Evaluator:
         if name in table.PASS_THROUGH:
             given = args.first
             if name == "torch.compile":
-                return replace(given, compiled=True) if given else Value("function", 1, compiled=True)
-            return replace(given, sure=max(given.sure, 1)) if given else Value("module", 1)
+                return replace(given, compiled=True) if given else Value("function", LIKELY, compiled=True)
+            return replace(given, certainty=max(given.certainty, LIKELY)) if given else Value("module", LIKELY)
         root = name.partition(".")[0]
         if name == "torch.utils.checkpoint.checkpoint" and node.args:
             return self.of_value(args.first, node, args, node.args[0]) or LIKELY_TENSOR
@@ -798,7 +806,7 @@ class Evaluator:
         if root == "torch":
             value = calls.torch_call(name, node, args)
             value = self.pinned_by_option(value, node) if value.kind == "loader" else value
-            return replace(value, home=self.function.module) if value.origin is not None else value
+            return replace(value, made_in=self.function.module) if value.made_by is not None else value
         if name in table.LIBRARY_LOADERS:
             return self.loader_of(None, name, node, args)
         if root == "numpy":
@@ -810,7 +818,7 @@ class Evaluator:
             "Accelerator",
             "Fabric",
         ):
-            return Value("accelerator", 2, cls=name)
+            return Value("accelerator", PROVEN, class_name=name)
         if last == "from_pretrained":
             return operations.pretrained(name)
         if "." not in name:
@@ -832,11 +840,11 @@ class Evaluator:
             return args.first
         if name in ("collections.namedtuple", "typing.NamedTuple"):
             return operations.named_tuple_class(node)
-        if name in _OPTION_PARSERS and args.first.klass is not None:
-            return self.instance(args.first.klass, node)
+        if name in _OPTION_PARSERS and args.first.class_ is not None:
+            return self.instance(args.first.class_, node)
         if name == "torch_geometric.utils.to_dense_batch":
             mask = replace(tensor(args.first.device), boolean=True)
-            return Value("tuple", 2, items=(tensor(args.first.device), mask))
+            return Value("tuple", PROVEN, items=(tensor(args.first.device), mask))
         if root in ("einops",):
             return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
         bound = self.named(name)  # what another file of the project binds the name to
@@ -851,9 +859,9 @@ class Evaluator:
         given = () if value else choice(function, args)
         value = self.world.returns(function, given) if given else value
         base = function.cls if "classmethod" in function.decorator_names else None
-        if base is not None and value.klass is base and owner not in (None, base) and value.kind in _OBJECTS:
+        if base is not None and value.class_ is base and owner not in (None, base) and value.kind in _OBJECTS:
             assert owner is not None
-            return replace(self.instance(owner), sure=value.sure, others=value.others)
+            return replace(self.instance(owner), certainty=value.certainty, other_kinds=value.other_kinds)
         return value
 
     def library(self, name: str, node: ast.Call, args: Arguments) -> Value:
@@ -864,17 +872,17 @@ class Evaluator:
         if name.startswith("torchaudio.functional.") and args.first.kind == "tensor":
             return tensor(args.first.device)
         if last in ("create_model", "get_model") or ".models." in name:
-            return Value("module", 2, cls=name, origin=node, home=self.function.module)
+            return Value("module", PROVEN, class_name=name, made_by=node, made_in=self.function.module)
         if ".datasets." in name:
-            return Value("dataset", 2, cls=name)
+            return Value("dataset", PROVEN, class_name=name)
         if name.startswith("transformers.") and last.startswith("get_") and last.endswith("schedule"):
-            return Value("scheduler", 2)
+            return Value("scheduler", PROVEN)
         return UNKNOWN
 
     def iteration(self, last: str, args: Arguments) -> Value:
         given = args.first
         if last == "list" and not len(args) and not args.open:
-            return Value("list", 2)
+            return Value("list", PROVEN)
         if last in ("trange", "prange"):
             return sequence(INTEGER)
         if given.kind in ("loader", "list", "tuple", "batch"):
@@ -901,13 +909,13 @@ class Evaluator:
             return sequence(INTEGER)
         if name == "enumerate":
             return sequence(
-                Value("tuple", 2, items=(INTEGER, self.element(first, node.args[0] if node.args else None)))
+                Value("tuple", PROVEN, items=(INTEGER, self.element(first, node.args[0] if node.args else None)))
             )
         if name == "zip":
             if node.args and isinstance(node.args[0], ast.Starred):
                 return self.transposed(self.expr(node.args[0].value)) if len(node.args) == 1 else UNKNOWN
             items = tuple(self.element(v, n) for v, n in zip(args.positional, node.args, strict=False))
-            return sequence(Value("tuple", 2, items=items))
+            return sequence(Value("tuple", PROVEN, items=items))
         if name in ("set", "frozenset"):
             return sequence(self.element(first, None))
         if name == "filter" and len(args.positional) == 2:
@@ -917,7 +925,7 @@ class Evaluator:
         if name in ("sum", "max", "min"):
             return self.reduced(name, args)
         if name == "dict":
-            return Value("dict", 2, keys=dict(args.keywords), elem=None)
+            return Value("dict", PROVEN, entries=dict(args.keywords), element=None)
         if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
             return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
         if name == "super":
@@ -929,15 +937,15 @@ class Evaluator:
     def transposed(self, value: Value) -> Value:
         """`zip(*x.topk(5))` gives pairs of elements, `zip(*pairs)` all the first ones and all the second ones."""
         if value.kind == "tuple" and value.items is not None:
-            return sequence(Value("tuple", 2, items=tuple(self.element(item, None) for item in value.items)))
-        if value.kind == "list" and value.elem is not None and value.elem.items is not None:
-            return Value("tuple", 2, items=tuple(sequence(item) for item in value.elem.items))
+            return sequence(Value("tuple", PROVEN, items=tuple(self.element(item, None) for item in value.items)))
+        if value.kind == "list" and value.element is not None and value.element.items is not None:
+            return Value("tuple", PROVEN, items=tuple(sequence(item) for item in value.element.items))
         return UNKNOWN
 
     def reduced(self, name: str, args: Arguments) -> Value:
         if len(args.positional) == 1 or name == "sum":
             elem = self.element(args.first, None)
-            return replace(elem, const=None, batch=False) if elem else UNKNOWN
+            return replace(elem, const=None, from_loader=False) if elem else UNKNOWN
         value = args.first
         for other in args.positional[1:]:
             value = join(value, other)
@@ -958,13 +966,13 @@ class Evaluator:
         pinned = (
             told.const if told is not None and isinstance(told.const, bool) else False if own and told is None else None
         )
-        loader = Value("loader", 2, cls=name, origin=node, home=self.function.module)
+        loader = Value("loader", PROVEN, class_name=name, made_by=node, made_in=self.function.module)
         return self.pinned_by_option(calls.made_loader(loader, pinned), node)
 
     def instance(self, klass: Class, node: ast.Call | None = None) -> Value:
         kind = "module" if self.world.is_module(klass) else "instance"
-        value = Value(kind, 2, cls=klass.full_name, klass=klass)  # type: ignore[arg-type]
-        return replace(value, origin=node, home=self.function.module) if node is not None else value
+        value = Value(kind, PROVEN, class_name=klass.full_name, class_=klass)  # type: ignore[arg-type]
+        return replace(value, made_by=node, made_in=self.function.module) if node is not None else value
 
     def method(self, base: Value, function: ast.Attribute, node: ast.Call, args: Arguments) -> Value:
         attr = function.attr
@@ -975,16 +983,16 @@ class Evaluator:
             return operations.batch_method(base, attr, args)
         if kind == "module":
             value = calls.module_method(base, attr, node, args)
-            if attr in ("items", "values") and base.keys is not None:
-                each = base.elem or Value("module", 1)
-                return sequence(each if attr == "values" else Value("tuple", 2, items=(STR, each)))
-            if value is not None and not (base.klass and self.world.method(base.klass, attr)):
+            if attr in ("items", "values") and base.entries is not None:
+                each = base.element or Value("module", LIKELY)
+                return sequence(each if attr == "values" else Value("tuple", PROVEN, items=(STR, each)))
+            if value is not None and not (base.class_ and self.world.method(base.class_, attr)):
                 return value
             if attr == "forward":
                 return self.of_value(base, node, args, function)
         binding = self.reach.get(function)
         callee = self.bound(binding) if binding is not None else self.attribute_of(base, function)
-        if callee.kind == "function" and callee.function is None and base.klass is None and base.either:
+        if callee.kind == "function" and callee.function is None and base.class_ is None and base.classes:
             return functools.reduce(join, [self.method(one, function, node, args) for one in _each(base)])
         if callee.kind in ("function", "module", "class") or callee.choices:
             return self.of_value(callee, node, args, function)
@@ -1008,7 +1016,7 @@ class Evaluator:
     def of_distribution(self, base: Value, attr: str) -> bool:
         """Whether something is what the objects of a project's distribution have of torch's: `dist.log_prob(action)`."""
         known = base.kind == "instance" and attr in table.DISTRIBUTION_TENSORS
-        return known and base.klass is not None and self.world.is_distribution(base.klass)
+        return known and base.class_ is not None and self.world.is_distribution(base.class_)
 
     def unknown_method(self, base: Value, attr: str, callee: Value, node: ast.Call, args: Arguments) -> Value:
         if attr in ("detach", "unsqueeze", "masked_fill", "log_softmax") and len(args) <= 2 and not base:
@@ -1024,13 +1032,13 @@ class Evaluator:
             if key is not None and key in self.bindings.sliced:
                 # What is moved and has rows and columns is a tensor.
                 return calls.move(TENSOR, attr, args)
-            return replace(calls.move(LIKELY_TENSOR, attr, args), kind="unknown", sure=0)
+            return replace(calls.move(LIKELY_TENSOR, attr, args), kind="unknown", certainty=0)
         if calls.MODEL_NAME.search(attr):
             return calls.called_by_name(attr)
         if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
             return operations.accelerator_method(attr, args)
         if attr == "state_dict":
-            return Value("dict", 1)
+            return Value("dict", LIKELY)
         if attr == "parameters" and not len(args):
             return calls.PARAMETERS
         return UNKNOWN
@@ -1039,24 +1047,24 @@ class Evaluator:
         """What calling a value gives: a module's forward, a function's result, an instance of a class."""
         if callee.choices:
             return functools.reduce(join, [self.of_value(one, node, args, function) for one in callee.choices])
-        if isinstance(callee.origin, ast.Lambda):
-            return self.of_lambda(callee.origin, args)
-        if callee.kind == "class" and callee.keys is not None:
-            return operations.named_tuple(list(callee.keys), args)
+        if isinstance(callee.made_by, ast.Lambda):
+            return self.of_lambda(callee.made_by, args)
+        if callee.kind == "class" and callee.entries is not None:
+            return operations.named_tuple(list(callee.entries), args)
         if callee.kind == "function":
             if callee.function is None:
                 return UNKNOWN
             method = callee.function.cls is not None and isinstance(function, ast.Attribute)
-            owner = self.expr(function.value).klass if method and isinstance(function, ast.Attribute) else None
+            owner = self.expr(function.value).class_ if method and isinstance(function, ast.Attribute) else None
             return self.given(callee.function, node, args, owner)
-        if callee.kind == "class" and (callee.klass is not None or callee.either):
-            classes = (callee.klass,) if callee.klass is not None else callee.either
+        if callee.kind == "class" and (callee.class_ is not None or callee.classes):
+            classes = (callee.class_,) if callee.class_ is not None else callee.classes
             return functools.reduce(join, [self.instance(klass, node) for klass in classes])
         if callee.kind == "module":
-            if callee.klass is None and callee.either:
+            if callee.class_ is None and callee.classes:
                 return functools.reduce(join, [self.of_value(one, node, args, function) for one in _each(callee)])
-            if callee.klass is not None:
-                forward = self.world.method(callee.klass, "forward")
+            if callee.class_ is not None:
+                forward = self.world.method(callee.class_, "forward")
                 if forward is not None:
                     value = self.world.returns(forward)
                     if value.kind == "tensor":
@@ -1065,15 +1073,15 @@ class Evaluator:
                         return operations.with_grad(value, callee.device)
                     if value:
                         return value
-            if callee.cls == "torch.nn.Sequential" and callee.items:
+            if callee.class_name == "torch.nn.Sequential" and callee.items:
                 last = callee.items[-1]
                 return self.of_value(replace(last, device=callee.device or last.device), node, args, function)
-            if callee.klass is None and not callee.cls.startswith("torch.") and callee.cls:
+            if callee.class_ is None and not callee.class_name.startswith("torch.") and callee.class_name:
                 # A library's model: a tensor, or an output object whose fields are tensors.
-                return Value("tensor", 1, device=callee.device, grad=True)
+                return Value("tensor", LIKELY, device=callee.device, grad=True)
             return calls.module_result(callee)
         if callee.kind == "name":
-            return self.by_name(callee.cls, node, args)
+            return self.by_name(callee.class_name, node, args)
         key = names.chain(function)
         if not callee and key is not None and calls.MODEL_NAME.search(key[-1]):
             return calls.called_by_name(key[-1])
@@ -1082,7 +1090,7 @@ class Evaluator:
 
 def _each(value: Value) -> list[Value]:
     """An object of one of several classes, as one of each."""
-    return [replace(value, klass=klass, cls=klass.full_name, either=()) for klass in value.either]
+    return [replace(value, class_=klass, class_name=klass.full_name, classes=()) for klass in value.classes]
 
 
 def _starred(node: ast.Tuple | ast.List) -> bool:
@@ -1104,7 +1112,7 @@ _OPTION_PARSERS = frozenset(
 _PROPERTIES = frozenset(("property", "cached_property"))
 _ON_HOST = tensor("cpu")
 _READ_FROM_FILES = {
-    "torchaudio.load": Value("tuple", 2, items=(_ON_HOST, INTEGER)),
+    "torchaudio.load": Value("tuple", PROVEN, items=(_ON_HOST, INTEGER)),
     "torchvision.io.read_image": _ON_HOST,
     "torchvision.transforms.functional.pil_to_tensor": _ON_HOST,
     "torchvision.transforms.functional.to_tensor": _ON_HOST,

@@ -256,7 +256,7 @@ def _is_extent(node: ast.expr, value_of: ValueOf) -> bool:
     """Whether something is the length of a tensor's dimension: that it is a multiple of another says nothing of how often."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return True
-    return value_of(node).cls == "size"
+    return value_of(node).class_name == "size"
 
 
 def _small(node: ast.expr, value_of: ValueOf) -> bool:
@@ -265,7 +265,7 @@ def _small(node: ast.expr, value_of: ValueOf) -> bool:
         return False
     value = value_of(node)
     # A period of 0 switches something off, and one that another call gives is unknown.
-    return type(value.const) is int and 0 < value.const <= EVERY and not value.others
+    return type(value.const) is int and 0 < value.const <= EVERY and not value.other_kinds
 
 
 def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:

@@ -12,7 +12,7 @@ from . import calls, names
 from .flow import Flow, Loop, contains
 from .module import Class, Function
 from .syntax import block
-from .values import Value
+from .values import LIKELY, PROVEN, Certainty, Value
 
 T = TypeVar("T")
 _LOSS = regex(r"(?:^|_)loss$")
@@ -81,7 +81,7 @@ class Place(Protocol):
 # Where a value lives
 
 
-def device_tensor(place: Place, node: ast.expr, sure: int = 2) -> ast.expr | None:
+def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -> ast.expr | None:
     """The part of an expression that is a tensor in device memory, seen through `.detach().cpu()` around it; or None.
 
     A field of a batch that was not moved yet is in host memory.
@@ -90,10 +90,10 @@ def device_tensor(place: Place, node: ast.expr, sure: int = 2) -> ast.expr | Non
         return None
     while True:
         value = place.value(node)
-        if value.kind != "tensor" or value.batch or (not value.device and _of_batch(place, node)):
+        if value.kind != "tensor" or value.from_loader or (not value.device and _of_batch(place, node)):
             return None
         if not value.on_cpu:
-            return node if value.sure >= sure else None
+            return node if value.certainty >= certainty else None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
         elif isinstance(node, ast.Attribute):
@@ -120,7 +120,7 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
         elif not (place.resolve(node.func) or "").startswith("torch."):
             return False
     else:
-        return place.value(node).batch
+        return place.value(node).from_loader
     tensors = [part for part in parts if place.value(part).kind == "tensor"]
     return bool(tensors) and all(_of_batch(place, part) for part in tensors)
 
@@ -141,7 +141,7 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
             return None
         if _only_tested(place, func.value):
             return None
-        return device_tensor(place, func.value, sure=1) or _loss(place, func.value)
+        return device_tensor(place, func.value, LIKELY) or _loss(place, func.value)
     if not call.args or call.keywords:
         return None
     name = place.resolve(func)
@@ -150,7 +150,7 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
         if read is None or name in _CASTS or isinstance(read, ast.Name | ast.Attribute):
             return read
         # What a function gives as a number on some of its paths is one where `math` calculates with it.
-        return None if "number" in place.value(read).others else read
+        return None if "number" in place.value(read).other_kinds else read
     return None
 
 
@@ -175,13 +175,13 @@ _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 
 
-def host_copy(place: Place, call: ast.Call, sure: int = 2) -> ast.expr | None:
+def host_copy(place: Place, call: ast.Call, certainty: Certainty = PROVEN) -> ast.expr | None:
     """The device tensor that `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()`, `.type(torch.FloatTensor)` copies."""
     func = call.func
     if not isinstance(func, ast.Attribute) or not _copies(place, func.attr, call):
         return None
     value = place.value(func.value)
-    return None if value.on_cpu else device_tensor(place, func.value, sure=sure)
+    return None if value.on_cpu else device_tensor(place, func.value, certainty)
 
 
 def _copies(place: Place, method: str, call: ast.Call) -> bool:
@@ -303,9 +303,9 @@ def per_element(place: Place, call: ast.Call) -> ast.AST | None:
         return None
     value = place.value(loops[0].iter)
     over_tensors = value.kind == "tensor" or (
-        value.kind == "list" and value.elem is not None and _holds_tensor(value.elem)
+        value.kind == "list" and value.element is not None and _holds_tensor(value.element)
     )
-    return loops[0] if over_tensors and not value.batch else None
+    return loops[0] if over_tensors and not value.from_loader else None
 
 
 def _streamed(place: Place, iterated: ast.expr) -> bool:
@@ -342,7 +342,7 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         value = place.value(test)
         # What a function gives may be a bool on some of its paths: on the others it is read.
         other = {"none", "number"} if isinstance(test, ast.Call) and value.boolean else {"none"}
-        certain = value.is_tensor and (value.boolean or value.scalar) and not value.others - other
+        certain = value.is_tensor and (value.boolean or value.scalar) and not value.other_kinds - other
         if certain and device_tensor(place, test) and not _raw(place, test):
             yield test
 
@@ -362,7 +362,7 @@ def _raw(place: Place, test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare):
         return False
     tensors = [v for v in map(place.value, (test.left, *test.comparators)) if v.kind == "tensor"]
-    return all(v.managed or v.batch for v in tensors)
+    return all(v.managed or v.from_loader for v in tensors)
 
 
 def _compares(place: Place, call: ast.Call) -> bool:
@@ -417,10 +417,13 @@ def logged(place: Place, call: ast.Call) -> ast.expr | None:
         for part in ast.walk(given):
             if isinstance(part, ast.Call) and scalar_read(place, part) is not None:
                 return part
-    keys = [place.value(given).keys for given in call.args]
+    keys = [place.value(given).entries for given in call.args]
     if isinstance(call.func, ast.Attribute) and call.func.attr in _FRAMEWORK_LOGS | _WRITERS:
         for given, found in zip(call.args, keys, strict=True):
-            if any(v.is_tensor and not v.on_cpu and not v.batch for v in (found or {}).values()) and place.accelerator:
+            if (
+                any(v.is_tensor and not v.on_cpu and not v.from_loader for v in (found or {}).values())
+                and place.accelerator
+            ):
                 return given
     return None
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from .values import UNKNOWN, Kind, Value, replace
+from .values import PROVEN, UNKNOWN, Kind, Value, replace
 
 
 def kept(value: Value, asked: Value) -> Value:
     """A value where it is what was asked for."""
-    if value.kind != asked.kind or (asked.klass is not None and value.klass is not asked.klass):
+    if value.kind != asked.kind or (asked.class_ is not None and value.class_ is not asked.class_):
         return asked or value
-    return replace(value, sure=2, others=frozenset(), parameter=value.parameter or asked.parameter)
+    return replace(value, certainty=PROVEN, other_kinds=frozenset(), parameter=value.parameter or asked.parameter)
 
 
 def kept_of(value: Value, kinds: frozenset[Kind]) -> Value:
     """A value where it is of one of several kinds that were asked for."""
     if value.kind in kinds:
-        return replace(value, others=value.others & kinds)
+        return replace(value, other_kinds=value.other_kinds & kinds)
     return UNKNOWN
 
 
@@ -25,7 +25,7 @@ def left(value: Value, asked: Value) -> Value:
         return value
     if asked.kind == "tensor" and value.kind in ("tensor", "unknown"):
         # Sure to be something else, whatever the rest of the function does with it.
-        return Value("unknown", 2)
+        return Value("unknown", PROVEN)
     if value.kind == asked.kind:
         return value if asked.integer != value.integer else UNKNOWN
-    return replace(value, others=value.others - {asked.kind})
+    return replace(value, other_kinds=value.other_kinds - {asked.kind})

@@ -12,10 +12,12 @@ from .values import (
     DEVICE,
     DTYPE,
     INTEGER,
+    LIKELY,
     LIKELY_TENSOR,
     NDARRAY,
     NONE,
     NUMBER,
+    PROVEN,
     SIZE,
     STR,
     UNKNOWN,
@@ -38,16 +40,16 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
     if "tensor" in kinds:
         sides = [v for v in (left, right) if v.kind == "tensor"]
         other = right if left.kind == "tensor" else left
-        sure = max(v.sure for v in sides)
+        certainty = max(v.certainty for v in sides)
         return Value(
             "tensor",
-            sure,
+            certainty,
             device=calls.mixed(left, right),
             scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
             boolean=all(v.boolean for v in sides) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor),
             grad=left.grad or right.grad,
             # A number only where both sides may be one.
-            others=frozenset(("number",)) if all(map(_may_be_number, (left, right))) else frozenset(),
+            other_kinds=frozenset(("number",)) if all(map(_may_be_number, (left, right))) else frozenset(),
         )
     if "ndarray" in kinds:
         return NDARRAY
@@ -57,11 +59,11 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
             return folded
         return INTEGER if left.integer and right.integer and not isinstance(op, ast.Div | ast.Pow) else NUMBER
     if left.kind in ("list", "tuple") and isinstance(op, ast.Add | ast.Mult):
-        if left.kind == right.kind and left.elem and right.elem:
-            return sequence(join(left.elem, right.elem))
+        if left.kind == right.kind and left.element and right.element:
+            return sequence(join(left.element, right.element))
         if left.kind == "tuple" and right.kind == "tuple" and left.items is not None and right.items is not None:
-            return Value("tuple", 2, items=left.items + right.items)
-        return left if left.elem else right if right.kind == "list" else replace(left, items=None)
+            return Value("tuple", PROVEN, items=left.items + right.items)
+        return left if left.element else right if right.kind == "list" else replace(left, items=None)
     # `x.cpu() - y`: what is calculated with something on the host is there.
     return Value(device="cpu") if "cpu" in (left.device, right.device) and kinds <= {"unknown", "number"} else UNKNOWN
 
@@ -69,11 +71,11 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
 def _filled(value: Value) -> Value:
     """A string with something behind it or in its place: `"cuda:" + str(n)`, `"cuda:%d" % n`, `"cuda:{}".format(n)`."""
     device = device_of_string(value.const) if isinstance(value.const, str) and ":" in value.const else ""
-    return Value("str", 2, device=device) if device else STR
+    return Value("str", PROVEN, device=device) if device else STR
 
 
 def _may_be_number(value: Value) -> bool:
-    return value.kind == "number" or "number" in value.others
+    return value.kind == "number" or "number" in value.other_kinds
 
 
 def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
@@ -98,7 +100,7 @@ def tensor_attribute(base: Value, attr: str) -> Value:
     if kind == "size":
         return SIZE
     if kind == "device":
-        return Value("device", 2, device=base.device)
+        return Value("device", PROVEN, device=base.device)
     if kind == "dtype":
         return DTYPE
     if kind == "number":
@@ -109,9 +111,9 @@ def tensor_attribute(base: Value, attr: str) -> Value:
         return replace(base, grad=False, const=None)
     if attr in table.TENSOR_ATTRIBUTES:
         return base
-    if base.sure < 2 and attr in ("loss", "logits", "sample", "last_hidden_state", "hidden_states"):
+    if not base.proven and attr in ("loss", "logits", "sample", "last_hidden_state", "hidden_states"):
         # What looked like a tensor is a model's output object.
-        return replace(base, sure=1, scalar=attr == "loss")
+        return replace(base, certainty=LIKELY, scalar=attr == "loss")
     return UNKNOWN
 
 
@@ -125,15 +127,15 @@ def named_tuple_class(node: ast.Call) -> Value:
         parts = [one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one for one in fields.elts]
         found += [part.value if isinstance(part, ast.Constant) else None for part in parts]
     known = {field: UNKNOWN for field in found if isinstance(field, str)}
-    return Value("class", 2, keys=known) if known and len(known) == len(found) else UNKNOWN
+    return Value("class", PROVEN, entries=known) if known and len(known) == len(found) else UNKNOWN
 
 
 def named_tuple(fields: list[str], args: Arguments) -> Value:
     """A tuple whose parts have names, as a call makes it."""
     if args.open:
-        return Value("tuple", 2)
+        return Value("tuple", PROVEN)
     items = tuple(args.get(place, field) or UNKNOWN for place, field in enumerate(fields))
-    return Value("tuple", 2, items=items, keys=dict(zip(fields, items, strict=True)))
+    return Value("tuple", PROVEN, items=items, entries=dict(zip(fields, items, strict=True)))
 
 
 def with_grad(value: Value, device: Device) -> Value:
@@ -149,7 +151,7 @@ def batch_method(base: Value, attr: str, args: Arguments) -> Value:
     if attr in ("to", "cuda", "cpu"):
         return calls.move(base, attr, args)
     if attr == "items":
-        return sequence(Value("tuple", 2, items=(STR, calls.batch_tensor(base))))
+        return sequence(Value("tuple", PROVEN, items=(STR, calls.batch_tensor(base))))
     if attr in ("values",):
         return sequence(calls.batch_tensor(base))
     if attr == "keys":
@@ -173,15 +175,15 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
         return STR if attr not in ("split", "splitlines") else sequence(STR)
     if base.kind == "dict":
         if attr == "items":
-            return sequence(Value("tuple", 2, items=(STR if base.keys else UNKNOWN, base.elem or UNKNOWN)))
+            return sequence(Value("tuple", PROVEN, items=(STR if base.entries else UNKNOWN, base.element or UNKNOWN)))
         if attr == "values":
-            return sequence(base.elem or UNKNOWN)
+            return sequence(base.element or UNKNOWN)
         if attr == "keys":
-            return sequence(STR if base.keys else UNKNOWN)
+            return sequence(STR if base.entries else UNKNOWN)
         if attr in ("get", "pop", "setdefault"):
-            if base.keys and isinstance(args.first.const, str):
-                return base.keys.get(args.first.const, base.elem or UNKNOWN)
-            return base.elem or UNKNOWN
+            if base.entries and isinstance(args.first.const, str):
+                return base.entries.get(args.first.const, base.element or UNKNOWN)
+            return base.element or UNKNOWN
         if attr == "update":
             return NONE
         if attr == "copy":
@@ -190,7 +192,7 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
         if attr in ("append", "add", "insert", "extend", "appendleft"):
             return NONE
         if attr in ("pop", "popleft", "__getitem__"):
-            return base.elem or UNKNOWN
+            return base.element or UNKNOWN
         if attr == "copy":
             return base
         if attr in ("index", "count"):
@@ -203,16 +205,16 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
     if attr in ("prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"):
         if attr == "setup_dataloaders":
             # Whatever it is given is a loader, and what it gives moves its batches.
-            given = [v if v.kind == "loader" else Value("loader", 1) for v in args.positional]
+            given = [v if v.kind == "loader" else Value("loader", LIKELY) for v in args.positional]
         else:
             given = list(args.positional)
         prepared = tuple(_prepared(v) for v in given)
-        return prepared[0] if len(prepared) == 1 else Value("tuple", 2, items=prepared)
+        return prepared[0] if len(prepared) == 1 else Value("tuple", PROVEN, items=prepared)
     if attr in ("gather", "gather_for_metrics", "reduce", "all_reduce", "all_gather"):
         gathered = args.first if args.first.kind == "tensor" else LIKELY_TENSOR
         return replace(gathered, grad=False, device="accelerator")
     if attr in ("clip_grad_norm_", "clip_gradients"):
-        return Value("tensor", 2, scalar=True, device="accelerator")
+        return Value("tensor", PROVEN, scalar=True, device="accelerator")
     if attr in (
         "autocast",
         "accumulate",
@@ -231,8 +233,8 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
 def _prepared(value: Value) -> Value:
     """What that makes of a model or a loader."""
     if value.kind == "loader":
-        elem = Value("batch", 2, device="accelerator", managed=True, pinned=value.pinned)
-        return replace(value, managed=True, elem=elem, device="accelerator")
+        elem = Value("batch", PROVEN, device="accelerator", managed=True, pinned=value.pinned)
+        return replace(value, managed=True, element=elem, device="accelerator")
     if value.kind == "module":
         return replace(value, device="accelerator")
     return value
@@ -242,8 +244,8 @@ def pretrained(name: str) -> Value:
     """What `from_pretrained` of a library gives, by the name of its class."""
     owner = name.split(".")[-2]
     if owner.endswith(table.NO_MODULE_SUFFIXES):
-        return Value("scheduler", 1, cls=name) if owner.endswith("Scheduler") else UNKNOWN
-    return Value("module", 2, cls=name.rpartition(".")[0])
+        return Value("scheduler", LIKELY, class_name=name) if owner.endswith("Scheduler") else UNKNOWN
+    return Value("module", PROVEN, class_name=name.rpartition(".")[0])
 
 
 def by_name(name: str) -> Value:
@@ -251,15 +253,15 @@ def by_name(name: str) -> Value:
     if calls.DEVICE_NAME.search(name):
         return DEVICE
     if calls.LOADER_NAME.search(name):
-        return Value("loader", 1, elem=Value("batch", 1, batch=True))
+        return Value("loader", LIKELY, element=Value("batch", LIKELY, from_loader=True))
     if name in ("optimizer", "optim", "opt") or name.endswith("_optimizer"):
-        return Value("optimizer", 1)
+        return Value("optimizer", LIKELY)
     if calls.MODEL_NAME.search(name):
-        return Value("module", 1)
+        return Value("module", LIKELY)
     if name in ("accelerator", "fabric"):
-        return Value("accelerator", 1)
+        return Value("accelerator", LIKELY)
     if name in ("loss", "logits"):
-        return tensor(sure=1, scalar=name == "loss")
+        return tensor(certainty=LIKELY, scalar=name == "loss")
     return UNKNOWN
 
 

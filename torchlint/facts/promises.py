@@ -7,7 +7,22 @@ from typing import Protocol
 
 from . import names
 from .module import Class, Function, Module
-from .values import BOOL, DEVICE, DTYPE, INTEGER, NDARRAY, NONE, NUMBER, STR, UNKNOWN, Value, join, sequence, tensor
+from .values import (
+    BOOL,
+    DEVICE,
+    DTYPE,
+    INTEGER,
+    NDARRAY,
+    NONE,
+    NUMBER,
+    PROVEN,
+    STR,
+    UNKNOWN,
+    Value,
+    join,
+    sequence,
+    tensor,
+)
 
 _PARAMETERS = frozenset(("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"))
 _BUILTIN = {
@@ -16,9 +31,9 @@ _BUILTIN = {
     "bool": BOOL,
     "complex": NUMBER,
     "str": STR,
-    "list": Value("list", 2),
-    "tuple": Value("tuple", 2),
-    "dict": Value("dict", 2),
+    "list": Value("list", PROVEN),
+    "tuple": Value("tuple", PROVEN),
+    "dict": Value("dict", PROVEN),
     "numbers.Number": NUMBER,
     "numbers.Real": NUMBER,
     "numbers.Integral": INTEGER,
@@ -63,25 +78,25 @@ def promised(where: Names, annotation: ast.expr) -> Value:
     if name in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor"):
         return tensor()
     if name in _PARAMETERS:
-        return Value("tensor", 2, parameter=True)
+        return Value("tensor", PROVEN, parameter=True)
     if name in _BUILTIN:
         return _BUILTIN[name]
     if name in ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList"):
-        return Value("module", 2, cls=name)
+        return Value("module", PROVEN, class_name=name)
     if name == "torch.utils.data.DataLoader":
-        return Value("loader", 2)
+        return Value("loader", PROVEN)
     if name == "torch.device":
         return DEVICE
     if name == "torch.dtype":
         return DTYPE
     if name.startswith("torch.optim.") and "lr_scheduler" not in name:
-        return Value("optimizer", 2)
+        return Value("optimizer", PROVEN)
     if name.endswith(("ndarray", "DataFrame")):
         return NDARRAY
     if name.endswith((".Accelerator", ".Fabric")):
-        return Value("accelerator", 2, cls=name)
+        return Value("accelerator", PROVEN, class_name=name)
     if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
-        return Value("module", 2, cls=name)
+        return Value("module", PROVEN, class_name=name)
     klass = where.definition(name)
     if isinstance(klass, Class):
         return where.instance(klass)
@@ -92,7 +107,7 @@ def _generic(where: Names, node: ast.Subscript) -> Value:
     name = (names.chain(node.value) or [""])[-1]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if not inner:  # `tuple[()]`, the empty one
-        return Value("tuple", 2, items=()) if name in ("Tuple", "tuple") else UNKNOWN
+        return Value("tuple", PROVEN, items=()) if name in ("Tuple", "tuple") else UNKNOWN
     if name == "Optional":
         return promised(where, inner[0])
     if name in ("List", "list", "Sequence", "Iterable", "Iterator"):
@@ -100,11 +115,11 @@ def _generic(where: Names, node: ast.Subscript) -> Value:
     if name in ("Tuple", "tuple"):
         if isinstance(inner[-1], ast.Constant) and inner[-1].value is Ellipsis:
             return sequence(promised(where, inner[0]))
-        return Value("tuple", 2, items=tuple(promised(where, i) for i in inner))
+        return Value("tuple", PROVEN, items=tuple(promised(where, i) for i in inner))
     if name in ("Dict", "dict", "Mapping"):
-        return Value("dict", 2, elem=promised(where, inner[-1]))
+        return Value("dict", PROVEN, element=promised(where, inner[-1]))
     if name in ("DataLoader",):
-        return Value("loader", 2)
+        return Value("loader", PROVEN)
     # jaxtyping: Float[Tensor, "batch dim"]
     first = where.dotted(inner[0])
     return tensor() if first in ("torch.Tensor", "jaxtyping.Tensor") else UNKNOWN

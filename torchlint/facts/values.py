@@ -6,8 +6,9 @@ import ast
 import functools
 from collections.abc import Hashable
 from dataclasses import dataclass
+from enum import IntEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from .module import Class, Function, Module
@@ -28,7 +29,7 @@ Kind = Literal[
     "number",
     "str",
     "none",
-    "list",  # also sets, generators and other iterables; `elem` is what iterating gives
+    "list",  # also sets, generators and other iterables; `element` is what iterating gives
     "tuple",
     "dict",
     "device",
@@ -43,45 +44,59 @@ Kind = Literal[
 Device = Literal["", "cpu", "accelerator"]
 
 
+class Certainty(IntEnum):
+    """How well founded a value's kind is."""
+
+    UNKNOWN = 0
+    LIKELY = 1
+    """A name or a use suggests it."""
+    PROVEN = 2
+
+
+# Read as names of this module: an attribute of an enumeration takes five times as long.
+LIKELY: Final = Certainty.LIKELY
+PROVEN: Final = Certainty.PROVEN
+
+
 @dataclass(unsafe_hash=True, slots=True)  # that of a frozen one takes three times as long to make
 class Value:
     """What one expression evaluates to; nobody changes one.
 
-    `sure`: 1 likely (a name or a use suggests it), 2 proven. `device` is "" where unknown; a module's device is its
-    parameters'. `cls` is the dotted name of the class of an instance, module, optimizer, or of an imported name.
-    `others` are the kinds that other paths give (`none`, `number`, ...).
+    `device` is "" where unknown; a module's device is its parameters'. `class_name` is the dotted name of the class of
+    an instance, module, optimizer, or of an imported name. `other_kinds` are those that other paths give (`none`,
+    `number`, ...).
     """
 
     kind: Kind = "unknown"
-    sure: int = 0
+    certainty: Certainty = Certainty.UNKNOWN
     device: Device = ""
-    cls: str = ""
-    elem: Value | None = None
+    class_name: str = ""
+    element: Value | None = None
     items: tuple[Value, ...] | None = None
-    keys: dict[str, Value] | None = None
+    entries: dict[str, Value] | None = None
     function: Function | None = None
-    klass: Class | None = None
-    either: tuple[Class, ...] = ()
+    class_: Class | None = None
+    classes: tuple[Class, ...] = ()
     """The classes of an instance or module that is one of several."""
     choices: tuple[Value, ...] = ()
     """The functions, or imported names, that it is one of."""
-    origin: ast.expr | None = None
+    made_by: ast.expr | None = None
     """The call or literal that made it, where there is exactly one."""
-    home: Module | None = None
-    """The module `origin` stands in."""
+    made_in: Module | None = None
+    """The module `made_by` stands in."""
     const: object = None
-    others: frozenset[str] = frozenset()
+    other_kinds: frozenset[str] = frozenset()
     scalar: bool = False
     """A tensor of no dimensions (a loss, a sum)."""
     boolean: bool = False
     """A tensor of bools (a comparison)."""
     grad: bool = False
     """A tensor that carries autograd history of a model's output or a loss."""
-    batch: bool = False
+    from_loader: bool = False
     """Comes out of a loader, not moved yet."""
     pinned: bool | None = None
     """A loader, or a batch of one: pin_memory=True (False: proven not pinned)."""
-    feeders: frozenset[ast.expr] = frozenset()
+    loader_calls: frozenset[ast.expr] = frozenset()
     """The calls that made the loaders which a batch comes from."""
     managed: bool = False
     """A loader whose batches a framework moves (accelerate, fabric)."""
@@ -93,9 +108,14 @@ class Value:
     """A number proven to be an int, or a tensor of integers."""
 
     @property
+    def proven(self) -> bool:
+        """Whether its kind is proven, on the paths that `other_kinds` leaves."""
+        return self.certainty >= PROVEN
+
+    @property
     def is_tensor(self) -> bool:
         """Proven to be a tensor."""
-        return self.kind == "tensor" and self.sure >= 2
+        return self.kind == "tensor" and self.certainty >= PROVEN
 
     @property
     def may_be_tensor(self) -> bool:
@@ -104,7 +124,7 @@ class Value:
     @property
     def may_be_anything(self) -> bool:
         """Another thing on each path, and not known on one: what goes through nested data gives that."""
-        return self.sure < 2 and "unknown" in self.others and len(self.others) > 2
+        return self.certainty < PROVEN and "unknown" in self.other_kinds and len(self.other_kinds) > 2
 
     @property
     def on_cpu(self) -> bool:
@@ -127,24 +147,24 @@ def replace(value: Value, **changes: Any) -> Value:
 
 
 UNKNOWN = Value()
-NUMBER = Value("number", 2)
-INTEGER = Value("number", 2, integer=True)
-EXTENT = Value("number", 2, integer=True, cls="size")
+NUMBER = Value("number", PROVEN)
+INTEGER = Value("number", PROVEN, integer=True)
+EXTENT = Value("number", PROVEN, integer=True, class_name="size")
 """How long one dimension is."""
-BOOL = Value("number", 2, integer=True, cls="bool")
+BOOL = Value("number", PROVEN, integer=True, class_name="bool")
 ON_ACCELERATOR = replace(BOOL, device="accelerator")
 """A test that holds where there is an accelerator: `torch.cuda.is_available()`."""
-STR = Value("str", 2)
-NONE = Value("none", 2)
-NDARRAY = Value("ndarray", 2)
-TENSOR = Value("tensor", 2)
-LIKELY_TENSOR = Value("tensor", 1)
-DEVICE = Value("device", 2)
-CPU = Value("device", 2, device="cpu")
-CUDA = Value("device", 2, device="accelerator")
-DTYPE = Value("dtype", 2)
-SIZE = Value("size", 2, elem=EXTENT)
-CONTEXT = Value("context", 2)
+STR = Value("str", PROVEN)
+NONE = Value("none", PROVEN)
+NDARRAY = Value("ndarray", PROVEN)
+TENSOR = Value("tensor", PROVEN)
+LIKELY_TENSOR = Value("tensor", LIKELY)
+DEVICE = Value("device", PROVEN)
+CPU = Value("device", PROVEN, device="cpu")
+CUDA = Value("device", PROVEN, device="accelerator")
+DTYPE = Value("dtype", PROVEN)
+SIZE = Value("size", PROVEN, element=EXTENT)
+CONTEXT = Value("context", PROVEN)
 
 
 def constant(value: Hashable) -> Value:
@@ -158,26 +178,31 @@ def _constant(kind: type, value: Hashable) -> Value:
     if value is None:
         return NONE
     if isinstance(value, str):
-        return Value("str", 2, const=value)
+        return Value("str", PROVEN, const=value)
     if isinstance(value, bool):
-        return Value("number", 2, const=value, integer=True, cls="bool")
+        return Value("number", PROVEN, const=value, integer=True, class_name="bool")
     if isinstance(value, int):
-        return Value("number", 2, const=value, integer=True)
+        return Value("number", PROVEN, const=value, integer=True)
     if isinstance(value, float | complex):
-        return Value("number", 2, const=value)
+        return Value("number", PROVEN, const=value)
     return Value("unknown")
 
 
 def tensor(
-    device: Device = "", *, scalar: bool = False, boolean: bool = False, grad: bool = False, sure: int = 2
+    device: Device = "",
+    *,
+    scalar: bool = False,
+    boolean: bool = False,
+    grad: bool = False,
+    certainty: Certainty = PROVEN,
 ) -> Value:
-    if device == "" and not (scalar or boolean or grad) and sure == 2:
+    if device == "" and not (scalar or boolean or grad) and certainty == PROVEN:
         return TENSOR
-    return Value("tensor", sure, device=device, scalar=scalar, boolean=boolean, grad=grad)
+    return Value("tensor", certainty, device=device, scalar=scalar, boolean=boolean, grad=grad)
 
 
-def sequence(elem: Value) -> Value:
-    return Value("list", 2, elem=elem)
+def sequence(element: Value) -> Value:
+    return Value("list", PROVEN, element=element)
 
 
 def anywhere(value: Value) -> Value:
@@ -185,12 +210,12 @@ def anywhere(value: Value) -> Value:
     return replace(
         value,
         device="",
-        batch=False,
+        from_loader=False,
         pinned=None,
         const=None,
-        elem=value.elem and anywhere(value.elem),
+        element=value.element and anywhere(value.element),
         items=value.items and tuple(map(anywhere, value.items)),
-        keys=value.keys and {key: anywhere(each) for key, each in value.keys.items()},
+        entries=value.entries and {key: anywhere(each) for key, each in value.entries.items()},
     )
 
 
@@ -199,20 +224,22 @@ def join(a: Value, b: Value) -> Value:
     if a is b or a == b:
         return a
     if a.kind == "none" and b:
-        return replace(b, others=b.others | {"none"}, const=None)
+        return replace(b, other_kinds=b.other_kinds | {"none"}, const=None)
     if b.kind == "none" and a:
-        return replace(a, others=a.others | {"none"}, const=None)
+        return replace(a, other_kinds=a.other_kinds | {"none"}, const=None)
     if a.kind == b.kind:
         return _same_kind(a, b)
     for tensor_, other in ((a, b), (b, a)):
         if tensor_.kind == "tensor":
-            sure = tensor_.sure if other.kind == "number" else 1
-            return replace(tensor_, sure=sure, others=tensor_.others | other.others | {other.kind})
+            certainty = tensor_.certainty if other.kind == "number" else LIKELY
+            return replace(
+                tensor_, certainty=certainty, other_kinds=tensor_.other_kinds | other.other_kinds | {other.kind}
+            )
     # A module or its parallel wrapper; a context manager or nullcontext: the known one is what matters.
     if a.kind == "unknown":
-        return replace(b, sure=min(b.sure, 1), others=b.others | {"unknown"})
+        return replace(b, certainty=min(b.certainty, LIKELY), other_kinds=b.other_kinds | {"unknown"})
     if b.kind == "unknown":
-        return replace(a, sure=min(a.sure, 1), others=a.others | {"unknown"})
+        return replace(a, certainty=min(a.certainty, LIKELY), other_kinds=a.other_kinds | {"unknown"})
     if {a.kind, b.kind} == {"str", "device"}:
         return _device(a, b)
     return UNKNOWN
@@ -221,7 +248,7 @@ def join(a: Value, b: Value) -> Value:
 def _device(a: Value, b: Value) -> Value:
     devices = {_device_of(a), _device_of(b)}
     # `"cuda" if torch.cuda.is_available() else "cpu"`: the accelerator is what the program is for.
-    return Value("device", 2, device="accelerator" if "accelerator" in devices else "")
+    return Value("device", PROVEN, device="accelerator" if "accelerator" in devices else "")
 
 
 def _device_of(value: Value) -> Device:
@@ -245,9 +272,9 @@ ACCELERATORS = frozenset(("cuda", "xpu", "mps", "npu", "hpu", "xla", "mlu", "mus
 def _classes(*values: Value) -> tuple[Class, ...]:
     found: dict[Class, None] = {}
     for value in values:
-        found.update(dict.fromkeys(value.either))
-        if value.klass is not None:
-            found[value.klass] = None
+        found.update(dict.fromkeys(value.classes))
+        if value.class_ is not None:
+            found[value.class_] = None
     return tuple(found)
 
 
@@ -260,7 +287,7 @@ def _choices(a: Value, b: Value) -> tuple[Value, ...]:
         return ()
     found = list(a.choices or (a,))
     found += [one for one in b.choices or (b,) if one not in found]
-    known = all(one.function or one.cls or isinstance(one.origin, ast.Lambda) for one in found)
+    known = all(one.function or one.class_name or isinstance(one.made_by, ast.Lambda) for one in found)
     return tuple(found) if known and len(found) <= _MOST_CHOICES else ()
 
 
@@ -278,31 +305,35 @@ def _same_kind(a: Value, b: Value) -> Value:
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
         items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
     keys = None
-    if a.keys is not None and b.keys is not None:
+    if a.entries is not None and b.entries is not None:
         # A key that one path sets may be there: keep it, since what it turns on is turned on for somebody.
-        keys = {**a.keys, **b.keys, **{key: join(a.keys[key], b.keys[key]) for key in a.keys.keys() & b.keys.keys()}}
+        keys = {
+            **a.entries,
+            **b.entries,
+            **{key: join(a.entries[key], b.entries[key]) for key in a.entries.keys() & b.entries.keys()},
+        }
     return Value(
         a.kind,
-        min(a.sure, b.sure),
+        min(a.certainty, b.certainty),
         device=device,
-        cls=a.cls if a.cls == b.cls else "",
-        elem=join(a.elem, b.elem) if a.elem and b.elem else (a.elem or b.elem),
+        class_name=a.class_name if a.class_name == b.class_name else "",
+        element=join(a.element, b.element) if a.element and b.element else (a.element or b.element),
         items=items,
-        keys=keys,
+        entries=keys,
         function=a.function if a.function is b.function else None,
-        klass=a.klass if a.klass is b.klass else None,
-        either=() if a.klass is b.klass else _classes(a, b),
+        class_=a.class_ if a.class_ is b.class_ else None,
+        classes=() if a.class_ is b.class_ else _classes(a, b),
         choices=_choices(a, b),
-        origin=a.origin if a.origin is b.origin else None,
-        home=a.home if a.home is b.home else None,
+        made_by=a.made_by if a.made_by is b.made_by else None,
+        made_in=a.made_in if a.made_in is b.made_in else None,
         const=a.const if a.const == b.const and type(a.const) is type(b.const) else None,
-        others=a.others | b.others,
+        other_kinds=a.other_kinds | b.other_kinds,
         scalar=a.scalar and b.scalar,
         boolean=a.boolean and b.boolean,
         grad=a.grad or b.grad,
-        batch=(a.batch and b.batch) if moved else (a.batch or b.batch),
+        from_loader=(a.from_loader and b.from_loader) if moved else (a.from_loader or b.from_loader),
         pinned=a.pinned if a.pinned == b.pinned else (True if True in (a.pinned, b.pinned) else None),
-        feeders=a.feeders | b.feeders,
+        loader_calls=a.loader_calls | b.loader_calls,
         managed=a.managed or b.managed,
         compiled=a.compiled or b.compiled,
         parameter=a.parameter and b.parameter,

@@ -87,7 +87,7 @@ def _tables(code: Code, path: str, klass: Class) -> Iterator[tuple[Function, str
                 continue
             target = parent.targets[0]
             held = (value for value in node.values if names.last(value) == klass.name)
-            if isinstance(target, ast.Name) and any(code.value(function, value).klass is klass for value in held):
+            if isinstance(target, ast.Name) and any(code.value(function, value).class_ is klass for value in held):
                 yield function, target.id
 
 
@@ -104,4 +104,4 @@ def _among_values(data: bytes, name: bytes) -> Iterator[int]:
 
 
 def _may_be(value: Value, klass: Class) -> bool:
-    return value.kind == "class" and value.klass is not klass and klass in value.either
+    return value.kind == "class" and value.class_ is not klass and klass in value.classes

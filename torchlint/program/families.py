@@ -96,7 +96,7 @@ def _is_exact(project: Project, function: Function, receiver: ast.expr) -> bool:
     if isinstance(receiver, ast.Call) and names.last(receiver.func) == "super":
         return True
     value: Value = project.value(function, receiver)
-    return value.kind == "class" or value.origin is not None or bool(value.either)
+    return value.kind == "class" or value.made_by is not None or bool(value.classes)
 
 
 def overrides(project: Project, method: Function) -> Iterator[Function]:

@@ -20,7 +20,7 @@ from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.promises import promised
 from ..facts.roles import is_test
-from ..facts.values import UNKNOWN, Value, anywhere, constant, join, replace
+from ..facts.values import PROVEN, UNKNOWN, Value, anywhere, constant, join, replace
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.cached import cached_property
@@ -505,10 +505,10 @@ class Project:
 
     def keywords(self, function: Function) -> Value:
         """The dictionary that `**kwargs` of a function is: its keys are known where all callers are."""
-        return self._ask(("keywords", function), lambda: self._keywords(function), Value("dict", 2))
+        return self._ask(("keywords", function), lambda: self._keywords(function), Value("dict", PROVEN))
 
     def _keywords(self, function: Function) -> Value:
-        nothing = Value("dict", 2)
+        nothing = Value("dict", PROVEN)
         named = {parameter.arg for parameter in function.parameters}
         given = []
         for site in self.call_sites(function, MAX_SITES) or ():
@@ -517,11 +517,11 @@ class Project:
                 if keyword.arg is not None:
                     keys[keyword.arg] = self.value(site.function, keyword.value)
                     continue
-                rest = self.value(site.function, keyword.value).keys
+                rest = self.value(site.function, keyword.value).entries
                 if rest is None:
                     return nothing
                 keys.update(rest)
-            given.append(Value("dict", 2, keys={key: value for key, value in keys.items() if key not in named}))
+            given.append(Value("dict", PROVEN, entries={key: value for key, value in keys.items() if key not in named}))
         return _joined(given) if given else nothing
 
     def _base_parameter(self, function: Function, name: str) -> Value:
@@ -651,9 +651,9 @@ class Project:
             if not known:
                 return values[0]
             value = _joined(known)
-            if value.kind == "list" and value.elem is None:
-                value = replace(value, elem=self._appended(klass, name))
-            return value if len(known) == len(values) else replace(value, others=frozenset(("none",)))
+            if value.kind == "list" and value.element is None:
+                value = replace(value, element=self._appended(klass, name))
+            return value if len(known) == len(values) else replace(value, other_kinds=frozenset(("none",)))
         registered = self._registered(klass, name)
         if registered is not None:
             return registered
@@ -684,7 +684,9 @@ class Project:
         if isinstance(statement, ast.AnnAssign) and (not value or value.kind == "none"):
             annotation = statement.annotation
             promise = self.inside(klass.parent, lambda values: promised(values, annotation))
-            return replace(promise, others=promise.others | {"none"}) if promise and value else promise or value
+            return (
+                replace(promise, other_kinds=promise.other_kinds | {"none"}) if promise and value else promise or value
+            )
         return value
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
@@ -716,7 +718,7 @@ class Project:
                 and isinstance(call.args[0], ast.Constant)
                 and call.args[0].value == name
             ):
-                return Value("tensor", 2, parameter=True)
+                return Value("tensor", PROVEN, parameter=True)
         return None
 
     # Calls
@@ -768,13 +770,13 @@ class Project:
             return []
         value = self.value(function, func)
         if value.kind == "class":
-            classes = (value.klass,) if value.klass is not None else value.either
+            classes = (value.class_,) if value.class_ is not None else value.classes
             return list(dict.fromkeys(init for klass in classes for init in self._constructor(klass)))
         if value.choices:
             return list(dict.fromkeys(target for one in value.choices for target in self.run_by(one)))
         if isinstance(func, ast.Attribute) and value.kind in ("unknown", "function") and value.function is None:
             owner_value = self.value(function, func.value)
-            found = (self.method(klass, func.attr) for klass in owner_value.either)
+            found = (self.method(klass, func.attr) for klass in owner_value.classes)
             return list(dict.fromkeys(method for method in found if method is not None))
         return self.run_by(value)
 
@@ -793,10 +795,10 @@ class Project:
             return [value.function]
         if value.kind not in ("module", "instance"):
             return []
-        if value.cls == "torch.nn.Sequential":
-            return [t for item in value.items or (value.elem,) if item is not None for t in self.run_by(item)]
+        if value.class_name == "torch.nn.Sequential":
+            return [t for item in value.items or (value.element,) if item is not None for t in self.run_by(item)]
         name = "forward" if value.kind == "module" else "__call__"
-        classes = (value.klass,) if value.klass is not None else value.either
+        classes = (value.class_,) if value.class_ is not None else value.classes
         called = [method for klass in classes if (method := self.method(klass, name)) is not None]
         return list(dict.fromkeys(called))
 
@@ -1147,11 +1149,11 @@ def _given(values: Evaluator, flags: Choice) -> Value:
     """What a call of the function whose values these are gives."""
     yielded = values.yielded()
     if yielded:
-        return Value("list", 2, elem=_joined(yielded))
+        return Value("list", PROVEN, element=_joined(yielded))
     returned = values.returned(flags)
     value = _joined(returned) if returned else UNKNOWN
     annotation = getattr(values.function.node, "returns", None)
-    if annotation is not None and (value.others or value.sure < 2):
+    if annotation is not None and (value.other_kinds or not value.proven):
         value = _as_promised(value, annotation, values)
     # What it gave here belongs to its own names.
     return replace(value, parameter=False) if value.kind == "tensor" else value
@@ -1163,8 +1165,8 @@ def _as_promised(value: Value, annotation: ast.expr, values: Evaluator) -> Value
     if promise.kind == "number" and isinstance(annotation, ast.Name):
         return promise
     if promise.kind == "tensor" and value.kind == "tensor":
-        others = value.others - {"unknown"}
-        return replace(value, sure=value.sure if others else 2, others=others)
+        others = value.other_kinds - {"unknown"}
+        return replace(value, certainty=value.certainty if others else PROVEN, other_kinds=others)
     return promise if not value and promise.kind in ("tensor", "tuple", "module", "instance", "loader") else value
 
 
