@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft update".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
-_TESTS = frozenset(("isinstance", "is_tensor"))
 
 
 class Binding:
@@ -103,11 +102,12 @@ class Iterated(Binding):
 class Narrowed(Binding):
     """What a test such as `isinstance(x, torch.Tensor)` says of x where it is true, or false."""
 
-    __slots__ = ("node", "true")
+    __slots__ = ("before", "node", "true")
 
-    def __init__(self, node: ast.Call, true: bool) -> None:
+    def __init__(self, node: ast.Call, true: bool, before: Binding | None) -> None:
         self.node = node
         self.true = true
+        self.before = before
 
 
 class Changed(Binding):
@@ -272,8 +272,11 @@ class Bindings:
         env = self._env
         merged: Changes = {}
         for key in (*a, *(key for key in b if key not in a)):
-            one = a[key] if key in a else env.get(key)
-            other = b[key] if key in b else env.get(key)
+            split = env.get(key)
+            one = a.get(key, split)
+            other = b.get(key, split)
+            if _only_narrowed(one, split) and _only_narrowed(other, split):
+                continue  # what a test said on each path
             if (one is None) is not (other is None):
                 one, other = one or self._as_before(key), other or self._as_before(key)
             # A local name bound on one path only is what that path says, wherever it may be read at all.
@@ -360,16 +363,25 @@ class Bindings:
             self._apply(self._joined(then, then_dead, orelse, self._dead))
             self._dead = then_dead and self._dead
 
-    def _narrow(self, test: ast.expr, true: bool) -> None:
+    def _narrow(self, test: ast.expr, true: bool) -> list[tuple[str, Binding | None]]:
+        """Note what a condition says of names where it is true, or false; the names, and what they were before."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            self._narrow(test.operand, not true)
-        elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
-            for value in test.values:
-                self._narrow(value, true)
-        elif isinstance(test, ast.Call) and test.args and names.last(test.func) in _TESTS:
-            key = key_of(test.args[0])
-            if key is not None:
-                self._set(key, self._new(Narrowed(test, true)))
+            return self._narrow(test.operand, not true)
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
+            return [one for value in test.values for one in self._narrow(value, true)]
+        asked = names.type_tested(test)
+        key = key_of(asked) if asked is not None else None
+        if key is None or not isinstance(test, ast.Call):
+            return []
+        before = self._env.get(key)
+        self._set(key, self._new(Narrowed(test, true, before)))
+        return [(key, before)]
+
+    def _widen(self, narrowed: list[tuple[str, Binding | None]]) -> None:
+        """Forget what a condition said, behind the part of an expression that it is the condition of."""
+        for key, before in reversed(narrowed):
+            if isinstance(self._env.get(key), Narrowed):  # a walrus may have bound it anew
+                self._set(key, before)
 
     def _assert(self, node: ast.Assert) -> None:
         self._children(node)
@@ -568,6 +580,20 @@ class Bindings:
         self._read(node.value)
         self._read(node.slice)
 
+    def _boolean(self, node: ast.BoolOp) -> None:
+        narrowed: list[tuple[str, Binding | None]] = []
+        for value in node.values:
+            self._read(value)
+            narrowed += self._narrow(value, isinstance(node.op, ast.And))
+        self._widen(narrowed)
+
+    def _chosen(self, node: ast.IfExp) -> None:
+        self._read(node.test)
+        for true, part in ((True, node.body), (False, node.orelse)):
+            narrowed = self._narrow(node.test, true)
+            self._read(part)
+            self._widen(narrowed)
+
     def _named(self, node: ast.NamedExpr) -> None:
         self._read(node.value)
         self._bind(node.target, self._new(Assigned(node.value)))
@@ -584,6 +610,7 @@ class Bindings:
             self._bind(generator.target, self._new(Iterated(generator.iter)))
             for test in generator.ifs:
                 self._read(test)
+                self._narrow(test, True)
         if isinstance(node, ast.DictComp):
             self._read(node.key)
             self._read(node.value)
@@ -600,6 +627,13 @@ class Bindings:
             self._set(parameter.arg, self._new(Parameter(parameter.arg)))
         self._read(node.body)
         self._take_back(mark)
+
+
+def _only_narrowed(binding: Binding | None, split: Binding | None) -> bool:
+    """Whether a name is what it was where two paths parted, whatever tests have said of it since."""
+    while binding is not split and isinstance(binding, Narrowed):
+        binding = binding.before
+    return binding is split
 
 
 def _nothing(bindings: Bindings, node: ast.AST) -> None:
@@ -634,6 +668,8 @@ if sys.version_info >= (3, 11):
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Bindings, Any], None]] = {
     ast.Call: Bindings._call,
     ast.BinOp: Bindings._binary,
+    ast.BoolOp: Bindings._boolean,
+    ast.IfExp: Bindings._chosen,
     ast.Subscript: Bindings._subscript,
     ast.NamedExpr: Bindings._named,
     ast.Yield: Bindings._yield,

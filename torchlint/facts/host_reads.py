@@ -139,7 +139,7 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     if isinstance(func, ast.Attribute) and func.attr == "item":
         if call.args or call.keywords:
             return None
-        if _only_tested(place, func.value):
+        if place.value(func.value).only_tested:
             return None
         return device_tensor(place, func.value, LIKELY) or _loss(place, func.value)
     if not call.args or call.keywords:
@@ -152,18 +152,6 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
         # What a function gives as a number on some of its paths is one where `math` calculates with it.
         return None if "number" in place.value(read).other_kinds else read
     return None
-
-
-def _only_tested(place: Place, node: ast.expr) -> bool:
-    """`if isinstance(v, torch.Tensor): v.item()`, where nothing but the test says that it may be one."""
-    tested = [
-        test.args[0]
-        for test in (guard.test for guard in place.flow.guards(node) if guard.true)
-        if isinstance(test, ast.Call)
-        and test.args
-        and (names.chain(test.func) or [""])[-1] in ("isinstance", "is_tensor")
-    ]
-    return any(ast.dump(one) == ast.dump(node) and not place.value(one).may_be_tensor for one in tested)
 
 
 # Copies
@@ -328,12 +316,8 @@ def _holds_tensor(value: Value) -> bool:
 def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
     """The operands of a condition whose truth is the value of a device tensor."""
     if isinstance(test, ast.BoolOp):
-        others: set[str] = set()
         for operand in test.values:
-            parts = [operand.left, *operand.comparators] if isinstance(operand, ast.Compare) else [operand]
-            if not others or others.isdisjoint(map(ast.dump, parts)):
-                yield from tested(place, operand)
-            others.update(_type_tested(test.op, operand))
+            yield from tested(place, operand)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from tested(place, test.operand)
     elif isinstance(test, ast.Call) and _compares(place, test):
@@ -345,16 +329,6 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         certain = value.is_tensor and (value.boolean or value.scalar) and not value.other_kinds - other
         if certain and device_tensor(place, test) and not _raw(place, test):
             yield test
-
-
-def _type_tested(op: ast.boolop, operand: ast.expr) -> list[str]:
-    """What no tensor is behind an operand: `factor` of `torch.is_tensor(factor) or`, of `not torch.is_tensor(factor) and`."""
-    negated = isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not)
-    if negated is not isinstance(op, ast.And):
-        return []
-    call = operand.operand if isinstance(operand, ast.UnaryOp) else operand
-    asks = isinstance(call, ast.Call) and call.args and names.last(call.func) in ("is_tensor", "isinstance")
-    return [ast.dump(call.args[0])] if isinstance(call, ast.Call) and asks else []
 
 
 def _raw(place: Place, test: ast.expr) -> bool:

@@ -69,6 +69,15 @@ def last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+_TYPE_TESTS = frozenset(("isinstance", "is_tensor"))
+
+
+def type_tested(test: ast.expr) -> ast.expr | None:
+    """`x` of `isinstance(x, Tensor)` and `torch.is_tensor(x)`; None for other conditions."""
+    asks = isinstance(test, ast.Call) and test.args and last(test.func) in _TYPE_TESTS
+    return test.args[0] if isinstance(test, ast.Call) and asks else None
+
+
 def imported(function: Function, name: str) -> str | None:
     """The dotted name that an import binds to `name` where `function` stands."""
     if name not in function.module.import_names:

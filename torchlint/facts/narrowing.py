@@ -7,6 +7,8 @@ from .values import PROVEN, UNKNOWN, Kind, Value, replace
 
 def kept(value: Value, asked: Value) -> Value:
     """A value where it is what was asked for."""
+    if value.kind == "unknown" and asked.kind == "tensor":
+        return replace(asked, other_kinds=asked.other_kinds | {"unknown"})  # nobody knows where it lives
     if value.kind != asked.kind or (asked.class_ is not None and value.class_ is not asked.class_):
         return asked or value
     return replace(value, certainty=PROVEN, other_kinds=frozenset(), parameter=value.parameter or asked.parameter)

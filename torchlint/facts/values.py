@@ -118,6 +118,11 @@ class Value:
         return self.kind == "tensor" and self.certainty >= PROVEN
 
     @property
+    def only_tested(self) -> bool:
+        """A tensor by nothing but a test of its type, such as `isinstance(x, torch.Tensor)`: it may live anywhere."""
+        return self.is_tensor and "unknown" in self.other_kinds and not self.device
+
+    @property
     def may_be_tensor(self) -> bool:
         return self.kind == "tensor"
 
