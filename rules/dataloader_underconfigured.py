@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.module import Class
+from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
 from torchlint.rule import Finding, Site, Value, chain, rule
 
@@ -122,7 +123,7 @@ def _option(site: Site, name: str, position: int) -> Value | None:
     """What the call gives for an option: UNKNOWN where it may be hidden in `**kwargs`, None where it is not given."""
     given = site.argument(name, position if site.name.startswith("torch.") else -1)
     if given is not None:
-        return site.value(given)
+        return Value() if _is_tested(site, given) else site.value(given)
     unclear = any(isinstance(argument, ast.Starred) for argument in site.call.args)
     for keyword in site.call.keywords:
         if keyword.arg is None:
@@ -131,6 +132,17 @@ def _option(site: Site, name: str, position: int) -> Value | None:
                 return keys[name]
             unclear = unclear or not keys
     return Value() if unclear else None
+
+
+def _is_tested(site: Site, given: ast.expr) -> bool:
+    """`if workers > 0: DataLoader(..., num_workers=workers)`: behind a test for it an option is set, whatever its default is."""
+    for guard in site.flow.guards(site.target):
+        test = guard.test
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Gt | ast.NotEq | ast.GtE):
+            test = test.left
+        if guard.true and same(test, given):
+            return True
+    return False
 
 
 def _is(value: Value, literal: object) -> bool:

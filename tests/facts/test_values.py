@@ -63,6 +63,9 @@ DEVICE = "device = torch.device('cuda')\n"
         ("torch.zeros(3).numel()", "number"),
         ("torch.zeros(3).item()", "number"),
         ("torch.zeros(3).tolist()", "list[number]"),
+        ("[0] + loss", "list[number]"),  # a tensor takes no list
+        ("torch.tensor([0] + loss).cumsum(0)", "tensor @cpu"),
+        ("([0] + x)[1]", "number"),
         ("torch.zeros(3).numpy()", "ndarray"),
         ("torch.zeros(3).dtype", "dtype"),
         ("torch.zeros(3).device", "device @cpu"),
@@ -372,7 +375,7 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("(t, t)[:1]", "tuple(tensor @cpu, tensor @cpu)"),
         ("[t] + [t]", "list[tensor @cpu]"),
         ("(t,) + (1,)", "tuple(tensor @cpu, number = 1)"),
-        ("[t] * 3", "list(tensor @cpu)"),
+        ("[t] * 3", "list[tensor @cpu]"),
         ("[t for t in t]", "list[tensor @cpu]"),
         ("{k: t for k in 'ab'}", "dict[tensor @cpu]"),
         ("(y := t)", "tensor @cpu"),

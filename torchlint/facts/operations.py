@@ -37,6 +37,8 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
     kinds = {left.kind, right.kind}
     if "str" in kinds and isinstance(op, ast.Mod | ast.Add | ast.Mult):
         return _filled(left)
+    if isinstance(op, ast.Add) and left.kind == "list" and left.proven and _may_be_list(right):
+        return _longer(left, right)  # a tensor does not take a list: `[0] + counts` says that `counts` is one
     if "tensor" in kinds:
         sides = [v for v in (left, right) if v.kind == "tensor"]
         other = right if left.kind == "tensor" else left
@@ -59,13 +61,24 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
             return folded
         return INTEGER if left.integer and right.integer and not isinstance(op, ast.Div | ast.Pow) else NUMBER
     if left.kind in ("list", "tuple") and isinstance(op, ast.Add | ast.Mult):
-        if left.kind == right.kind and left.element and right.element:
-            return sequence(join(left.element, right.element))
-        if left.kind == "tuple" and right.kind == "tuple" and left.items is not None and right.items is not None:
-            return Value("tuple", PROVEN, items=left.items + right.items)
-        return left if left.element else right if right.kind == "list" else replace(left, items=None)
+        return _longer(left, right)
     # `x.cpu() - y`: what is calculated with something on the host is there.
     return Value(device="cpu") if "cpu" in (left.device, right.device) and kinds <= {"unknown", "number"} else UNKNOWN
+
+
+def _may_be_list(value: Value) -> bool:
+    return value.kind != "ndarray" and not value.is_tensor
+
+
+def _longer(left: Value, right: Value) -> Value:
+    """A list or tuple with another one behind it, or several times."""
+    if left.kind == right.kind and left.element and right.element:
+        return sequence(join(left.element, right.element))
+    if left.kind == "tuple" and right.kind == "tuple" and left.items is not None and right.items is not None:
+        return Value("tuple", PROVEN, items=left.items + right.items)
+    if right.kind == "list" and not left.element:
+        return right
+    return replace(left, items=None, element=left.element and replace(left.element, const=None))
 
 
 def _filled(value: Value) -> Value:
