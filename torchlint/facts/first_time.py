@@ -14,6 +14,7 @@ FEW = 100
 """How often something may happen that is not taken for happening on each iteration."""
 _LOOKS_UP = frozenset(("get", "getattr"))
 _PUTS = ("setdefault", "add", "update")
+_REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
 _DROPS = frozenset(("clear", "pop", "popitem", "remove", "discard"))
 
 
@@ -177,6 +178,8 @@ def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -
     name = names.chain(missing.thing)
     if name is None:
         return False
+    if _registered(name, guard, flow):
+        return True
     if len(name) == 1:
         held = _looked_up(missing.thing, flow)
         if held is not None and _keeps(held, guard, flow, loop):
@@ -193,6 +196,17 @@ def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -
     behind = [node for node in stores if any(contains(statement, node) for statement in guard.block)]
     filling = [_stored(flow, node) for node in behind]
     return bool(behind) and all(node in behind or _is_like(_stored(flow, node), filling) for node in stores)
+
+
+def _registered(name: list[str], guard: Guard, flow: Flow) -> bool:
+    """Whether `self.register_buffer("table", ...)` behind a condition gives the object the attribute that it misses."""
+    block = (guard.block or ()) if len(name) == 2 and name[0] == "self" else ()
+    return any(
+        isinstance(given, ast.Constant) and given.value == name[1] and any(contains(one, call) for one in block)
+        for called in _REGISTERS
+        for call in flow.calls_named(called)
+        for given in call.args[:2]
+    )
 
 
 def _stored(flow: Flow, node: ast.expr) -> ast.expr | None:

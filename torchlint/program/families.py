@@ -44,14 +44,22 @@ def callers(project: Project, function: Function) -> list[CallSite]:
     sites = list(project.call_sites(function) or ())
     for method in overridden(project, function):
         sites += project.call_sites(method) or ()
-    if not sites and function in of_one_family(project, function.name):
-        paths = _few(project.holders(rb"\.%s\(" % function.name.encode()))
-        modules = [module for path in paths if (module := project.module(path)) is not None]
-        calls = [found for module in modules for found in calls_named(module, function.name)]
-        sites += [CallSite(caller, call) for caller, call in calls if function in may_run(project, caller, call)]
+    if not sites:
+        sites += _calls_by_name(project, function)
     if function.name == "__call__" and function.cls is not None:
         sites += _calls_of_objects(project, function, function.cls)
     return list({site.call: site for site in sites}.values())
+
+
+def _calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
+    """The calls of a method on objects of which nobody knows the class, where its name tells it."""
+    if method.cls is None or method not in of_one_family(project, method.name):
+        return
+    for path in _few(project.calling(method.name)):
+        module = project.module(path)
+        for caller, call in calls_named(module, method.name) if module is not None else ():
+            if not project.targets(caller, call) and method in may_run(project, caller, call):
+                yield CallSite(caller, call)
 
 
 def _calls_of_objects(project: Project, method: Function, klass: Class) -> Iterator[CallSite]:
@@ -78,17 +86,24 @@ def _few(paths: Collection[str]) -> list[str]:
 
 def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
     """Where a function may be called, one by one, in its own file also by a name that many things have."""
+    yield from _calls_of(project, function)
+    yield from _calls_by_name(project, function)
+
+
+def _calls_of(project: Project, function: Function) -> Iterator[CallSite]:
     if function.cls is not None and function.name in GENERIC and not function.name.startswith("__"):
         yield from project.sites_in(function.module.path, function)
     yield from project.calls_of(function)
     for method in overridden(project, function):
-        yield from calls_of(project, method)
+        yield from _calls_of(project, method)
 
 
 def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: ast.expr) -> bool:
-    """Whether nothing is known of the object of a method that may be the project's own."""
-    own = project.may_be_own(function, call)
-    return own and project.resolve(function, call.func) is None and not project.value(function, receiver)
+    """Whether the class of an object is unknown whose method may be the project's own."""
+    if not project.may_be_own(function, call) or project.resolve(function, call.func) is not None:
+        return False
+    value = project.value(function, receiver)
+    return not value or (value.kind == "module" and value.class_ is None and not value.classes and not value.class_name)
 
 
 def _is_exact(project: Project, function: Function, receiver: ast.expr) -> bool:
@@ -117,7 +132,7 @@ def overridden(project: Project, method: Function) -> Iterator[Function]:
 
 
 def of_one_family(project: Project, name: str) -> list[Function]:
-    """The methods of that name, where the classes that have one inherit from one class, or there is one class only.
+    """The methods of that name, where the classes that have one inherit from one class, are all modules, or there is one class only.
 
     Names of one word are everybody's: `step`, `update`, `reset`.
     """
@@ -130,8 +145,9 @@ def of_one_family(project: Project, name: str) -> list[Function]:
         return []
     modules = [module for path in paths if (module := project.module(path)) is not None]
     methods = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
-    roots = {_root(project, method.cls) for method in methods if method.cls is not None}
-    return methods if len(roots) == 1 else []
+    classes = [method.cls for method in methods if method.cls is not None]
+    one = len({_root(project, klass) for klass in classes}) == 1
+    return methods if one or (classes and all(map(project.is_module, classes))) else []
 
 
 def _root(project: Project, klass: Class) -> Class:

@@ -257,6 +257,11 @@ class Noting(Project):
         self.note("holders", pattern.decode("latin-1"), mark(sorted(found)))
         return found
 
+    def calling(self, name: str) -> frozenset[str]:
+        found = self.apart(lambda: super(Noting, self).calling(name))
+        self.note("holders", (rb"\.%s\(" % as_bytes(name)).decode("latin-1"), mark(sorted(found)))
+        return found
+
     def heirs(self, name: str) -> list[tuple[str, str]]:
         found = super().heirs(name)
         self.note("heirs", name, mark(f"{path} {heir}" for path, heir in found))

@@ -7,7 +7,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -889,8 +889,16 @@ class Project:
 
     def _by_package(self, sought: Sought) -> Iterator[str]:
         """The files that may use it as a package hands it on: `import package`, `package.Trainer()`."""
-        calling = (*self._called_behind.get(as_bytes(sought.imported), ()), *self._rewritten) if sought.packages else ()
+        calling = self._may_call_behind(sought.imported) if sought.packages else ()
         return (path for path in calling if self._names_by_package(path, sought))
+
+    def _may_call_behind(self, name: str) -> Collection[str]:
+        return (*self._called_behind.get(as_bytes(name), ()), *self._rewritten)
+
+    def calling(self, name: str) -> frozenset[str]:
+        """The files that call something of that name behind a dot."""
+        call = b".%s(" % as_bytes(name)
+        return frozenset(path for path in self._may_call_behind(name) if call in self._raw(path))
 
     @cached_property
     def _called_behind(self) -> dict[bytes, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -16,9 +16,10 @@ from ..facts.roles import Role
 from ..facts.values import Value
 from ..pattern.words import is_plain
 from ..program.context import Context
+from ..program.families import calls_of
 from ..program.feeding import feeders, is_handed_over
 from ..program.places import place_of
-from ..program.project import Project
+from ..program.project import CallSite, Project
 from ..program.regions import Region, Regions
 from ..program.stated import Stated, project_torch
 from ..program.steps import Hot, Steps
@@ -314,6 +315,10 @@ class Site:
     def warm_caller(self) -> tuple[Function, Loop] | None:
         """The evaluation or generation loop in another function that runs the place on each iteration, and that function."""
         return self.analysis.steps.warm_caller(self.function, self.target) if self.warm is None else None
+
+    def callers(self, function: Function) -> Iterator[CallSite]:
+        """Where a function may be called, one by one."""
+        return calls_of(self.project, function)
 
     @property
     def feeds_device(self) -> bool:
