@@ -23,7 +23,7 @@ FOLDERS = {"torchlint": ROOT / "torchlint", "rules": ROOT / "rules", "fixers": R
 FILES = [path for folder in FOLDERS.values() for path in sorted(folder.rglob("*.py"))]
 RUN = {"trace", "runner"}
 """What runs in processes of its own, with torch."""
-HEAVY = {"libcst", "rich", "pygments", "tomllib", "tomli", "torch", "numpy"}
+HEAVY = {"libcst", "rich", "pygments", "jinja2", "markupsafe", "tomllib", "tomli", "torch", "numpy"}
 
 
 def test_every_folder_is_shipped() -> None:

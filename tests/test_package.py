@@ -13,6 +13,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DATA = {
     "torchlint/py.typed",
+    *(
+        f"torchlint/report/templates/{name}"
+        for name in (
+            "base.html",
+            "findings.css",
+            "findings.html",
+            "findings.js",
+            "optimize.html",
+            "page.css",
+            "parts.html",
+            "trace.html",
+        )
+    ),
     "torchlint/facts/api_table.json",
     "torchlint/facts/break_table.json",
     "torchlint/torch_api/operators.json",

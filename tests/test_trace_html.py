@@ -18,6 +18,7 @@ from torchlint.messages.job import Job
 from torchlint.report import Look
 from torchlint.report.trace import Report
 from torchlint.report.trace_html import page
+from torchlint.text.finding import Evidence, Finding
 
 PROGRAM = 'import torch\nfor x in data:\n    x = x.to(device)  # <b>&amp;\n    print("<script>alert(1)</script>", loss.item())\n'
 START = Event("start", name="virtual", detail="2.13.0+cpu", data={"python": "3.11.7"})
@@ -97,6 +98,46 @@ def test_what_the_program_says_is_text(report: Report) -> None:
     assert "<oops>" not in document
     assert "<i>" not in document
     assert "&lt;script&gt;alert" in document
+
+
+EVIL = "'\"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}{% raw %}"
+"""A name that would end a string, an attribute and an element, and begin a template's own code."""
+
+
+def test_nothing_that_a_program_names_becomes_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each string of an event, of a finding and of a budget."""
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / EVIL.replace("/", "-")
+    script.write_text(f"x = 1  # {EVIL}\n" * 6)
+
+    def at(line: int, kind: str, step: int = 0, **more: object) -> Event:
+        return Event(kind, str(script), line, EVIL, EVIL, EVIL, step=step, **more)  # type: ignore[arg-type]
+
+    events = [
+        Event("start", name=EVIL, detail=EVIL, data={"python": EVIL}),
+        *(Event("step", step=step) for step in range(1, 9)),
+        *(at(1, "sync", step, data={"via": EVIL}) for step in range(8)),
+        *(at(2, "h2d", step, size=4096, data={"pinned": True, "blocking": True}) for step in range(8)),
+        at(3, "graph_break", data={"hint": EVIL}),
+        at(3, "recompile", 4),
+        at(4, "graph", data={"triton": EVIL, "extern": 0}),
+        at(4, "kernel", data={"lines": [f"{EVIL}:{EVIL}"], "graph": EVIL}),
+        at(5, "unsupported"),
+        at(5, "error"),
+    ]
+    child = Child("eager", (*events, Event("end", name=EVIL, detail=EVIL)), 1, "", EVIL, 1.0)
+    monkeypatch.setattr("torchlint.report.trace_html.launches", lambda events: (0.0, 0.0))
+    over = Verdict(Measure("syncs", 1.0, (Part(EVIL, 4, EVIL, 1.0),)), 0.0)
+    found = Finding(EVIL, 1, 1, 1, 2, "TL101", "item-in-hot-loop", f"`{EVIL}` waits", "warning",
+                    evidence=Evidence("confirmed", EVIL))  # fmt: skip
+    document = page(Report(Trace(Job(EVIL, (EVIL,), "eager", ""), (child,)), (found,), (), (over,), (over,)), Look())
+
+    tags = Tags()
+    tags.feed(document)
+    assert ([], ["data:,"]) == (tags.open, tags.loads)
+    assert "<script" not in document
+    assert "<img" not in document
+    assert "{{ 7 * 7 }}" in document  # and no 49
 
 
 def test_it_has_all_parts(report: Report) -> None:

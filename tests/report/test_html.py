@@ -12,7 +12,7 @@ import pytest
 
 from torchlint.lint.run import Result
 from torchlint.report import Look, render
-from torchlint.text.finding import Edit, Finding, Fix
+from torchlint.text.finding import Edit, Evidence, Finding, Fix, Related
 from torchlint.text.source import Source
 
 TEXT = b"import torch\n# <script>alert(1)</script>\nx = y.item()\nz = y.item()\n"
@@ -63,6 +63,40 @@ def test_nothing_of_the_code_becomes_markup() -> None:
     assert (["script"], []) == ([tag for tag in page.tags if tag in ("script", "i", "it", "waits")], page.open)
     assert "<script>alert(1)</script>" in page.said
     assert "<i>.py:3:5" in page.said
+
+
+def test_no_string_of_a_finding_becomes_markup() -> None:
+    evil = "'\"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}{% raw %}`"
+    fix = Fix(evil, (Edit(44, 57, evil.encode()),), "unsafe", evil)
+    found = Finding(evil, 3, 5, 3, 13, "TL101", evil, f"{evil} `{evil}`", "warning", fix=fix,
+                    related=(Related(evil, 1, 1, evil),), evidence=Evidence("confirmed", evil))  # fmt: skip
+    text = f"import torch\n# {evil}\nx = y.item()\nz = y.item()  # {evil}\n".encode()
+    look = Look(rule_url=f"https://example.org/{evil}/{{code}}")
+    document = render("html", Result((found,), 0, 1, (), {evil: Source.of(evil, text)}), look)
+    page = Page(document)
+
+    assert [] == page.open
+    assert 1 == page.tags.count("script")  # the page's own
+    assert "img" not in page.tags
+    assert "{{ 7 * 7 }}" in page.said
+
+
+@pytest.mark.parametrize(
+    "address", ["javascript:alert('{code}')", "JavaScript:{code}", "data:text/html,{code}", " javascript:{code}"]
+)
+def test_an_address_that_runs_something_is_no_link(address: str) -> None:
+    assert "a" not in Page(render("html", result(3), Look(rule_url=address))).tags
+    assert "a" in Page(render("html", result(3), Look(rule_url="https://example.org/{code}"))).tags
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("a", "a"), ("`a` b", "<code>a</code> b"), ("a `b`", "a <code>b</code>"), ("a `b", "a `b"), ("`a` `b", "<code>a</code> `b"), ("", "")],
+)  # fmt: skip
+def test_what_stands_between_backticks_is_code(text: str, said: str) -> None:
+    found = Finding("a.py", 3, 5, 3, 13, "TL101", "item-in-hot-loop", text, "warning")
+    document = render("html", Result((found,), 0, 1, (), {}), Look())
+    assert f'<td data-key="{text}">{said}\n<details>' in document
 
 
 def test_a_finding_has_its_place_rule_code_and_fix() -> None:

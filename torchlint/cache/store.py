@@ -226,7 +226,7 @@ def _stamps(folders: Iterable[str]) -> Iterator[bytes]:
         except OSError:
             continue
         for entry in entries:
-            if entry.name.endswith((".py", ".json")):
+            if entry.name.endswith((".py", ".json", ".html", ".css", ".js")):
                 stat = entry.stat()
                 yield f"{entry.path} {stat.st_size} {stat.st_mtime_ns}".encode("utf-8", "surrogateescape")
             elif not entry.name.startswith((".", "__")) and entry.is_dir():

@@ -246,19 +246,17 @@ _BESIDE = (
 
 def page(found: Optimized, plan: Plan, certificate: str) -> str:
     """All of it on one page."""
-    from html import escape
+    from markupsafe import Markup
 
-    from torchlint.report.document import document
+    from torchlint.report.page import page
 
-    parts = [f"<h1>torchlint optimize <code>{escape(found.version.entry)}</code></h1>", _picture(found)]
-    links = [*_BESIDE, *(f"traces/{name}.profile.json" for name, _ in zip(_PROFILES, found.profiles, strict=False))]
-    parts.append(f"<p>{' · '.join(map(_link, links))}</p>")
-    parts += [f"<pre>{escape(text)}</pre>" for text in (markdown(found, plan), certificate, found.diff) if text]
-    return document(f"torchlint optimize {escape(found.version.entry)}", "\n".join(parts))
-
-
-def _link(name: str) -> str:
-    return f'<a href="{name}">{name}</a>'
+    return page(
+        "optimize",
+        entry=found.version.entry,
+        picture=Markup(_picture(found)),
+        links=[*_BESIDE, *(f"traces/{name}.profile.json" for name, _ in zip(_PROFILES, found.profiles, strict=False))],
+        texts=[text for text in (markdown(found, plan), certificate, found.diff) if text],
+    )
 
 
 def _picture(found: Optimized) -> str:

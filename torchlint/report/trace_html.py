@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from torchlint.evidence.advice import advise
 from torchlint.evidence.budget import UNITS, Verdict
@@ -26,8 +27,9 @@ from torchlint.messages.event import Event
 from torchlint.predict.timeline import Span
 from torchlint.system.printable import printable
 
-from . import Look, one_line, plural, profile
-from .document import document, escape
+from . import Look, plural, profile
+from .page import page as render
+from .page import python
 from .trace import Report, assumptions, memory_of, prediction_lines, price
 
 _CONTEXT = 6  # lines shown around a noted one in a long file
@@ -41,50 +43,60 @@ _NAMES = {
     "break": "graph breaks and recompiles",
 }
 
+_Values = dict[str, Any]
+"""What a part of the template shows, by its names there."""
+
 
 def page(report: Report, look: Look) -> str:
     """The report as an HTML document."""
-    entry = escape(" ".join([report.trace.job.entry, *report.trace.job.args]))
-    parts = (
-        _head(report, entry),
-        _cards(report),
-        _advice(report, look),
-        _prediction(report, look),
-        _timeline(report),
-        _budget("Budget", report.budget),
-        _budget("Compared with the earlier run", report.compared),
-        _source(report, look),
-        _times(report, look),
-        _device(report, look),
-        _kernels(report, look),
-        _verdicts(report, look),
-        _trouble(report),
+    events = report.trace.events
+    return render(
+        "trace",
+        entry=" ".join([report.trace.job.entry, *report.trace.job.args]),
+        **_head(report),
+        cards=_cards(report),
+        advice=advise(events, report.estimate),
+        at=lambda file, line: _place(file, line, look),
+        predicted=_prediction(report, look),
+        steps=_timeline(report),
+        limits=[_limit(one) for one in report.budget],
+        compared=[_limit(one) for one in report.compared],
+        source=_source(report, look),
+        times=_times(report, look),
+        device=_device(report, look),
+        for_target=f", predicted for {report.trace.job.target}" if report.predicted else "",
+        graphs=_graphs(report, look),
+        kernels=_kernels(report, look),
+        findings=_findings(report, look),
+        trouble=list(once(events, "unsupported", "error")),
+        failed=[
+            (child.run, child.errors.strip()[-4000:])
+            for child in report.trace.children
+            if child.end.name not in {"finished", "stopped"} and child.errors.strip()
+        ],
     )
-    return document(f"torchlint trace: {entry}", "\n".join(part for part in parts if part))
 
 
-def _head(report: Report, entry: str) -> str:
+def _head(report: Report) -> _Values:
+    """The facts of the run, and notes on how it ended."""
     start, job = report.start, report.trace.job
     if (found := report.measured) is not None:
         steps = plural(found.steps, "step") if found.steps else "no step is marked"
         facts = [steps, found.device or "no device is told", "measured by torch.profiler"]
-        said = "<br>".join(map(escape, profile.notes(found)))
-        return f"<h1><code>{entry}</code></h1>\n<div class=dim>{escape(' · '.join(facts))}<br>{said}</div>"
+        return {"facts": facts, "notes": profile.notes(found)}
     facts = [plural(report.trace.children[0].steps, "step")]
     if start is not None:
-        python = (start.data or {}).get("python", "")
-        facts += [f"torch {start.detail}", f"Python {python}"]
+        facts += [f"torch {start.detail}", f"Python {(start.data or {}).get('python', '')}"]
         facts.append(f"predicted for {job.target}: no GPU was used" if report.predicted else start.name)
-    ends = "; ".join(
-        f"{child.run} pass: {child.end.name} {child.end.detail}".strip() for child in report.trace.children
-    )
-    return f"<h1><code>{entry}</code></h1>\n<div class=dim>{escape(' · '.join(facts))}<br>{escape(ends)}</div>"
+    ends = (f"{child.run} pass: {child.end.name} {child.end.detail}".strip() for child in report.trace.children)
+    return {"facts": facts, "notes": ["; ".join(ends)]}
 
 
-def _cards(report: Report) -> str:
+def _cards(report: Report) -> list[tuple[str, str]]:
+    """Figures of the run, and what each is."""
     events, steady = report.trace.events, report.steady
     if report.measured is not None:
-        return _in_cards(profile.summary(events, steady))
+        return profile.summary(events, steady)
     device = device_rows(events, steady)
     waiting = [row for row in device if row.event.kind in {"h2d", "d2h"} and not is_async(row.event)]
     rate = "in all" if steady.whole else "a step"
@@ -102,115 +114,91 @@ def _cards(report: Report) -> str:
     for name, peak, slope in memory_of(events, steady):
         grows = f", grows by {bytes_text(slope)} a step" if slope else ""
         cards.append((bytes_text(peak), f"peak of {name}'s memory{grows}"))
-    return _in_cards(cards)
-
-
-def _in_cards(cards: Iterable[tuple[str, str]]) -> str:
-    inner = "".join(
-        f"<div class=card><b>{escape(value)}</b><span class=dim>{escape(name)}</span></div>" for value, name in cards
-    )
-    return f"<div class=cards>{inner}</div>"
+    return cards
 
 
 def _total(found: Iterable[Row]) -> str:
     return number(sum(row.count for row in found))
 
 
-def _tag(kind: str, text: str) -> str:
-    return f'<span class="tag {kind.replace(" ", "-")}">{escape(text)}</span>'
-
-
 def _place(file: str, line: int, look: Look) -> str:
-    return f"{escape(look.path(file))}:{line}" if file else "outside the user's code"
-
-
-def _advice(report: Report, look: Look) -> str:
-    given = advise(report.trace.events, report.estimate)
-    if not given.bottleneck:
-        return ""
-    todo = "".join(
-        f"<li>{_tag(r.priority, r.priority)} "
-        + (f"<code>{_place(*r.place, look)}</code> " if r.place else "")
-        + f"{escape(one_line(r.text))}</li>"
-        for r in given.recommendations
-    )
-    evidence = " ".join(map(escape, given.evidence))
-    return f"<div class=advice><h2>Primary bottleneck: {escape(given.bottleneck)}</h2>{evidence}<ul>{todo}</ul></div>"
+    """The line of a file as it is shown, "" of no line of the user's."""
+    return f"{look.path(file)}:{line}" if file else ""
 
 
 # --- the predicted step ------------------------------------------------------------------------------------------
 
-_LANES = {"host": (0, "kernel-bar"), "wait": (0, "sync-bar"), "device": (1, "overlapped-bar")}
+_LANES = {"host": (0, "kernel"), "wait": (0, "sync"), "device": (1, "overlapped")}
 _LANE = 34  # pixels
 _MOST_SPANS = 4000
 _WIDE = 960.0
 
 
-def _prediction(report: Report, look: Look) -> str:
+class _Bar(NamedTuple):
+    """A rectangle of a picture, in pixels, and what is said where the mouse rests on it."""
+
+    kind: str
+    x: str
+    y: str
+    width: str
+    height: str
+    said: str
+
+
+def _prediction(report: Report, look: Look) -> _Values | None:
     """Host and device of one step, with what waits for what at which line; nothing of it was measured."""
     prediction = report.predicted_step
     if prediction is None:
-        return ""
+        return None
     drawn = prediction.spans()
     end = max((span.end for span in drawn), default=0.0)
     if not end:
-        return ""
+        return None
     wide = [span for span in drawn if (span.end - span.start) / end * _WIDE >= 0.2][:_MOST_SPANS]
-    bars = "".join(_bar(span, end, look) for span in wide)
-    names = "".join(
-        f"<text x='0' y='{lane * _LANE + 20}'>{name}</text>" for lane, name in enumerate(("host", "device"))
-    )
-    said = "<br>".join(escape(line) for line in prediction_lines(prediction, report))
-    legend = "".join(
-        f'<span><i style="background:var(--{name})"></i>{text}</span>'
-        for name, text in (("kernel", "host"), ("sync", "the host waits"), ("overlapped", "device; gaps are idle"))
-    )
-    title = f"Predicted step on {prediction.estimate.gpu.name}"
-    return (
-        f"<h2>{escape(title)}</h2>\n<p>{said}<br><span class=dim>{escape(assumptions(prediction))}: nothing was measured"
-        f"</span></p>\n<figure><svg viewBox='0 0 1080 {2 * _LANE + 6}' role=img aria-label='predicted timeline of a step'>"
-        f"{names}{bars}</svg><figcaption>{legend}</figcaption></figure>"
-    )
+    return {
+        "gpu": prediction.estimate.gpu.name,
+        "lines": prediction_lines(prediction, report),
+        "assumes": assumptions(prediction),
+        "height": 2 * _LANE + 6,
+        "lanes": [(name, lane * _LANE + 20) for lane, name in enumerate(("host", "device"))],
+        "bars": [_bar(span, end, look) for span in wide],
+    }
 
 
-def _bar(span: Span, end: float, look: Look) -> str:
+def _bar(span: Span, end: float, look: Look) -> _Bar:
     lane, kind = _LANES[span.lane]
     left, width = 70 + span.start / end * _WIDE, (span.end - span.start) / end * _WIDE
     one = span.operation
     where = f" {look.path(one.file)}:{one.line}" if one.file else ""
     said = f"{'waits: ' if span.lane == 'wait' else ''}{one.name}{where}"
-    return (
-        f"<rect class={kind} x='{left:.2f}' y='{lane * _LANE + 4}' width='{max(width, 0.2):.2f}' height='{_LANE - 8}'>"
-        f"<title>{escape(said)}</title></rect>"
-    )
+    return _Bar(kind, f"{left:.2f}", str(lane * _LANE + 4), f"{max(width, 0.2):.2f}", str(_LANE - 8), said)
 
 
 # --- steps -------------------------------------------------------------------------------------------------------
 
 
-def _timeline(report: Report) -> str:
-    """A column for each step, of what happened in it."""
+def _timeline(report: Report) -> _Values | None:
+    """A column for each step, of what happened in it; those of the warm-up are grey."""
     steps = max((event.step for event in report.trace.events if event.kind == "step"), default=0)
     if not steps:
-        return ""
+        return None
     columns = [_column(report.trace.events, step) for step in range(steps)]
     most = max(1, *(sum(column.values()) for column in columns))
     width = min(60.0, 1000 / steps)
-    drawn = "".join(_drawn(column, step, most, width, report.steady.first) for step, column in enumerate(columns))
-    legend = "".join(f'<span><i style="background:var(--{kind})"></i>{name}</span>' for kind, name in _NAMES.items())
-    return (
-        f"<h2>Steps</h2>\n<figure><svg viewBox='0 0 1080 {_TALLEST + 34}' role=img aria-label='events of each step'>{drawn}</svg>"
-        f"<figcaption>{legend}<span>{_warm_up(report)}</span></figcaption></figure>"
-    )
-
-
-def _warm_up(report: Report) -> str:
     steady = report.steady
-    return (
-        "everything is counted: there was no second step"
+    return {
+        "height": _TALLEST + 34,
+        "width": f"{width:.1f}",
+        "warm": [f"{30 + step * width:.1f}" for step in range(min(steady.first, steps))],
+        "bars": [bar for step, column in enumerate(columns) for bar in _bars(column, step, most, width)],
+        "labels": [
+            (f"{30 + (step + 0.5) * width:.1f}", step + 1) for step in range(steps) if width >= 16 or step % 10 == 9
+        ],
+        "kinds": _NAMES.items(),
+        "said": "everything is counted: there was no second step"
         if steady.whole
-        else f"grey: warm-up, {plural(steady.first, 'step')}"
-    )
+        else f"grey: warm-up, {plural(steady.first, 'step')}",
+    }
 
 
 def _column(events: Iterable[Event], step: int) -> dict[str, int]:
@@ -224,34 +212,24 @@ def _column(events: Iterable[Event], step: int) -> dict[str, int]:
     return counts
 
 
-def _drawn(column: dict[str, int], step: int, most: int, width: float, warm: int) -> str:
+def _bars(column: dict[str, int], step: int, most: int, width: float) -> Iterator[_Bar]:
     left, bottom = 30 + step * width, _TALLEST + 12
-    parts = [
-        f"<rect class=warm x='{left:.1f}' y='0' width='{width:.1f}' height='{bottom + 22}'/>" if step < warm else ""
-    ]
     for kind, name in _NAMES.items():
         if count := column.get(kind, 0):
             height = max(2.0, _TALLEST * count / most)
-            bottom_of_bar = bottom - height
-            parts.append(
-                f"<rect class={kind}-bar x='{left + 3:.1f}' y='{bottom_of_bar:.1f}' width='{max(1.0, width - 6):.1f}' "
-                f"height='{height:.1f}' rx='2'><title>step {step + 1}: {count} {name}</title></rect>"
-            )
-            bottom = int(bottom_of_bar) - 1
-    label = f"<text x='{left + width / 2:.1f}' y='{_TALLEST + 28}' text-anchor='middle'>{step + 1}</text>"
-    return "".join(parts) + (label if width >= 16 or step % 10 == 9 else "")
+            top = bottom - height
+            said = f"step {step + 1}: {count} {name}"
+            yield _Bar(kind, f"{left + 3:.1f}", f"{top:.1f}", f"{max(1.0, width - 6):.1f}", f"{height:.1f}", said)
+            bottom = int(top) - 1
 
 
 # --- source ------------------------------------------------------------------------------------------------------
 
 
-def _source(report: Report, look: Look) -> str:
+def _source(report: Report, look: Look) -> list[_Values]:
     notes = _notes(report)
     files = sorted({file for file, _ in notes if file and source_lines(file)})
-    shown = "\n".join(
-        _file(file, {line: found for (name, line), found in notes.items() if name == file}, look) for file in files
-    )
-    return f"<h2>Source</h2>\n{shown}" if shown else ""
+    return [_file(file, {line: found for (name, line), found in notes.items() if name == file}, look) for file in files]
 
 
 Note = tuple[str, str]
@@ -279,25 +257,21 @@ def _notes(report: Report) -> dict[tuple[str, int], list[Note]]:
 
 def _said(row: Row, whole: bool) -> str:
     event = row.event
-    what = " ".join(filter(None, (event.kind, event.name, event.detail if event.kind in {"h2d", "d2h", "p2p"} else "")))
+    what = " ".join(filter(None, (event.kind, event.name, _detail(event))))
     size = f", {bytes_text(row.size)}" if row.size else ""
     via = f", in {row.via}" if row.via else ""
     took = f", {milliseconds_of(row.seconds)}" if row.seconds else ""
     return f"{what}: {number(row.count)} {'in all' if whole else 'a step'}{size}{took}{via}"
 
 
-def _file(file: str, notes: dict[int, list[Note]], look: Look) -> str:
+def _file(file: str, notes: dict[int, list[Note]], look: Look) -> _Values:
     lines = _highlighted(file)
-    shown: list[str] = []
+    shown: list[_Values] = []
     before = 0
     for line in _shown(len(lines), notes):
-        if line > before + 1:
-            shown.append("<div class=gap>⋯</div>")
-        shown.append(_line(line, lines[line - 1], notes.get(line, [])))
+        shown.append({"gap": line > before + 1, "number": line, "text": lines[line - 1], "notes": notes.get(line, ())})
         before = line
-    count = plural(sum(map(len, notes.values())), "note")
-    body = "\n".join(shown)
-    return f"<details open><summary><code>{escape(look.path(file))}</code> <span class=dim>{count}</span></summary><div class='source mono'>{body}</div></details>"
+    return {"path": look.path(file), "count": plural(sum(map(len, notes.values())), "note"), "lines": shown}
 
 
 def _shown(length: int, notes: Iterable[int]) -> Iterator[int]:
@@ -307,107 +281,91 @@ def _shown(length: int, notes: Iterable[int]) -> Iterator[int]:
             yield line
 
 
-def _line(line: int, text: str, notes: Sequence[Note]) -> str:
-    kind = f" noted {notes[0][0]}" if notes else ""
-    row = f'<div class="row{kind}"><span class=no>{line}</span><span class=text>{text}</span></div>'
-    return row + "".join(f"<div class=note>{_tag(kind, kind)} {escape(one_line(said))}</div>" for kind, said in notes)
-
-
-def _highlighted(file: str) -> list[str]:
+def _highlighted(file: str) -> Sequence[str]:
     """The lines of a Python file as HTML."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
     text = "\n".join(printable(line.expandtabs(4)) for line in source_lines(file)) + "\n"
-    return str(highlight(text, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))).split("\n")[:-1]
-
-
-def _lines(text: str) -> str:
-    return "\n".join(map(escape, text.split("\n")))
+    return python(text).split("\n")[:-1]
 
 
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
-def _table(title: str, heads: Sequence[str], body: Sequence[Sequence[str]], numbers: int = 0) -> str:
-    """A table of cells that are HTML already; the first `numbers` columns are flush right."""
-    if not body:
-        return ""
-    mark = [" class=n" if column < numbers else "" for column in range(len(heads))]
-    head = "".join(f"<th{m}>{escape(text)}</th>" for m, text in zip(mark, heads, strict=True))
-    lines = "\n".join(
-        "<tr>" + "".join(f"<td{m}>{cell}</td>" for m, cell in zip(mark, row, strict=True)) + "</tr>" for row in body
-    )
-    return f"<h2>{escape(title)}</h2>\n<div class=wide><table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table></div>"
-
-
-def _times(report: Report, look: Look) -> str:
+def _times(report: Report, look: Look) -> list[_Values]:
     """What a profile measured of each line."""
     if report.measured is None:
-        return ""
-    body = [
-        (
-            *(milliseconds_of(value) if value else "" for value in line.times[:3]),
-            number(line.times.launches) if line.times.launches else "",
-            f"<code>{_place(line.event.file, line.event.line, look)}</code>",
-            "" if line.sure else f"one of the lines of <code>{escape(line.event.function)}</code>",
-        )
+        return []
+    return [
+        {
+            "numbers": (
+                *(milliseconds_of(value) if value else "" for value in line.times[:3]),
+                number(line.times.launches) if line.times.launches else "",
+            ),
+            "place": _place(line.event.file, line.event.line, look),
+            "of": "" if line.sure else line.event.function,
+        }
         for line in profile.lines(report.trace.events, report.steady)
     ]
-    heads = ("host", "waits", "device", "launches", "where", "")
-    return _table("Time by line, a step", heads, body, 4)
 
 
-def _device(report: Report, look: Look) -> str:
-    steady = report.steady
-    body = []
-    for row in shown_rows(report.trace.events, steady):
-        kind = "overlapped" if is_async(row.event) else _CLASSES[row.event.kind]
-        detail = row.event.detail if row.event.kind in {"h2d", "d2h", "p2p"} else ""
-        body.append(
-            (
+def _device(report: Report, look: Look) -> _Values:
+    steady, measured = report.steady, report.measured is not None
+    found = [
+        {
+            "numbers": (
                 number(row.count),
                 "" if steady.whole else f"{row.steps}/{len(steady)}",
                 bytes_text(row.size) if row.size else "",
-                *((milliseconds_of(row.seconds),) if report.measured is not None else ()),
-                f"{_tag(kind, row.event.kind)} {escape(' '.join(filter(None, (row.event.name, detail))))}",
-                f"<code>{_place(row.event.file, row.event.line, look)}</code>",
-                f"<code>{escape(row.via)}</code>",
-            )
-        )
-    took = ("time",) if report.measured is not None else ()
-    heads = ("count", "steps", "bytes", *took, "what", "where", "inside")
-    return _table("Synchronizations and copies", heads, body, 3 + len(took))
+                *((milliseconds_of(row.seconds),) if measured else ()),
+            ),
+            "kind": "overlapped" if is_async(row.event) else _CLASSES[row.event.kind],
+            "tag": row.event.kind,
+            "what": " ".join(filter(None, (row.event.name, _detail(row.event)))),
+            "place": _place(row.event.file, row.event.line, look),
+            "via": row.via,
+        }
+        for row in shown_rows(report.trace.events, steady)
+    ]
+    took = ("time",) if measured else ()
+    return {
+        "heads": ("count", "steps", "bytes", *took, "what", "where", "inside"),
+        "numbers": 3 + len(took),
+        "rows": found,
+    }
 
 
-def _kernels(report: Report, look: Look) -> str:
+def _detail(event: Event) -> str:
+    return event.detail if event.kind in {"h2d", "d2h", "p2p"} else ""
+
+
+def _graphs(report: Report, look: Look) -> list[_Values]:
     runs = {(row.event.file, row.event.name): row.count for row in rows(report.trace.events, report.steady, ["graph"])}
-    graphs = [
-        (
-            str((event.data or {}).get("triton", "?")),
-            str((event.data or {}).get("extern", "?")),
-            number(runs.get((event.file, event.name), 0.0)),
-            escape(event.name),
-            f"<code>{_place(event.file, event.line, look)}</code> {escape(event.function)}",
-        )
+    return [
+        {
+            "numbers": (
+                (event.data or {}).get("triton", "?"),
+                (event.data or {}).get("extern", "?"),
+                number(runs.get((event.file, event.name), 0.0)),
+            ),
+            "name": event.name,
+            "place": _place(event.file, event.line, look),
+            "function": event.function,
+        }
         for event in once(report.trace.events, "graph")
     ]
-    kernels = [
-        (
-            str(event.count),
-            f"<code>{escape(event.name)}</code>",
-            "library" if (event.data or {}).get("extern") else "Triton",
-            escape(str((event.data or {}).get("graph", ""))),
-            "<br>".join(f"<code>{_served(line, look)}</code>" for line in _lines_of(event)),
-        )
+
+
+def _kernels(report: Report, look: Look) -> list[_Values]:
+    return [
+        {
+            "count": event.count,
+            "name": event.name,
+            "kind": "library" if (event.data or {}).get("extern") else "Triton",
+            "graph": (event.data or {}).get("graph", ""),
+            "lines": [_served(line, look) for line in _lines_of(event)],
+        }
         for event in report.trace.events
         if event.kind == "kernel"
     ]
-    predicted = f", predicted for {report.trace.job.target}" if report.predicted else ""
-    return _table(f"Graphs{predicted}", ("Triton", "library", "runs", "graph", "where"), graphs, 3) + _table(
-        f"Kernels{predicted}", ("launches", "kernel", "kind", "graph", "for the lines"), kernels, 1
-    )
 
 
 def _lines_of(event: Event) -> list[str]:
@@ -417,56 +375,39 @@ def _lines_of(event: Event) -> list[str]:
 
 def _served(place: str, look: Look) -> str:
     file, _, line = place.rpartition(":")
-    return f"{escape(os.path.basename(look.path(file)))}:{escape(line)}"
+    return f"{os.path.basename(look.path(file))}:{line}"
 
 
-def _verdicts(report: Report, look: Look) -> str:
-    body = [
-        (
-            _tag(found.evidence.verdict, found.evidence.verdict),
-            escape(found.code),
-            f"<code>{escape(look.place(found))}</code>",
-            f"{escape(one_line(found.message))}<br><span class=dim>{escape(one_line(found.evidence.detail))}</span>"
-            + (f"<br><b>{escape(said)}</b>" if (said := price(found, report)) else ""),
-        )
+def _findings(report: Report, look: Look) -> list[_Values]:
+    return [
+        {
+            "verdict": found.evidence.verdict,
+            "code": found.code,
+            "place": look.place(found),
+            "message": found.message,
+            "detail": found.evidence.detail,
+            "price": price(found, report),
+        }
         for found in (*report.verdicts, *report.discovered)
         if found.evidence
     ]
-    return _table("Findings", ("verdict", "rule", "where", "what"), body)
 
 
-def _budget(title: str, verdicts: Sequence[Verdict]) -> str:
-    body = [
-        (
-            _tag("over", "over") if verdict.over else _tag("ok", "ok"),
-            escape(verdict.measure.name),
-            escape(verdict.measure.missing or _amount(verdict.measure.name, verdict.measure.value)),
-            escape(_amount(verdict.measure.name, verdict.limit)),
-            "<br>".join(
-                f"<code>{escape(part.file)}:{part.line}</code> {escape(_amount(verdict.measure.name, part.count))}"
-                f"{' new' if part.new else ''}"
-                for part in verdict.measure.parts[:8]
-                if verdict.over
-            ),
-        )
-        for verdict in verdicts
-    ]
-    return _table(title, ("", "number", "measured", "limit", "lines"), body)
+def _limit(verdict: Verdict) -> _Values:
+    """A number against its limit, and the lines that make it up where it is over."""
+    measure = verdict.measure
+    return {
+        "state": "over" if verdict.over else "ok",
+        "name": measure.name,
+        "measured": measure.missing or _amount(measure.name, measure.value),
+        "limit": _amount(measure.name, verdict.limit),
+        "parts": [
+            (f"{part.file}:{part.line}", _amount(measure.name, part.count) + (" new" if part.new else ""))
+            for part in measure.parts[:8]
+            if verdict.over
+        ],
+    }
 
 
 def _amount(name: str, value: float) -> str:
     return bytes_text(value) if "bytes" in UNITS[name] else number(value)
-
-
-def _trouble(report: Report) -> str:
-    """What a pass that failed wrote, and what was not supported."""
-    body = [
-        (escape(event.name), f"<code>{escape(event.file)}:{event.line}</code>", escape(event.detail))
-        for event in once(report.trace.events, "unsupported", "error")
-    ]
-    tails = "".join(
-        f"<h2>Standard error of the {child.run} pass</h2>\n<pre class=wide>{_lines(child.errors.strip()[-4000:])}</pre>"
-        for child in report.trace.children
-        if child.end.name not in {"finished", "stopped"} and child.errors.strip()
-    )
-    return _table("Not supported, and errors", ("what", "where", "why"), body) + tails
