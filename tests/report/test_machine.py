@@ -252,7 +252,7 @@ class TestJunit:
             '    <testsuite name="/repo/examples/train.py" tests="1" skipped="0" errors="0" failures="1" package="torchlint">\n'
             '        <testcase name="torchlint.TL405" classname="/repo/examples/train" line="3" column="64">\n'
             "            <properties>\n"
-            '                <property name="severity" value="error"/>\n'
+            '                <property name="severity" value="error" />\n'
             "            </properties>\n"
             '            <failure message="100% of the step, 50,000 launches: `fused=False`">'
             "line 3, col 64, 100% of the step, 50,000 launches: `fused=False`</failure>\n"

@@ -6,58 +6,57 @@ import os
 import re
 from itertools import groupby
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape, quoteattr
 
 from torchlint.system.printable import printable
-from torchlint.text.finding import Finding
 
 from . import Look
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from torchlint.lint.run import Result
+    from torchlint.text.finding import Finding
 
 _ILLEGAL = re.compile("[\ufffe\uffff]")
 
 
 def render(result: Result, look: Look) -> str:
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
     total = len(result.findings)
-    suites = [
-        suite
-        for path, group in groupby(result.findings, key=lambda finding: finding.path)
-        for suite in _suite(look.absolute(path), list(group))
-    ]
-    if not suites:
-        suites = [
-            '    <testsuite name="torchlint" tests="1" skipped="0" errors="0" failures="0" package="torchlint">',
-            '        <testcase name="No errors found" classname="torchlint"/>',
-            "    </testsuite>",
-        ]
-    head = f'<testsuites name="torchlint" tests="{total or 1}" skipped="0" failures="{total}" errors="0">'
-    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *suites, "</testsuites>", ""])
+    root = Element("testsuites", name="torchlint", tests=str(total or 1), skipped="0", failures=str(total), errors="0")
+    for path, group in groupby(result.findings, key=lambda finding: look.absolute(finding.path)):
+        findings = list(group)
+        suite = _suite(root, path, len(findings), len(findings))
+        for finding in findings:
+            _case(suite, path, finding)
+    if not total:
+        SubElement(_suite(root, "torchlint", 1, 0), "testcase", name="No errors found", classname="torchlint")
+    indent(root, "    ")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _suite(path: str, findings: list[Finding]) -> list[str]:
-    count = len(findings)
-    counts = f'tests="{count}" skipped="0" errors="0" failures="{count}"'
-    cases = [line for finding in findings for line in _case(path, finding)]
-    return [f'    <testsuite name={_quote(path)} {counts} package="torchlint">', *cases, "    </testsuite>"]
+def _suite(root: Element, name: str, tests: int, failures: int) -> Element:
+    from xml.etree.ElementTree import SubElement
+
+    counts = {"tests": str(tests), "skipped": "0", "errors": "0", "failures": str(failures)}
+    return SubElement(root, "testsuite", {"name": _shown(name), **counts, "package": "torchlint"})
 
 
-def _case(path: str, finding: Finding) -> list[str]:
-    name = f"name={_quote(f'torchlint.{finding.code}')} classname={_quote(os.path.splitext(path)[0])}"
-    text = f"line {finding.line}, col {finding.column}, {finding.message}"
-    return [
-        f'        <testcase {name} line="{finding.line}" column="{finding.column}">',
-        "            <properties>",
-        f'                <property name="severity" value="{finding.severity}"/>',
-        "            </properties>",
-        f"            <failure message={_quote(finding.message)}>{escape(_shown(text))}</failure>",
-        "        </testcase>",
-    ]
+def _case(suite: Element, path: str, finding: Finding) -> None:
+    from xml.etree.ElementTree import SubElement
 
-
-def _quote(text: str) -> str:
-    return quoteattr(_shown(text))
+    case = SubElement(
+        suite,
+        "testcase",
+        name=_shown(f"torchlint.{finding.code}"),
+        classname=_shown(os.path.splitext(path)[0]),
+        line=str(finding.line),
+        column=str(finding.column),
+    )
+    SubElement(SubElement(case, "properties"), "property", name="severity", value=finding.severity)
+    failure = SubElement(case, "failure", message=_shown(finding.message))
+    failure.text = _shown(f"line {finding.line}, col {finding.column}, {finding.message}")
 
 
 def _shown(text: str) -> str:
