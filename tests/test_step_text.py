@@ -49,5 +49,5 @@ def test_no_call_is_a_step_that_the_text_says_is_none(call: str) -> None:
     module = project.module("a.py")
     assert module is not None
     function = module.functions[1]
-    is_step = any(Steps(project)._is_step(function, one) for one in function.flow.calls_named("step"))
+    is_step = any(Steps(project)._steps(function, one) for one in function.flow.calls_named("step"))
     assert not is_step or TRIGGER.search(call.encode())

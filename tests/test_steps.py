@@ -86,6 +86,9 @@ def check_one(code: str) -> None:
         "for x in y:\n    simulator.step(x)",
         "for x in y:\n    optimizer.step(x, y)",
         "for x in y:\n    step()",
+        "for x in y:\n    scheduler.step(val_loss)",
+        "for x in y:\n    optimizer.step(noise)",
+        "for x in y:\n    optimizer.step(loss, x)",
         "for x in y:\n    browser.backward_all()",
         # An implementation of backward, not autograd's.
         (
@@ -146,6 +149,7 @@ def test_what_is_no_step_loop(code: str) -> None:
         "optimizers['gen'].step()",
         "opt_d.step()",
         "optimizer.step(closure)",
+        "self.optim.step(critic_loss)",
         "sgd.step()",
         "model_engine.backward(loss)",
     ],
@@ -372,6 +376,15 @@ def test_a_method_that_takes_a_whole_step() -> None:
         "    def test_it(self):\n        loss.backward()\n        self.optimizer.step()\n"
         "    def solve(self):\n        def closure():\n            loss.backward()\n            return loss\n        self.optimizer.step(closure)\n"
         "def fit(model):\n    loss.backward()\n    optimizer.step()\n"
+    )
+
+
+def test_an_optimizer_of_the_project_that_takes_the_loss() -> None:
+    check_one(
+        "class Agent:\n    def learn(self, batch):\n        loss = self.loss(batch)  # hot\n        self.optim.step(loss)  # hot\n"
+        "        return {'loss': loss.item()}  # hot\n    def loss(self, batch):\n        return batch  # hot\n"
+        "    def validate(self):\n        self.plateau.step(loss)\n        self.lr_scheduler.step(loss)\n"
+        "def fit(model):\n    optimizer.step(loss)\n"
     )
 
 

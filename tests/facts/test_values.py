@@ -23,6 +23,9 @@ DEVICE = "device = torch.device('cuda')\n"
     [
         ("x", "unknown"),
         ("x.y.z", "unknown"),
+        ("x.entropy(p)", "unknown"),
+        ("x.log_prob()", "unknown"),
+        ("x.sample()", "unknown"),
         ("f(1)", "unknown"),
         ("1", "number = 1"),
         ("1.5", "number = 1.5"),
@@ -239,6 +242,9 @@ def test_tensors_that_torch_makes(value_of: ValueOf, code: str, expected: str) -
         ("nn.LSTM(3, 3)(x)", "tuple(tensor grad, unknown)"),
         ("nn.Sequential(nn.Linear(3, 3), nn.LSTM(3, 3))(x)", "tuple(tensor grad, unknown)"),
         ("nn.Sequential(*layers)(x)", "tensor? grad"),
+        ("y.log_prob(x)", "tensor? grad"),
+        ("y.entropy().mean()", "tensor scalar grad"),
+        ("y.rsample()", "tensor? grad"),
         ("torch.utils.checkpoint.checkpoint(nn.LSTM(3, 3), x)", "tuple(tensor grad, unknown)"),
     ],
 )

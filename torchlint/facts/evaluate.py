@@ -1021,6 +1021,8 @@ class Evaluator:
     def unknown_method(self, base: Value, attr: str, callee: Value, node: ast.Call, args: Arguments) -> Value:
         if attr in ("detach", "unsqueeze", "masked_fill", "log_softmax") and len(args) <= 2 and not base:
             return calls.tensor_method(tensor(grad=True), attr, node, args)
+        if not base and len(args) == _OF_DISTRIBUTIONS.get(attr):
+            return tensor(grad=True, certainty=LIKELY)
         if attr == "item" and not len(args):
             return NUMBER
         if attr == "astype" and not base:
@@ -1110,6 +1112,8 @@ _OPTION_PARSERS = frozenset(
 )
 
 _PROPERTIES = frozenset(("property", "cached_property"))
+_OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
+"""Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ON_HOST = tensor("cpu")
 _READ_FROM_FILES = {
     "torchaudio.load": Value("tuple", PROVEN, items=(_ON_HOST, INTEGER)),

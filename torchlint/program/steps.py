@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..facts import aliases, calls, first_time, guards, names, runs
 from ..facts.flow import Flow, Guard, Loop
@@ -45,6 +45,7 @@ _STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"cr
 _DEFINED = frozenset(name.encode() for name in STEP_NAMES)
 _WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois")
 T = TypeVar("T")
+Step = Literal["backward", "step"]
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200
@@ -293,8 +294,11 @@ class Steps:
     def _is_whole(self, method: Function) -> bool:
         """Whether a method runs a backward pass and an optimizer, outside of loops of its own."""
         named = [*method.flow.calls_named("step"), *(c for name in _BACKWARDS for c in method.flow.calls_named(name))]
-        steps = [call for call in named if not method.flow.loops(call) and self._is_step(method, call)]
-        return len({last_name(call) == "step" for call in steps}) > 1
+        return self._are_whole(method, [call for call in named if not method.flow.loops(call)])
+
+    def _are_whole(self, function: Function, found: Iterable[ast.Call]) -> bool:
+        """Whether there is a backward pass and a step of an optimizer among some calls."""
+        return len({part for call in found for part in self._steps(function, call)}) == 2
 
     def _update_conditions(self, function: Function) -> frozenset[ast.expr]:
         """The conditions that all whole steps of a method are behind which runs several."""
@@ -306,14 +310,17 @@ class Steps:
     def _own(self, function: Function, found: dict[Place, Function], own: _Own) -> None:
         flow = function.flow
         outside: set[str] = set()
-        for call in [call for call in flow.calls if self._is_step(function, call)]:
+        for call in flow.calls:
+            parts = self._steps(function, call)
+            if not parts:
+                continue
             loops = flow.loops(call)
             while loops and (_only_iterates(loops[0], call) or self._over_runs(function, loops[0])):
                 loops = loops[1:]
             if loops:
                 found.setdefault(loop_place(function, loops[0]), function)
             else:
-                outside.add("step" if last_name(call) == "step" else "backward")
+                outside.update(parts)
         if outside:
             own.steppers.append(place_of(function))
         if self.project.in_test(function.module.path, function.name):
@@ -332,31 +339,45 @@ class Steps:
             isinstance(call.func, ast.Attribute)
             and isinstance(call.func.value, ast.Name)
             and call.func.value.id in given
-            and self._is_step(function, call)
+            and self._steps(function, call)
             for call in function.flow.calls_named("step")
         )
 
     def _over_runs(self, function: Function, loop: Loop) -> bool:
         return runs.over_runs(function, loop, lambda node: self.project.value(function, node))
 
-    def _is_step(self, function: Function, call: ast.Call) -> bool:
-        """`loss.backward()`, `accelerator.backward(loss)`, `optimizer.step()`, `scaler.step(optimizer)`."""
+    def _steps(self, function: Function, call: ast.Call) -> tuple[Step, ...]:
+        """What a call does of a training step: nothing, a backward pass, a step of an optimizer, or both.
+
+        `loss.backward()`, `accelerator.backward(loss)`; `optimizer.step()`, `scaler.step(optimizer)`; a project's own
+        `self.optimizer.step(loss)` does both, since no optimizer of torch takes a loss.
+        """
         func = call.func
         if not isinstance(func, ast.Attribute):
-            return False
+            return ()
         if func.attr in _BACKWARDS:
-            name = self.project.resolve(function, func)
-            if name is not None and name != "torch.autograd.backward":
-                return False
-            if call.args and not _is_loss(function, call.args[0]):
-                return False
-            owner = (names.chain(func.value) or [""])[-1]
-            # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
-            return not (
-                owner in ("self", "cls", "super", "ctx") and func.attr == "backward" and self._own_backward(function)
-            )
+            return ("backward",) if self._is_backward(function, call, func) else ()
         if func.attr != "step":
+            return ()
+        if len(call.args) == 1 and calls.OPTIMIZER_NAME.search(names.last(func.value)):
+            given = (names.chain(call.args[0]) or [""])[-1]
+            if _LOSS.search(given):
+                return ("backward", "step")
+        return ("step",) if self._is_optimizer_step(function, call, func) else ()
+
+    def _is_backward(self, function: Function, call: ast.Call, func: ast.Attribute) -> bool:
+        name = self.project.resolve(function, func)
+        if name is not None and name != "torch.autograd.backward":
             return False
+        if call.args and not _is_loss(function, call.args[0]):
+            return False
+        owner = (names.chain(func.value) or [""])[-1]
+        # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
+        return not (
+            owner in ("self", "cls", "super", "ctx") and func.attr == "backward" and self._own_backward(function)
+        )
+
+    def _is_optimizer_step(self, function: Function, call: ast.Call, func: ast.Attribute) -> bool:
         receiver = func.value
         if isinstance(receiver, ast.Subscript):
             receiver = receiver.value
@@ -521,7 +542,7 @@ class Steps:
         return self._ask(("conditions", function, loop), lambda: self._find_conditions(function, loop), (none, none))
 
     def _find_conditions(self, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
-        steps = [call for call in self._calls_in(function, loop) if self._is_step(function, call)]
+        steps = [call for call in self._calls_in(function, loop) if self._steps(function, call)]
         updates = [call for call in steps if last_name(call) == "step"]
         gathered = self._behind(function, loop, updates) if len(updates) < len(steps) else frozenset[ast.expr]()
         return self._behind(function, loop, steps), gathered
@@ -536,7 +557,7 @@ class Steps:
 
     def _holds_whole_step(self, function: Function, block: tuple[ast.stmt, ...]) -> bool:
         calls = function.flow.calls_between(block[0].lineno, block[-1].end_lineno or block[-1].lineno)
-        return len({last_name(call) == "step" for call in calls if self._is_step(function, call)}) == 2
+        return self._are_whole(function, calls)
 
     # Questions of rules
 
