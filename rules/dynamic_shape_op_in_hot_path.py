@@ -29,9 +29,9 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount`, `torch.where` with one
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
-    `output_size`, and `sparse_coo_tensor` without a size, on device tensors in step loops, in what they call, in
-    evaluation and generation loops and in what these call, and in `forward`. In the loops, what reads by a mask of
-    booleans (`x[x > 0]`) is found too, which is `nonzero` and a gather.
+    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans (`x[x > 0]`), which is
+    `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
+    in what these call, and in `forward`.
 
     ## Why is this slow?
 
@@ -103,9 +103,11 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     parts = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
     if not parts or not isinstance(node.ctx, ast.Load) or not site.accelerator or site.region is not None:
         return
-    if reads.severity(site) is None:
+    if site.role in ("test", "benchmark"):
         return
-    if any(_is_mask(site, part) for part in parts) and not site.value(node.value).on_cpu:
+    if not any(_is_mask(site, part) for part in parts) or site.value(node.value).on_cpu:
+        return
+    if not site.rare and reads.repeated(site):
         yield _finding(site, site.short(node))
 
 

@@ -97,7 +97,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     """
     if site.name == ".synchronize()" and not site.receiver.class_name.startswith("torch.cuda."):
         return
-    level = reads.severity(site) or ("warning" if reads.in_forward(site) and not site.rare else None)
+    looped = reads.severity(site)
+    level = looped or ("warning" if reads.in_forward(site) and not site.rare else None)
     served = level is None and serving.is_handler(site.function) and not site.rare
     each = level is None and not served and site.name in _CACHES and _behind_model(site)
     if served or each:
@@ -123,7 +124,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     where = "on every request" if served else "on every call of the module"
     if each:
         where = "on every call, after the model has run"
-    if site.hot is not None or site.warm is not None:
+    if looped is not None:
         where = reads.how_often(site)
     # A collection shows as no event of a traced run.
     provable = site.name != "gc.collect()"

@@ -45,13 +45,13 @@ def callers(project: Project, function: Function) -> list[CallSite]:
     for method in overridden(project, function):
         sites += project.call_sites(method) or ()
     if not sites:
-        sites += _calls_by_name(project, function)
+        sites += calls_by_name(project, function)
     if function.name == "__call__" and function.cls is not None:
         sites += _calls_of_objects(project, function, function.cls)
     return list({site.call: site for site in sites}.values())
 
 
-def _calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
+def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
     """The calls of a method on objects of which nobody knows the class, where its name tells it."""
     if method.cls is None or method not in of_one_family(project, method.name):
         return
@@ -86,16 +86,11 @@ def _few(paths: Collection[str]) -> list[str]:
 
 def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
     """Where a function may be called, one by one, in its own file also by a name that many things have."""
-    yield from _calls_of(project, function)
-    yield from _calls_by_name(project, function)
-
-
-def _calls_of(project: Project, function: Function) -> Iterator[CallSite]:
     if function.cls is not None and function.name in GENERIC and not function.name.startswith("__"):
         yield from project.sites_in(function.module.path, function)
     yield from project.calls_of(function)
     for method in overridden(project, function):
-        yield from _calls_of(project, method)
+        yield from calls_of(project, method)
 
 
 def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: ast.expr) -> bool:

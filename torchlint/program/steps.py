@@ -51,7 +51,9 @@ MOST_CALLERS = 20
 MOST_ABOVE = 200
 """So many functions are looked at for an evaluation loop that calls one, directly or through others."""
 _PARTS = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
-_MAKES = regex(r"(?:get|load|create|build|make|init|save|prepare|setup|export)_")
+_MAKES = regex(
+    r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
+)
 _LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
@@ -670,6 +672,8 @@ class Steps:
             return None, ()
         further: dict[Function, None] = {}
         sites = list(itertools.islice(families.calls_of(self.project, function), MOST_CALLERS + 1))
+        named = list(itertools.islice(families.calls_by_name(self.project, function), MOST_CALLERS + 1))
+        sites += named if len(sites) + len(named) <= MOST_CALLERS else ()
         for site in sites if len(sites) <= MOST_CALLERS else ():
             if self.project.in_test(site.function.module.path, site.function.name):
                 continue

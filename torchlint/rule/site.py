@@ -15,8 +15,8 @@ from ..facts.module import Function, Module
 from ..facts.roles import Role
 from ..facts.values import Value
 from ..pattern.words import is_plain
+from ..program import families
 from ..program.context import Context
-from ..program.families import calls_of
 from ..program.feeding import feeders, is_handed_over
 from ..program.places import place_of
 from ..program.project import CallSite, Project
@@ -318,7 +318,8 @@ class Site:
 
     def callers(self, function: Function) -> Iterator[CallSite]:
         """Where a function may be called, one by one."""
-        return calls_of(self.project, function)
+        yield from families.calls_of(self.project, function)
+        yield from families.calls_by_name(self.project, function)
 
     @property
     def feeds_device(self) -> bool:
