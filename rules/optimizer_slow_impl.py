@@ -37,6 +37,7 @@ _FUSED = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3)}
     category="kernel",
     principle=("fusion",),
     depends_on=("TL605",),
+    confirmed_by=("optimizer:single", "optimizer:foreach", "operator"),
     options={"suggest-fused": "find `Adam`, `AdamW` and `SGD` without `fused=True` too, in programs that use CUDA."},
 )
 def optimizer_slow_impl(site: Site) -> Iterator[Finding]:

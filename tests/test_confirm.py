@@ -26,6 +26,7 @@ PROOFS = {
     "TL101": ("sync:item",),
     "TL201": ("graph_break:GB0124",),
     "TL402": ("h2d:pinned-blocking", "h2d:pageable"),
+    "TL706": ("optimizer:single", "optimizer:foreach", "operator"),
     "TL901": ("warning:FutureWarning",),
 }
 
@@ -97,6 +98,36 @@ def test_a_graph_break_is_not_refuted_where_nothing_was_compiled() -> None:
     assert verdict(finding("TL201"), *ran(5, 2)) == Evidence(
         "not reached", "nothing was compiled in this run (try --compile)"
     )
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("single", Evidence("confirmed", "AdamW: 80 parameters", 1.0)),
+        ("foreach", Evidence("confirmed", "AdamW: 80 parameters", 1.0)),
+        ("fused", Evidence("refuted", "AdamW: 80 parameters")),
+        ("few", Evidence("refuted", "AdamW: 80 parameters")),
+    ],
+)
+def test_an_optimizer_tells_where_it_was_made_how_it_takes_its_parameters(how: str, expected: Evidence) -> None:
+    made = at(5, "optimizer", "AdamW", 0, detail="80 parameters", data={"how": how, "parameters": 80})
+    assert expected == verdict(finding("TL706"), made, *ran(5, 0))
+
+
+def test_an_optimizer_that_took_no_step_is_not_refuted() -> None:
+    unknown = Evidence("not reached", "no optimizer that is made here took a step")
+    assert unknown == verdict(finding("TL706"), *ran(5, 0))
+    assert unknown == verdict(finding("TL706"), *ran(5, 0), done=0)
+    assert Evidence("not reached", "the traced run did not come here") == verdict(finding("TL706"))
+
+
+def test_an_update_by_hand_runs_operators() -> None:
+    told = verdict(finding("TL706"), *(at(5, "operator", "", step, count=80) for step in range(8)), *ran(5, 2, 3))
+    assert told is not None
+    assert ("confirmed", 80.0) == (told.verdict, told.count)
+    on_the_host = verdict(finding("TL706"), *ran(5, 2, 3))
+    assert on_the_host is not None
+    assert "refuted" == on_the_host.verdict
 
 
 def test_a_refuted_finding_drops_to_info() -> None:

@@ -15,6 +15,7 @@ from torchlint.predict.changes import (
     Change,
     Lines,
     appended,
+    in_lists,
     in_precision,
     overlapped,
     together,
@@ -36,8 +37,9 @@ _size = st.integers(0, 10**10)
 _line = st.integers(1, 4)
 _via = st.sampled_from(("", "", "torch/optim/adam.py:1 f"))
 kernels = st.builds(
-    Operation, st.sampled_from(_KERNELS), st.sampled_from(("op", "cat")), st.sampled_from(("float32", "bfloat16", "float64", "tf32")),
+    Operation, st.sampled_from(_KERNELS), st.sampled_from(("op", "cat", "addcmul_", "_foreach_sqrt", "_foreach_mul_")), st.sampled_from(("float32", "bfloat16", "float64", "tf32")),
     st.integers(0, 10**13), _size, st.integers(1, 9), _size, st.just("train.py"), _line, _via,
+    st.sampled_from(("", "", "train.py:2", "train.py:9")),
 )  # fmt: skip
 waits = st.builds(
     Operation, st.just("sync"), st.just("item"), file=st.just("train.py"), line=_line, launches=st.just(0)
@@ -148,6 +150,7 @@ CHANGES: list[Change] = [
     without(("data",)),
     without_operators(("op", "zero_"), Lines("train.py", 1, 2)),
     appended(Lines("train.py", 2, 3, "")),
+    in_lists(Lines("train.py", 2, 3)),
     overlapped(),
     in_precision("float32", "tf32"),
     in_precision("float64", "float32"),

@@ -25,6 +25,7 @@ ConfirmedBy = Mapping[str, tuple[str, ...]]
 _COMPILE_KINDS = frozenset({"graph_break", "recompile", "recompile_limit"})
 _ONCE_KINDS = _COMPILE_KINDS | {
     "kernel",
+    "optimizer",
     "warning",
     "unsupported",
     "error",
@@ -45,6 +46,7 @@ _NOUNS = {
     "graph": "compiled graph",
     "kernel": "kernel",
     "operator": "such operator on a device",
+    "optimizer": "optimizer that takes parameters one by one",
     "warning": "such warning",
     "memory": "memory growth",
 }
@@ -157,7 +159,9 @@ def is_async(event: Event) -> bool:
 
 
 def labels(event: Event) -> frozenset[str]:
-    """What a `confirmed_by` of a rule may name after the colon: the event's name and, of a copy, its two properties."""
+    """What a `confirmed_by` of a rule may name after the colon: the event's name, of a copy its two properties, of an optimizer how."""
+    if event.kind == "optimizer":
+        return frozenset({event.name, str((event.data or {}).get("how"))})
     if event.kind not in _COPIES:
         return frozenset({event.name})
     data = event.data or {}
@@ -276,7 +280,11 @@ def _evidence(events: Sequence[Event], index: _Index, wanted: tuple[str, ...]) -
     ]
     if matching:
         return _proof(matching, steady, index.step_seconds)
+    if "optimizer" in kinds and (made := [event for event in events if event.kind == "optimizer"]):
+        return Evidence("refuted", f"{made[0].name}: {made[0].detail}")
     reached = {event.step for event in events if event.kind == "line" and steady.reached(event)}
+    if "optimizer" in kinds and len(reached) < 2 and any(event.kind == "line" for event in events):
+        return Evidence("not reached", "no optimizer that is made here took a step")
     if not reached:
         early = any(event.kind == "line" for event in events)
         return Evidence("not reached", "ran only in the first steps" if early else "the traced run did not come here")

@@ -14,6 +14,7 @@ from ..predict.changes import (
     Change,
     Lines,
     appended,
+    in_lists,
     in_precision,
     overlapped,
     together,
@@ -31,7 +32,8 @@ from .steady import Steady
 
 _WAITS = ("sync", "d2h")
 _COMPILES = "what the program compiles is priced as if it ran eagerly"
-_GROWING = frozenset({"growing-cat"})
+_MENDED_BY = {"growing-cat": appended, "optimizer-slow-impl": in_lists}
+"""Rules whose repair is more than operators or waits that go away."""
 
 
 def estimate(events: Sequence[Event], on: Gpu, constants: Constants) -> Estimate | None:
@@ -65,8 +67,8 @@ def change_of(finding: Finding, confirmed_by: Sequence[str] = ()) -> Change | No
         return without(("sync",), at)
     if finding.code == "TLT06":
         return together((overlapped(at), without(_WAITS, at)))
-    if finding.name in _GROWING:
-        return appended(at)
+    if (mend := _MENDED_BY.get(finding.name)) is not None:
+        return mend(at)
     kinds = {one.partition(":")[0] for one in confirmed_by}
     found: list[Change] = []
     if "operator" in kinds:

@@ -29,6 +29,7 @@ Kind = Literal[
     "time",  # of a profile: what a line took, `data` has `host` and `device` seconds and `launches`
     "cudagraph_skip",  # Inductor could not use CUDA graphs
     "precision",  # a matrix product in a slow dtype or shape: float64, float32, unaligned
+    "optimizer",  # an optimizer of torch, where it was made: `data.how` it updates its `data.parameters`
     "ddp",  # what DistributedDataParallel says of itself after the run
     "unsupported",  # something a virtual GPU can't do, by name; the run went on
     "warning",  # a Python warning with a category worth keeping (FutureWarning, UserWarning of torch)
@@ -59,6 +60,8 @@ class Operation(NamedTuple):
     file: str = ""
     line: int = 0
     via: str = ""
+    owner: str = ""
+    """Where the optimizer was made in whose step it ran, as `file:line`; "" of what no optimizer of torch did."""
 
 
 NAMED_OPERATORS = frozenset({"cat", "zero_", "_foreach_zero_", "zeros", "zeros_like"})

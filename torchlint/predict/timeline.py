@@ -131,7 +131,7 @@ def task(operation: Operation, gpu: Gpu, constants: Constants) -> Task:
         seconds = operation.bytes / (rate * _GIGA)
         waits = blocking or not pinned
         return Task(constants.host, seconds, waits, constants.wait if waits else 0.0)
-    return Task(constants.host * max(operation.launches, 1), kernel(operation, gpu, constants), waits=False)
+    return Task(constants.host * operation.launches, kernel(operation, gpu, constants), waits=False)
 
 
 def tasks(operations: Sequence[Operation], gpu: Gpu, constants: Constants) -> list[Task]:

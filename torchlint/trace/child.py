@@ -126,6 +126,7 @@ def enter(
         from torchlint.trace.compiled import private
 
         private.import_inductor()  # before it could meet a GPU that this build of torch has no code for
+    work = None
     if job.device != "cpu":
         from torchlint.trace.eager.virtual import real_gpu, virtual_gpu
         from torchlint.trace.eager.work import WorkLog
@@ -152,6 +153,9 @@ def enter(
             from torchlint.trace.eager.counts import OperatorCounts
 
             observation.enter_context(OperatorCounts(recorder))
+        from torchlint.trace.eager.optimizers import optimizers
+
+        observation.enter_context(optimizers(recorder, work))
         observation.enter_context(when_imported("torch._dynamo", lambda: _force_eager(observation, recorder)))
     else:
         from torchlint.trace.compiled.recording import compile_recording, cudagraph_skips

@@ -323,6 +323,21 @@ def probe_attention() -> str | None:
     return None
 
 
+# --- optimizers ---------------------------------------------------------------------------------------------------
+
+
+def foreach_by_default(parameters: list[torch.Tensor], differentiable: bool) -> bool:
+    """Whether an optimizer that is told nothing takes these parameters in kernels of many."""
+    from torch.optim.optimizer import _default_to_fused_or_foreach
+
+    return bool(_default_to_fused_or_foreach(parameters, differentiable, use_fused=False)[1])
+
+
+def probe_optimizers() -> str | None:
+    parameters = [torch.ones(2, requires_grad=True)]
+    return "optimizers: one on the CPU takes many at once" if foreach_by_default(parameters, False) else None
+
+
 # --- self-test ----------------------------------------------------------------------------------------------------
 
 PROBES: tuple[Callable[[], str | None], ...] = (
@@ -332,6 +347,7 @@ PROBES: tuple[Callable[[], str | None], ...] = (
     probe_grouping,
     probe_storage_package,
     probe_attention,
+    probe_optimizers,
 )
 
 

@@ -33,6 +33,7 @@ _NORM = frozenset(
 )  # fmt: skip
 _GATHERS = frozenset(("embedding", "index", "gather", "index_select", "_unsafe_index"))
 _OVERWRITES = frozenset(("fill_", "zero_", "copy_", "normal_", "uniform_", "random_", "bernoulli_"))
+_OPTIMIZERS = "torch/optim/"
 _MULTI_TENSOR = ((1, 110), (2, 64), (3, 36))
 """How many tensors one launch of a multi-tensor kernel takes, by how many lists it is given."""
 
@@ -131,7 +132,9 @@ def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], re
     ]
     launches = 1
     if name.startswith(("_foreach", "_fused")) and lists:
-        made = made or (list(lists[0]) if name.startswith("_foreach") else given)
+        # a fused optimizer writes all that it is given but the gradients
+        written_to = lists[:1] if name.startswith("_foreach") else [lists[0], *lists[2:]]
+        made = made or _leaves(written_to)
         most = dict(_MULTI_TENSOR).get(len(lists), 36)
         launches = max(1, math.ceil(len(lists[0]) / most))
     elif func._schema.is_mutable and not made:
@@ -185,6 +188,8 @@ class WorkLog:
         self._number = 0
         self._known: dict[object, Work | None] = {}  # steps are alike: their operators have the same shapes
         self.batch = 0
+        self.owner = ""
+        """The optimizer that takes its step, by the line where it was made; "" while none does."""
 
     def work(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
         """What an operator asked of the GPU; None of one that launches nothing."""
@@ -224,7 +229,8 @@ class WorkLog:
         if self._recorder.step != self._number:
             self._number, self._whole, self._step = self._recorder.step, self._step, []
         place, via = at or here()
-        operation = Operation(kind, name, dtype, flops, size, launches, unordered, place.file, place.line, via)
+        owner = self.owner if via.startswith(_OPTIMIZERS) else ""  # a closure's operators are not the optimizer's
+        operation = Operation(kind, name, dtype, flops, size, launches, unordered, place.file, place.line, via, owner)
         self._step.append(operation)
 
     def tell(self) -> None:
