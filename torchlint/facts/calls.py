@@ -52,6 +52,7 @@ MODEL_NAME = regex(
     r"|net[GD]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
     re.IGNORECASE,
 )
+LOSS_NAME = regex(r"(?:^|_)(?:loss|losses|criterion|criterions|criteria|objective|objectives)\d*$", re.IGNORECASE)
 LOADER_NAME = regex(
     r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$",
     re.IGNORECASE,
@@ -567,9 +568,10 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
         return replace(base, certainty=min(base.certainty, LIKELY), made_by=node)
     if attr == "type_as":
         return replace(base, device=args.first.device, boolean=args.first.boolean, integer=args.first.integer)
-    if attr in ("items", "values") and (base.grad or base.from_loader) and not args.positional:
+    if attr in ("items", "values", "popitem") and (base.grad or base.from_loader) and not args.positional:
         # A model, or a loader, gave a dict of tensors.
-        return sequence(base if attr == "values" else Value("tuple", PROVEN, items=(STR, base)))
+        pair = Value("tuple", PROVEN, items=(STR, base))
+        return sequence(base if attr == "values" else pair) if attr != "popitem" else pair
     row = operator(f"torch.Tensor.{attr}")
     if row is not None and row.alias == "itself" and row.returns.kind == "tensor":
         return replace(base, boolean=row.dtype == "bool", integer=row.dtype in _INTEGERS, made_by=node)
@@ -666,6 +668,11 @@ def called_by_name(name: str) -> Value:
     """What calling something gives that is named like a model: `Net(16)` makes a module, `net(x)` and `netD(x)` run one."""
     makes = name[:1].isupper() and name[1:2].islower()
     return Value("module", LIKELY) if makes else likely_module_result()
+
+
+def is_loss(name: str, args: Arguments) -> bool:
+    """Whether something that is named like a loss is called with a model's output: it computes one, whoever made it."""
+    return bool(LOSS_NAME.search(name)) and any(one.grad for one in args.positional)
 
 
 def likely_module_result() -> Value:

@@ -1037,6 +1037,8 @@ class Evaluator:
             return replace(calls.move(LIKELY_TENSOR, attr, args), kind="unknown", certainty=0)
         if calls.MODEL_NAME.search(attr):
             return calls.called_by_name(attr)
+        if calls.is_loss(attr, args):
+            return calls.likely_module_result()
         if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
             return operations.accelerator_method(attr, args)
         if attr == "state_dict":
@@ -1084,9 +1086,13 @@ class Evaluator:
             return calls.module_result(callee)
         if callee.kind == "name":
             return self.by_name(callee.class_name, node, args)
-        key = names.chain(function)
-        if not callee and key is not None and calls.MODEL_NAME.search(key[-1]):
-            return calls.called_by_name(key[-1])
+        # `models[0](x)`, `self.losses[phase](outputs, targets)`: one of several, which have the name together.
+        several = isinstance(function, ast.Subscript)
+        name = (names.chain(function.value if isinstance(function, ast.Subscript) else function) or [""])[-1]
+        if not callee and calls.MODEL_NAME.search(name.removesuffix("s") if several else name):
+            return calls.called_by_name(name)
+        if not callee.proven and calls.is_loss(name, args):
+            return calls.likely_module_result()
         return UNKNOWN
 
 

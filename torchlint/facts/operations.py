@@ -163,9 +163,10 @@ def batch_method(base: Value, attr: str, args: Arguments) -> Value:
     """A method of a batch, which may be a tensor or hold some."""
     if attr in ("to", "cuda", "cpu"):
         return calls.move(base, attr, args)
-    if attr == "items":
-        return sequence(Value("tuple", PROVEN, items=(STR, calls.batch_tensor(base))))
-    if attr in ("values",):
+    if attr in ("items", "popitem"):
+        pair = Value("tuple", PROVEN, items=(STR, calls.batch_tensor(base)))
+        return sequence(pair) if attr == "items" else pair
+    if attr == "values":
         return sequence(calls.batch_tensor(base))
     if attr == "keys":
         return sequence(STR)
@@ -187,8 +188,9 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
     if base.kind == "str":
         return STR if attr not in ("split", "splitlines") else sequence(STR)
     if base.kind == "dict":
-        if attr == "items":
-            return sequence(Value("tuple", PROVEN, items=(STR if base.entries else UNKNOWN, base.element or UNKNOWN)))
+        if attr in ("items", "popitem"):
+            pair = Value("tuple", PROVEN, items=(STR if base.entries else UNKNOWN, base.element or UNKNOWN))
+            return sequence(pair) if attr == "items" else pair
         if attr == "values":
             return sequence(base.element or UNKNOWN)
         if attr == "keys":
