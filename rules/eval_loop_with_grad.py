@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import guards, runs
+from torchlint.facts.calls import MODEL_NAME
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
@@ -144,7 +145,10 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
     model = chain(call.func.value)
     if call.args[site.name == ".train()" :] or call.keywords or model is None:
         return
-    if site.value(call.func.value).kind != "module" or (trains and _is_frozen(site, model[-1])):
+    kind = site.value(call.func.value).kind
+    if kind != "module" and not (kind == "unknown" and MODEL_NAME.search(model[-1])):
+        return
+    if trains and _is_frozen(site, model[-1]):
         return
     for other in site.flow.calls:
         if other.lineno <= call.lineno or not _runs(site, other, model):

@@ -4,10 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import updates
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
 _ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
 _NAMED = frozenset(("named_buffers",))
+_PARAMETERS = regex(r"(?:^|_)param(?:eter)?s$")
 
 
 @rule(
@@ -97,9 +99,18 @@ def _over_parameters(site: Site, node: ast.expr) -> bool:
             holder = node.func.value
             return _is_state(holder) if isinstance(holder, ast.Call) else _over_parameters(site, holder)
         return node.func.attr in _ITERATORS
-    if site.resolve(node.func) in ("zip", "enumerate", "list", "filter"):
+    called = site.resolve(node.func)
+    if called == "zip" and len(node.args) > 1 and all(_is_named(site, argument) for argument in node.args):
+        return True
+    if called in ("zip", "enumerate", "list", "filter"):
         return any(_over_parameters(site, argument) for argument in node.args)
     return False
+
+
+def _is_named(site: Site, node: ast.expr) -> bool:
+    """`zip(target_params, source_params)`: lists that are called so."""
+    named = (chain(node) or [""])[-1]
+    return _PARAMETERS.search(named) is not None and site.value(node).kind in ("list", "unknown")
 
 
 def _holds_parameters(site: Site, node: ast.expr) -> bool:
@@ -168,8 +179,10 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
     in_place = isinstance(statement, ast.Expr) and method.endswith("_") and not method.endswith("__")
     norm = isinstance(statement, ast.Assign) and method == "norm"
     holder = value.func.value
-    if in_place and isinstance(holder, ast.Call) and isinstance(holder.func, ast.Attribute):
-        holder = holder.func.value if holder.func.attr.endswith("_") else holder  # `average.mul_(decay).add_(...)`
+    while in_place and isinstance(holder, ast.Call) and isinstance(holder.func, ast.Attribute):
+        if not holder.func.attr.endswith("_") and holder.func.attr != "detach":
+            break
+        holder = holder.func.value  # `average.detach().mul_(decay).add_(...)`
     return ((in_place and method != "requires_grad_") or norm) and _root(holder) in names
 
 

@@ -170,7 +170,23 @@ def host_copy(place: Place, call: ast.Call, certainty: Certainty = PROVEN) -> as
     if not isinstance(func, ast.Attribute) or not _copies(place, func.attr, call):
         return None
     value = place.value(func.value)
-    return None if value.on_cpu else device_tensor(place, func.value, certainty)
+    if value.on_cpu:
+        return None
+    if _becomes_array(place, call):
+        if not value:
+            return func.value if place.accelerator else None
+        certainty = LIKELY
+    return device_tensor(place, func.value, certainty)
+
+
+def _becomes_array(place: Place, call: ast.Call) -> bool:
+    """`x.cpu().numpy()`, `x.cpu().data.numpy()`: nothing but a tensor has both methods."""
+    assert isinstance(call.func, ast.Attribute)
+    node = place.flow.parents.get(call) if call.func.attr == "cpu" else None
+    while isinstance(node, ast.Attribute) and node.attr in ("data", "detach"):
+        around = place.flow.parents.get(node)
+        node = place.flow.parents.get(around) if node.attr == "detach" and isinstance(around, ast.Call) else around
+    return isinstance(node, ast.Attribute) and node.attr == "numpy"
 
 
 def _copies(place: Place, method: str, call: ast.Call) -> bool:
