@@ -365,6 +365,7 @@ def _is_model(site: Site, call: ast.Call) -> bool:
         and site.analysis.steps.runs_module(method)
         and not site.analysis.context.function_off(method)
         and "no_grad" not in _text(method)
+        and not _ASKS.search(_text(method))
     )
 
 

@@ -18,6 +18,8 @@ logging.error logging.critical logging.exception"""
         "$x.format(...)",
         *(f"$x.{name}(...)" for name in _METHODS.split()),
         *(f"{name}(...)" for name in _FUNCTIONS.split()),
+        "$text = $written",
+        "$text += $written",
     ],
     scope="hot",
     fix="suggestion",
@@ -33,7 +35,7 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
     Finds calls of `print`, of loggers, progress bars (`set_postfix`) and experiment trackers (`add_scalar`,
     `wandb.log`) that format or read a tensor in device memory: itself, in an f-string, `%` or `format`, in a
-    dictionary, or by `.item()`. In evaluation and generation loops it is an `info` (`print` is not looked for
+    dictionary, or by `.item()`; and text that is made of one and kept (`text = f"{loss:.3f}"`). In evaluation and generation loops it is an `info` (`print` is not looked for
     there).
 
     ## Why is this slow?
@@ -74,6 +76,9 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis>
     """
+    if isinstance(site.target, ast.Assign | ast.AugAssign):
+        yield from _kept_as_text(site, site.target.value)
+        return
     formats = site.name == ".format()"
     if not site.accelerator or not (formats or reads.logging_call(site, site.call)):
         return
@@ -88,3 +93,26 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     what = "written as text" if formats else "logged"
     message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be {what}"
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:
+    """`text = f"{loss:.3f}"`, `text += "%.3f" % loss`: a tensor is read where the text is made, whoever sees it."""
+    if not site.accelerator or not _is_text(site, made) or not (site.hot or site.warm):
+        return
+    found = next((one for one in reads.formatted(site, made) if reads.device_tensor(site, one) is not None), None)
+    level = reads.severity(site) if found is not None else None
+    if level is None or found is None:
+        return
+    message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be written as text"
+    yield site.finding(message, at=found, severity=level, related=site.why_hot())
+
+
+def _is_text(site: Site, made: ast.expr) -> bool:
+    """An f-string, `"..." % values`, or a sum of such."""
+    while isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add):
+        if _is_text(site, made.right):
+            return True
+        made = made.left
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mod):
+        return site.value(made.left).kind == "str"
+    return isinstance(made, ast.JoinedStr)

@@ -669,6 +669,15 @@ def test_argument_of_a_method() -> None:
             {"a.py": TORCH + "from threading import Thread\nThread(target=f, kwargs=values)\ndef f(x):\n    x"},
             "unknown",
         ),
+        # What callers give for `*args`, where they all give as many.
+        ({"a.py": "def f(a, *x):\n    x[0]", "b.py": TORCH + "from a import f\nf(1, torch.zeros(3), 2)"}, "tensor"),
+        (
+            {"a.py": "def f(a, *x):\n    for y in x:\n        y", "b.py": "from a import f\nf('a', 2)\nf(a, 4)"},
+            "number",
+        ),
+        ({"a.py": "def f(a, *x):\n    x[0]", "b.py": "from a import f\nf(1, 2)\nf(1, 2, 3)"}, "unknown"),
+        ({"a.py": "def f(a, *x):\n    x[0]", "b.py": "from a import f\nf(1, *values)"}, "unknown"),
+        ({"a.py": "class A:\n    def f(self, *x):\n        x[0]", "b.py": "from a import A\nA().f(3)"}, "number"),
         # What a test passes counts where nobody else passes anything, and for what it is, not for where it lives.
         ({"a.py": "def f(x):\n    x", "test_a.py": TORCH + "from a import f\nf(torch.zeros(3))"}, "tensor"),
         (

@@ -94,6 +94,9 @@ class World(Protocol):
     def keywords(self, function: Function) -> Value:
         """The dictionary that `**kwargs` of a function is."""
 
+    def positional_rest(self, function: Function) -> Value:
+        """The tuple that `*args` of a function is."""
+
     def attribute(self, klass: Class, name: str) -> Value:
         """What the methods of a class, or of its bases, assign to `self.name`."""
 
@@ -127,9 +130,8 @@ class Evaluator:
         self.evidence = self.bindings.evidence
         self.parameters = {p.arg: p for p in function.parameters}
         node = function.node
-        self.rest = set()
-        if not isinstance(node, ast.Module):
-            self.rest = {a.arg for a in (node.args.vararg, node.args.kwarg) if a is not None}
+        vararg = node.args.vararg if not isinstance(node, ast.Module) else None
+        self.rest = vararg.arg if vararg is not None else ""
         self.answers = Parts(database)
         self._resolved: dict[str, str | None] = {}
         self._nested = 0
@@ -431,8 +433,8 @@ class Evaluator:
         function = self.function
         if name in self.parameters:
             return self.parameter(name)
-        if name in self.rest:
-            return UNKNOWN
+        if name == self.rest:
+            return self.world.positional_rest(function)
         found = names.imported(function, name)
         if found is not None:
             return self.named(self.canonical(found))
@@ -1041,6 +1043,10 @@ class Evaluator:
             return calls.likely_module_result()
         if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
             return operations.accelerator_method(attr, args)
+        if attr in _CASTS and not base and base.device:
+            return base  # a tensor or a module, which stays where it is
+        if attr in _OF_MOVED and not base and base.device and not callee:
+            return calls.tensor_method(tensor(base.device), attr, node, args)
         if attr == "state_dict":
             return Value("dict", LIKELY)
         if attr == "parameters" and not len(args):
@@ -1117,6 +1123,12 @@ _OPTION_PARSERS = frozenset(
     ("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse")
 )
 
+_CASTS = frozenset(("float", "half", "double", "bfloat16", "long", "int", "bool", "contiguous"))
+_OF_MOVED = (table.TENSOR_ONLY | frozenset("view reshape squeeze flatten mean sum argmax max min norm t".split())) - {
+    "contiguous",
+    "detach",
+}
+"""Methods that show that what was moved to a device is a tensor: neither a module nor a batch of a library has them."""
 _PROPERTIES = frozenset(("property", "cached_property"))
 _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""

@@ -402,7 +402,7 @@ def logging_call(place: Place, call: ast.Call) -> bool:
 def logged(place: Place, call: ast.Call) -> ast.expr | None:
     """The first device tensor that a logging call formats or reads."""
     for given in (*call.args, *(keyword.value for keyword in call.keywords)):
-        for node in _formatted(place, given):
+        for node in formatted(place, given):
             if device_tensor(place, node) is not None:
                 return node
         for part in ast.walk(given):
@@ -419,22 +419,22 @@ def logged(place: Place, call: ast.Call) -> ast.expr | None:
     return None
 
 
-def _formatted(place: Place, node: ast.expr) -> Iterator[ast.expr]:
+def formatted(place: Place, node: ast.expr) -> Iterator[ast.expr]:
     """The expressions that a value to be logged turns into text."""
     if isinstance(node, ast.JoinedStr | ast.Tuple | ast.List):
         for part in node.values if isinstance(node, ast.JoinedStr) else node.elts:
-            yield from _formatted(place, part)
+            yield from formatted(place, part)
     elif isinstance(node, ast.FormattedValue | ast.Starred):
-        yield from _formatted(place, node.value)
+        yield from formatted(place, node.value)
     elif isinstance(node, ast.Dict):
         for value in node.values:
-            yield from _formatted(place, value)
+            yield from formatted(place, value)
     elif isinstance(node, ast.BinOp) and place.value(node).kind == "str":
         for side in (node.left, node.right):
-            yield from _formatted(place, side)
+            yield from formatted(place, side)
     elif isinstance(node, ast.Call) and _formats(place, node):
         for given in (*node.args, *(keyword.value for keyword in node.keywords)):
-            yield from _formatted(place, given)
+            yield from formatted(place, given)
     else:
         yield node
 

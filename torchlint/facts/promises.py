@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Protocol
 
 from . import names
@@ -61,13 +62,7 @@ def promised(where: Names, annotation: ast.expr) -> Value:
         except (SyntaxError, ValueError):
             return UNKNOWN
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-        sides = [promised(where, side) for side in (annotation.left, annotation.right)]
-        if any(side.kind == "none" for side in sides):
-            return next((side for side in sides if side and side.kind != "none"), UNKNOWN)
-        if sides[0].kind == sides[1].kind:
-            return sides[0]
-        # `list[int] | torch.Tensor`: one of several things that it may be.
-        return join(*sides) if all(sides) and any(side.kind == "tensor" for side in sides) else UNKNOWN
+        return _one_of([promised(where, side) for side in (annotation.left, annotation.right)])
     if isinstance(annotation, ast.Constant) and annotation.value is None:
         return NONE
     if isinstance(annotation, ast.Subscript):
@@ -103,6 +98,20 @@ def promised(where: Names, annotation: ast.expr) -> Value:
     return UNKNOWN
 
 
+def _one_of(sides: list[Value]) -> Value:
+    """What one of several types promises, where they agree or one of them is a tensor."""
+    known = [side for side in sides if side.kind != "none"]
+    if len(known) < len(sides):
+        return next(filter(None, known), UNKNOWN)
+    kinds = {side.kind for side in known}
+    if len(kinds) == 1:
+        return known[0]
+    if kinds == {"device", "str"}:
+        return DEVICE
+    # `list[int] | torch.Tensor`: one of several things that it may be.
+    return functools.reduce(join, known) if all(known) and "tensor" in kinds else UNKNOWN
+
+
 def _generic(where: Names, node: ast.Subscript) -> Value:
     name = (names.chain(node.value) or [""])[-1]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -110,6 +119,8 @@ def _generic(where: Names, node: ast.Subscript) -> Value:
         return Value("tuple", PROVEN, items=()) if name in ("Tuple", "tuple") else UNKNOWN
     if name == "Optional":
         return promised(where, inner[0])
+    if name == "Union":
+        return _one_of([promised(where, each) for each in inner])
     if name in ("List", "list", "Sequence", "Iterable", "Iterator"):
         return sequence(promised(where, inner[0]))
     if name in ("Tuple", "tuple"):

@@ -524,6 +524,25 @@ class Project:
             given.append(Value("dict", PROVEN, entries={key: value for key, value in keys.items() if key not in named}))
         return _joined(given) if given else nothing
 
+    def positional_rest(self, function: Function) -> Value:
+        """The tuple that `*args` of a function is: its elements are known where all callers give as many."""
+        return self._ask(("positional rest", function), lambda: self._positional_rest(function), Value("tuple", PROVEN))
+
+    def _positional_rest(self, function: Function) -> Value:
+        nothing = Value("tuple", PROVEN)
+        node = function.node
+        if isinstance(node, ast.Module):
+            return nothing
+        before = len(node.args.posonlyargs) + len(node.args.args) - function.is_method
+        given = []
+        for site in self.call_sites(function, MAX_SITES) or ():
+            passed = (site.given or site.call).args
+            if any(isinstance(argument, ast.Starred) for argument in passed):
+                return nothing
+            items = tuple(self.value(site.function, argument) for argument in passed[before:])
+            given.append(Value("tuple", PROVEN, items=items))
+        return _joined(given) if given else nothing
+
     def _base_parameter(self, function: Function, name: str) -> Value:
         """What the callers pass to the method of a base class that a method stands in place of."""
         for base in self.bases(function.cls) if function.cls is not None and function.name != "__init__" else ():

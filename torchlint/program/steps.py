@@ -743,6 +743,8 @@ class Steps:
             if value.kind == "module" or self._is_method_of_module(function, call, value):
                 return True
             last = (names.chain(call.func) or [""])[-1]
+            if last == "forward" and self.project.value(function, _receiver(call)).kind == "module":
+                return True
             named = (
                 calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
             )
@@ -805,6 +807,11 @@ class Steps:
             and any(self.project.value(function, argument).kind == "module" for argument in given)
             and any(self.project.value(target, name).kind == "module" for target, name in called)
         )
+
+
+def _receiver(call: ast.Call) -> ast.expr:
+    """`x` of `x.f(...)`; of other calls, what is called."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else call.func
 
 
 def _own_calls(method: Function, called: Collection[str]) -> list[ast.Call]:
