@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import related
+from torchlint.facts.values import UNKNOWN
 from torchlint.rule import Edit, Finding, Fix, Site, Value, chain
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, arguments, call_node, operand
@@ -67,7 +68,7 @@ def _assignable(site: Site, node: ast.expr) -> bool:
         own = node.id in site.flow.stores or any(p.arg == node.id for p in site.function.parameters)
         return own or site.function is site.module.body
     # A method of an object that takes attributes
-    owner = site.value(node.value) if isinstance(node, ast.Attribute) and chain(node) is not None else Value()
+    owner = site.value(node.value) if isinstance(node, ast.Attribute) and chain(node) is not None else UNKNOWN
     klass = owner.class_ if owner.kind in ("instance", "module", "class") else None
     return (
         klass is not None

@@ -140,7 +140,7 @@ def _keeps_graph(site: Site, node: ast.AST) -> bool:
 def _carries_graph(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
     return value.kind in ("tensor", "list", "tuple", "dict") and not (
-        value.boolean or value.integer or _is_plain(value)
+        (value.kind == "tensor" and value.boolean) or value.integer or _is_plain(value)
     )
 
 

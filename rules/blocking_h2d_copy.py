@@ -89,9 +89,9 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         # Whatever wraps the loader: its author takes the batch for pinned.
         yield site.finding(_oversight(site, other), related=site.why_hot())
         return
-    if not batch.from_loader or batch.managed or batch.device == "accelerator":
+    if batch.kind not in ("tensor", "batch") or not batch.from_loader or batch.managed:
         return
-    if batch.kind not in ("tensor", "batch") or not _moves_to_device(site):
+    if batch.device == "accelerator" or not _moves_to_device(site):
         return
     if batch.pinned and batch.proven:
         message = f"`{site.short()}` copies a pinned batch and waits for it on every step"

@@ -102,7 +102,7 @@ def _without_gpu(site: Site) -> bool:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, true = test.operand, not true
         value = site.value(test)
-        if not true and value.kind == "number" and value.device == "accelerator":
+        if not true and value.kind == "number" and value.needs_accelerator:
             return True
     return False
 

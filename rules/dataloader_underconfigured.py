@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts.module import Class
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
+from torchlint.facts.values import UNKNOWN
 from torchlint.rule import Finding, Site, Value, chain, rule
 
 _UNPINNED = "no `pin_memory=True`"
@@ -123,7 +124,7 @@ def _option(site: Site, name: str, position: int) -> Value | None:
     """What the call gives for an option: UNKNOWN where it may be hidden in `**kwargs`, None where it is not given."""
     given = site.argument(name, position if site.name.startswith("torch.") else -1)
     if given is not None:
-        return Value() if _is_tested(site, given) else site.value(given)
+        return UNKNOWN if _is_tested(site, given) else site.value(given)
     unclear = any(isinstance(argument, ast.Starred) for argument in site.call.args)
     for keyword in site.call.keywords:
         if keyword.arg is None:
@@ -131,7 +132,7 @@ def _option(site: Site, name: str, position: int) -> Value | None:
             if keys is not None and name in keys:
                 return keys[name]
             unclear = unclear or not keys
-    return Value() if unclear else None
+    return UNKNOWN if unclear else None
 
 
 def _is_tested(site: Site, given: ast.expr) -> bool:
@@ -151,7 +152,7 @@ def _is(value: Value, literal: object) -> bool:
 
 def _dataset(site: Site) -> Value:
     given = site.argument("dataset", 0)
-    return site.value(given) if given is not None else Value()
+    return site.value(given) if given is not None else UNKNOWN
 
 
 def _in_memory(site: Site) -> bool:
@@ -182,7 +183,7 @@ def _gives_arrays(site: Site) -> bool:
     """Whether the loader's collate function puts arrays of NumPy together, which nobody pins."""
     given = site.argument("collate_fn", 6 if site.name.startswith("torch.") else -1)
     collate = site.value(given).function if given is not None else None
-    made = site.project.returns(collate) if collate is not None else Value()
+    made = site.project.returns(collate) if collate is not None else UNKNOWN
     return _holds(made, "ndarray") and not _holds(made, "tensor")
 
 

@@ -130,7 +130,7 @@ def _carries(site: Site, name: ast.Name, stored: ast.expr) -> bool:
             if child is not parent.func and not (site.resolve(parent.func) or "").startswith("torch."):
                 return False
             made = site.value(parent)
-            if made.kind not in _MAY_CARRY or made.integer or made.boolean:
+            if made.kind not in _MAY_CARRY or made.integer or (made.kind == "tensor" and made.boolean):
                 return False  # `loss.item()`, `loss.numel()`, `out.argmax(1)`
         elif not isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List):
             return False

@@ -81,7 +81,7 @@ def _counted(site: Site) -> str | None:
     target = site.part("count")
     if isinstance(target, ast.Attribute) and site.function.cls is not None and _is_self(site, target.value):
         value = site.project.attribute(site.function.cls, target.attr)
-        counts = value.kind == "number" and value.integer and value.proven and value.class_name != "bool"
+        counts = value.kind == "number" and value.integer and value.proven and not value.boolean
         if not counts or "allow_unspec_int_on_nn_module" in site.dynamo_options or _set_here(site, target.attr):
             return None
         return "an integer attribute"

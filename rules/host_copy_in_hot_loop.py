@@ -171,7 +171,9 @@ def _returns_batch(site: Site) -> bool:
     if not isinstance(part, ast.Name | ast.Attribute) or (site.hot is None and site.warm is None):
         return False
     value = site.value(part)
-    return bool(value.loader_calls) and not value.on_cpu and not value.from_loader
+    if value.kind not in ("tensor", "batch") or not value.loader_calls:
+        return False
+    return not value.on_cpu and not value.from_loader
 
 
 def _of_one(site: Site) -> bool:
@@ -210,7 +212,8 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
         return
     if reads.severity(site) is None or site.region is not None or reads.device_tensor(site, stored) is not stored:
         return  # what is copied by name, `output.cpu()`, is told there
-    if site.hot is not None or site.value(stored).scalar or site.settings.preview:
+    value = site.value(stored)
+    if site.hot is not None or (value.is_tensor and value.scalar) or site.settings.preview:
         message = (
             f"`{site.short(holder)}` is in host memory: what is written into it is waited for {reads.how_often(site)}"
         )

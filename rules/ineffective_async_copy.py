@@ -75,7 +75,9 @@ def ineffective_async_copy(site: Site) -> Iterator[Finding]:
         return
     made = isinstance(owner, ast.Call) and site.resolve(owner.func) in _PAGEABLE
     batch = site.receiver
-    if made or (batch.from_loader and batch.pinned is False and batch.device == "cpu" and not batch.managed):
+    if batch.kind in ("tensor", "batch"):
+        made = made or (batch.from_loader and batch.pinned is False and batch.device == "cpu" and not batch.managed)
+    if made:
         yield site.finding(
             f"`{site.short(owner)}` is not pinned: `non_blocking=True` has no effect", related=site.why_hot()
         )

@@ -85,7 +85,8 @@ def inefficient_collective(site: Site) -> Iterator[Finding]:
 
 def _is_scalar(site: Site) -> bool:
     given = site.argument("tensor", 0)
-    return given is not None and site.value(given).is_tensor and site.value(given).scalar
+    value = site.value(given) if given is not None else None
+    return value is not None and value.is_tensor and value.scalar
 
 
 def _has_earlier(site: Site) -> bool:

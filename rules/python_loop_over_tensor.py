@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
 
@@ -139,7 +140,9 @@ def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
     assert isinstance(loop.target, ast.Name)
     measured = bound.args[0] if isinstance(bound, ast.Call) and len(bound.args) == 1 else bound
     of_length = measured is not bound and isinstance(bound, ast.Call) and site.resolve(bound.func) == "len"
-    if site.value(bound).class_name != "size" and not (of_length and _is_device_tensor(site, measured)):
+    count = site.value(bound)
+    is_extent = count.kind == "number" and count.extent
+    if not is_extent and not (of_length and _is_device_tensor(site, measured)):
         return []
     index = loop.target.id
     parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]
@@ -185,6 +188,10 @@ def _is_plain(loop: ast.For) -> bool:
     return not any(isinstance(node, ast.Break | ast.Return | ast.While | ast.For) for node in nodes)
 
 
+def _is_mask(index: Value) -> bool:
+    return index.kind == "tensor" and index.boolean
+
+
 def _is_alike(site: Site, loop: ast.For) -> bool:
     """Whether torch alone computes with the rows, and with all elements of each: one operation over all rows does the same."""
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
@@ -193,7 +200,7 @@ def _is_alike(site: Site, loop: ast.For) -> bool:
             return False
         if isinstance(node, ast.Slice) and any(_is_of(bound, targets) for bound in (node.lower, node.upper)):
             return False  # `x[i, : lengths[i]]`: each row has a length of its own
-        if isinstance(node, ast.Subscript) and site.value(node.slice).boolean:
+        if isinstance(node, ast.Subscript) and _is_mask(site.value(node.slice)):
             return False
         if isinstance(node, ast.Call):
             name = site.resolve(node.func)

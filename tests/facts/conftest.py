@@ -55,11 +55,12 @@ def describe(value: Value) -> str:
         words.append(value.class_name)
     if value.device:
         words.append(f"@{value.device}")
-    if value.pinned is not None:
+    if value.kind == "number" and value.needs_accelerator:
+        words.append("where there is an accelerator")
+    if value.kind in ("tensor", "batch", "loader") and value.pinned is not None:
         words.append("pinned" if value.pinned else "unpinned")
-    # An index or a length is an integer anyway: said of tensors only.
-    flags = {flag: word for flag, word in FLAGS.items() if flag != "integer" or value.kind == "tensor"}
-    words += [word for flag, word in flags.items() if getattr(value, flag)]
+    # An index or a length is an integer anyway.
+    words += [word for flag, word in FLAGS.items() if value.kind != "number" and getattr(value, flag, False)]
     if value.const is not None:
         words.append(f"= {value.const!r}")
     if value.other_kinds:

@@ -83,7 +83,7 @@ DEVICE = "device = torch.device('cuda')\n"
         ("torch.equal(torch.zeros(3), x)", "number"),
         ("torch.Size([1])", "size[number]"),
         ("torch.no_grad()", "context"),
-        ("torch.cuda.is_available()", "number @accelerator"),
+        ("torch.cuda.is_available()", "number where there is an accelerator"),
         ("torch.cuda.device_count()", "number"),
         ("torch.cuda.Event()", "instance torch.cuda.Event"),
         ("torch.cuda.stream(s)", "context"),

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from ..facts.module import Class, Function, Module
 from ..facts.units import bound, head, stores, unit, unit_of
-from ..facts.values import Value
+from ..facts.values import Callee, Common, Value
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
 from ..program.project import STARTS, CallSite, aliases, called_name, origins
 from ..settings.home import Home
@@ -221,14 +221,14 @@ class Recording(Noting):
 
 def _modules(answer: object) -> Iterator[Module]:
     """The files that an answer leads into."""
-    if isinstance(answer, Value):
+    if isinstance(answer, Common):
         if answer.function is not None:
             yield answer.function.module
         if answer.class_ is not None:
             yield answer.class_.module
         for klass in answer.classes:
             yield klass.module
-        for one in answer.choices:
+        for one in answer.choices if isinstance(answer, Callee) else ():
             yield from _modules(one)
         for part in _parts(answer):
             yield from _modules(part)
@@ -243,7 +243,7 @@ def _modules(answer: object) -> Iterator[Module]:
 
 def _functions(answer: object) -> Iterator[Function]:
     """The functions that hold the calls which an answer leads to: whoever gets a call looks at what is around it there."""
-    if isinstance(answer, Value):
+    if isinstance(answer, Common):
         if answer.made_in is not None and answer.made_by is not None:
             yield answer.made_in.function_at(answer.made_by.lineno)
         for part in _parts(answer):
@@ -265,5 +265,5 @@ def _calling(module: Module, name: str) -> str:
     return mark([*names, *(unit(module, one) for one in sorted(units))])
 
 
-def _parts(value: Value) -> Iterator[Value]:
+def _parts(value: Common) -> Iterator[Value]:
     return (part for part in (value.element, *(value.items or ()), *(value.entries or {}).values()) if part is not None)

@@ -102,6 +102,16 @@ def _read_method(place: Place, call: ast.Call, func: ast.Attribute, method: str)
     return construct if value.proven and method != "numpy" and break_table.rule_of(construct) == "TL201" else ""
 
 
+def _is_scalar(place: Place, node: ast.expr) -> bool:
+    value = place.value(node)
+    return is_tensor(place, node) and value.kind == "tensor" and value.scalar
+
+
+def _is_boolean(place: Place, node: ast.expr) -> bool:
+    value = place.value(node)
+    return value.kind == "tensor" and value.boolean
+
+
 def _indexed(place: Place, node: ast.Subscript) -> Break | None:
     why = "Python needs the value of a tensor as an index"
     index = node.slice
@@ -112,7 +122,7 @@ def _indexed(place: Place, node: ast.Subscript) -> Break | None:
         ):
             return found(place, "slice", why)
     holder = place.value(node.value)
-    if holder.is_tensor and any(is_tensor(place, part) and place.value(part).scalar for part in parts):
+    if holder.is_tensor and any(_is_scalar(place, part) for part in parts):
         return found(place, _INSIDE, "an operator needs the value of a tensor as an index")
     if (
         holder.kind in ("list", "tuple")
@@ -262,7 +272,7 @@ def _masked(place: Place, node: ast.Subscript) -> str:
     # Of what nothing is known is read by a mask that is proven.
     certainty = LIKELY if held else PROVEN
     masks = [part for part in parts if not isinstance(part, ast.Slice) and is_tensor(place, part, certainty)]
-    if not any(place.value(mask).boolean or (held and _MASK.search(ast.unparse(mask))) for mask in masks):
+    if not any(_is_boolean(place, mask) or (held and _MASK.search(ast.unparse(mask))) for mask in masks):
         return ""
     if isinstance(node.ctx, ast.Load):
         return "x[mask]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import overload
+from typing import TypeVar, overload
 
 from ..system.regex import regex
 from ..torch_api.operators import Atom, Condition, Operator, Result, When, operator
@@ -26,12 +26,24 @@ from .values import (
     NONE,
     NUMBER,
     ON_ACCELERATOR,
-    PROVEN,
     SIZE,
     STR,
     TENSOR,
     UNKNOWN,
+    Batch,
+    Dataset,
     Device,
+    Dict,
+    Distribution,
+    FunctionValue,
+    Instance,
+    Loader,
+    ModuleValue,
+    Optimizer,
+    Scaler,
+    Scheduler,
+    Tensor,
+    Tuple,
     Value,
     constant,
     device_of_string,
@@ -41,9 +53,9 @@ from .values import (
     tensor,
 )
 
-PARAMETERS = sequence(Value("tensor", PROVEN, parameter=True))
-NAMED_PARAMETERS = sequence(Value("tuple", PROVEN, items=(STR, Value("tensor", PROVEN, parameter=True))))
-STATE_DICT = Value("dict", PROVEN, element=TENSOR)
+PARAMETERS = sequence(Tensor(parameter=True))
+NAMED_PARAMETERS = sequence(Tuple(items=(STR, Tensor(parameter=True))))
+STATE_DICT = Dict(element=TENSOR)
 
 # Names that people give to models and losses; what calling one gives is likely a tensor.
 MODEL_NAME = regex(
@@ -155,7 +167,7 @@ class _Keywords(Mapping[str, Value]):
 
     def __getitem__(self, name: str) -> Value:
         value = self._given[name]
-        if not isinstance(value, Value):
+        if isinstance(value, ast.expr):
             value = self._given[name] = self._read(value)
         return value
 
@@ -170,7 +182,7 @@ def device_of(value: Value | None) -> Device:
         return device_of_string(value.const)
     if value.kind == "str" and value.device:
         return value.device
-    if value.kind == "number" and value.integer and value.class_name != "bool":
+    if value.kind == "number" and value.integer and not value.boolean:
         return "accelerator"  # a device index or a rank
     return ""
 
@@ -183,7 +195,7 @@ def is_device(value: Value | None) -> bool:
         return True
     if value.kind == "str":
         return value.const is None or bool(device_of_string(str(value.const)))
-    return value.kind == "number" and value.integer and value.class_name != "bool"
+    return value.kind == "number" and value.integer and not value.boolean
 
 
 def mixed(*values: Value) -> Device:
@@ -203,26 +215,24 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
         return _nn_call(parts, last, node, args)
     if second == "optim":
         if "lr_scheduler" in parts or last.endswith("LR"):
-            return Value("scheduler", PROVEN, class_name=name, made_by=node)
-        return Value("optimizer", PROVEN, class_name=name, made_by=node) if last[:1].isupper() else UNKNOWN
+            return Scheduler(class_name=name, made_by=node)
+        return Optimizer(class_name=name, made_by=node) if last[:1].isupper() else UNKNOWN
     if name == "torch.utils.data.DataLoader":
         return loader(node, args)
     if second == "utils":
         if last.endswith(("Dataset", "Subset")):
-            return Value("dataset", PROVEN, class_name=name, made_by=node)
+            return Dataset(class_name=name, made_by=node)
         return UNKNOWN
     if second == "distributions":
         if last in table.DISTRIBUTIONS:
-            return Value(
-                "distribution",
-                PROVEN,
+            return Distribution(
                 class_name=name,
                 made_by=node,
                 device=mixed(*args.positional, *args.keywords.values()),
             )
         return tensor() if last == "kl_divergence" else UNKNOWN
     if last == "GradScaler":
-        return Value("scaler", PROVEN, class_name=name, made_by=node)
+        return Scaler(class_name=name, made_by=node)
     if second in ("cuda", "xpu", "mps", "accelerator", "npu"):
         return _device_module(last, args)
     if second in (
@@ -266,7 +276,7 @@ def _tensor_class(node: ast.Call, args: Arguments) -> Value:
     """`torch.FloatTensor(...)`"""
     given = args.keywords.get("device")
     device = device_of(given) if given is not None else ("" if args.open else "cpu")
-    return Value("tensor", PROVEN, device=device, made_by=node)
+    return Tensor(device=device, made_by=node)
 
 
 def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Value:
@@ -280,7 +290,7 @@ def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Va
         return (
             replace(args.first, parameter=True, grad=False, device="")
             if args.first.kind == "tensor"
-            else Value("tensor", PROVEN, parameter=True)
+            else Tensor(parameter=True)
         )
     if last in ("parallel", "data_parallel"):
         return tensor("accelerator", grad=True)
@@ -288,7 +298,7 @@ def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Va
         return _container(name, node, args)
     if last[:1].isupper():
         device = device_of(args.keywords.get("device"))
-        return Value("module", PROVEN, class_name=name, made_by=node, device=device)
+        return ModuleValue(class_name=name, made_by=node, device=device)
     return UNKNOWN
 
 
@@ -296,7 +306,7 @@ def _container(name: str, node: ast.Call, args: Arguments) -> Value:
     """A module that holds modules: `items` in their order, `entries` by name, `element` what they have in common."""
     first = args.first
     if name.endswith("ModuleDict") and first.entries is not None:
-        return Value("module", PROVEN, class_name=name, made_by=node, entries=first.entries, element=first.element)
+        return ModuleValue(class_name=name, made_by=node, entries=first.entries, element=first.element)
     items: tuple[Value, ...] | None
     if name.endswith("Sequential") and first.kind == "module":
         items = None if args.open else tuple(args.positional)
@@ -305,10 +315,10 @@ def _container(name: str, node: ast.Call, args: Arguments) -> Value:
     elem = first.element if first.element is not None and not items else None
     for item in items or ():
         elem = item if elem is None else join(elem, item)
-    return Value("module", PROVEN, class_name=name, made_by=node, element=elem, items=items)
+    return ModuleValue(class_name=name, made_by=node, element=elem, items=items)
 
 
-_PLAIN = {
+_PLAIN: dict[str, Value] = {
     "int": INTEGER,
     "bool": BOOL,
     "number": NUMBER,
@@ -332,7 +342,7 @@ def _device_module(last: str, args: Arguments) -> Value:
     if last in ("device_count", "current_device", "memory_allocated", "max_memory_allocated", "memory_reserved"):
         return INTEGER
     if last in ("Stream", "Event", "CUDAGraph", "current_stream", "default_stream"):
-        return Value("instance", PROVEN, class_name=f"torch.cuda.{last}")
+        return Instance(class_name=f"torch.cuda.{last}")
     if last in ("FloatTensor", "LongTensor", "HalfTensor", "IntTensor", "ByteTensor", "BoolTensor", "DoubleTensor"):
         return tensor("accelerator")
     if last == "current_accelerator":
@@ -443,20 +453,18 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
     boolean = row.dtype == "bool"
     if row.alias and not row.dtype and values and values[0].kind == "tensor":
         # A view has the dtype of what it shows, unless it is asked for another one.
-        shown = values[0] if not any(value.kind == "dtype" for value in values[1:]) else UNKNOWN
+        shown = values[0] if not any(value.kind == "dtype" for value in values[1:]) else TENSOR
         integer, boolean = integer or shown.integer, shown.boolean
     elif row.name.rpartition(".")[2] in table.KEEP_DTYPE and values:
         # Of several tensors, `torch.stack((a, b))`, each has to be of that dtype.
         first = values[0].element or (values[0].items or values)[0]
-        integer, boolean = integer or first.integer, boolean or first.boolean
+        integer, boolean = integer or first.integer, boolean or _is_boolean(first)
     given = args.keywords.get("dtype")
     if given is not None and given.class_name:
         boolean, integer = given.class_name == "torch.bool", given.class_name in _INTEGER_DTYPES
     is_loss = any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
     from_number = row.device == "data" and bool(values) and values[0].kind == "number"
-    return Value(
-        "tensor",
-        PROVEN,
+    return Tensor(
         device=device,
         scalar=from_number or holds(row, row.scalar, args) is True,
         boolean=boolean,
@@ -485,9 +493,7 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
     numbers = (
         bool(args.positional)
         and not args.open
-        and all(
-            v.kind == "number" and v.class_name != "bool" and "unknown" not in v.other_kinds for v in args.positional
-        )
+        and all(v.kind == "number" and not v.boolean and "unknown" not in v.other_kinds for v in args.positional)
     )
     return "cpu" if numbers else mixed(*(part for value in values for part in _held(value)))
 
@@ -510,7 +516,7 @@ def _made(result: Result, device: Device, grad: bool) -> Value:
     if result.kind == "tuple":
         items = tuple(_made(item, device, grad) for item in result.items)
         named = {name: one for name, one in zip(result.names, items, strict=True) if name}
-        return Value("tuple", PROVEN, items=items, entries=named)
+        return Tuple(items=items, entries=named)
     if result.kind in ("tensors", "int64s"):
         return sequence(_made(Result(result.kind[:-1]), device, grad))
     if result.kind == "tensor":
@@ -520,34 +526,31 @@ def _made(result: Result, device: Device, grad: bool) -> Value:
     return _PLAIN.get(result.kind, UNKNOWN)
 
 
-def loader(node: ast.Call, args: Arguments) -> Value:
+def loader(node: ast.Call, args: Arguments) -> Loader:
     """A DataLoader; `pinned` is True or False where the source proves it."""
     given = args.keywords.get("pin_memory")
     if given is None and len(args.positional) > 7:
         given = args.positional[7]
     if given is not None:
-        on_accelerator = given.kind == "number" and given.device == "accelerator"
+        on_accelerator = given.kind == "number" and given.needs_accelerator
         pinned = given.const if isinstance(given.const, bool) else True if on_accelerator else None
     else:
         pinned = None if args.open else False
     dataset = args.first
-    return made_loader(
-        Value("loader", PROVEN, class_name="torch.utils.data.DataLoader", made_by=node, class_=dataset.class_), pinned
-    )
+    return made_loader(Loader(class_name="torch.utils.data.DataLoader", made_by=node, class_=dataset.class_), pinned)
 
 
-def made_loader(value: Value, pinned: bool | None) -> Value:
+def made_loader(value: Loader, pinned: bool | None) -> Loader:
     """A loader, pinned or not, with the batches that it gives."""
     feeders = frozenset((value.made_by,)) if value.made_by is not None else frozenset[ast.expr]()
-    batch = Value("batch", PROVEN, device="cpu", from_loader=True, pinned=pinned, loader_calls=feeders)
+    batch = Batch(device="cpu", from_loader=True, pinned=pinned, loader_calls=feeders)
     return replace(value, pinned=pinned, element=batch)
 
 
-def batch_tensor(batch: Value) -> Value:
+def batch_tensor(batch: Batch) -> Tensor:
     """One tensor of a batch."""
-    return Value(
-        "tensor",
-        PROVEN if batch.proven else LIKELY,
+    return Tensor(
+        batch.certainty,
         device=batch.device,
         from_loader=batch.from_loader,
         pinned=batch.pinned,
@@ -556,7 +559,7 @@ def batch_tensor(batch: Value) -> Value:
     )
 
 
-def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Value:
+def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> Value:
     """What a method of a tensor gives."""
     if attr in ("to", "cuda", "cpu", "xpu", "npu"):
         return move(base, attr, args)
@@ -567,10 +570,10 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr == "as_subclass":
         return replace(base, certainty=min(base.certainty, LIKELY), made_by=node)
     if attr == "type_as":
-        return replace(base, device=args.first.device, boolean=args.first.boolean, integer=args.first.integer)
+        return replace(base, device=args.first.device, boolean=_is_boolean(args.first), integer=args.first.integer)
     if attr in ("items", "values", "popitem") and (base.grad or base.from_loader) and not args.positional:
         # A model, or a loader, gave a dict of tensors.
-        pair = Value("tuple", PROVEN, items=(STR, base))
+        pair = Tuple(items=(STR, base))
         return sequence(base if attr == "values" else pair) if attr != "popitem" else pair
     row = operator(f"torch.Tensor.{attr}")
     if row is not None and row.alias == "itself" and row.returns.kind == "tensor":
@@ -580,18 +583,38 @@ def tensor_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     # A method that torch does not have: no tensor, or a subclass of the project's.
     made = operation(row, node, Arguments([base, *args.positional], args.keywords, args.open))
     # A view of what a loader gave, and of what was moved since, comes from that loader.
-    shows = row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.loader_calls
-    return replace(made, loader_calls=base.loader_calls) if shows else made
+    if row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.loader_calls:
+        return replace(made, loader_calls=base.loader_calls)
+    return made
 
 
-def move(base: Value, attr: str, args: Arguments) -> Value:
+def _is_boolean(value: Value) -> bool:
+    return value.kind == "tensor" and value.boolean
+
+
+def compiled(given: Value) -> Value:
+    """What torch.compile makes of a value."""
+    if given.kind in ("module", "function", "name", "class", "instance"):
+        return replace(given, compiled=True)
+    return FunctionValue(LIKELY, compiled=True)
+
+
+def calculated(value: Value) -> Value:
+    """A value like another one, that was calculated."""
+    return replace(value, from_loader=False) if value.kind in ("tensor", "batch") else value.without_const()
+
+
+_Movable = TypeVar("_Movable", Tensor, Batch, ModuleValue)
+
+
+def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     """A tensor, module or batch after `.to(...)`, `.cuda()`, `.cpu()`."""
     if attr == "cpu":
         return replace(base, device="cpu")
     if attr in ("cuda", "xpu", "npu"):
-        return replace(base, device="accelerator", from_loader=False)
+        return _moved(base, "accelerator")
     dtype = next((value for value in (*args.positional, *args.keywords.values()) if value.kind == "dtype"), None)
-    if dtype is not None and base.kind == "tensor":
+    if dtype is not None and isinstance(base, Tensor):
         base = replace(base, boolean=dtype.class_name == "torch.bool", integer=dtype.class_name in _INTEGER_DTYPES)
     target = args.get(0, "device")
     if target is None:
@@ -601,34 +624,40 @@ def move(base: Value, attr: str, args: Arguments) -> Value:
     device = device_of(target)
     if device == "cpu":
         return replace(base, device="cpu")
-    if device == "accelerator":
-        return replace(base, device="accelerator", from_loader=False)
-    if is_device(target) or target.kind == "tensor" or not target:
-        return replace(base, device="", from_loader=False)
+    if device or is_device(target) or target.kind == "tensor" or not target:
+        return _moved(base, device)
     return base
+
+
+def _moved(base: _Movable, device: Device) -> _Movable:
+    return (
+        replace(base, device=device)
+        if isinstance(base, ModuleValue)
+        else replace(base, device=device, from_loader=False)
+    )
 
 
 _INTEGER_DTYPES = frozenset(f"torch.{name}" for name in "long int short int64 int32 int16 int8 uint8".split())
 
 
-def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Value | None:
+def module_method(base: ModuleValue, attr: str, node: ast.Call, args: Arguments) -> Value | None:
     """What the methods that every nn.Module has give; None for others."""
     if attr in ("to", "cuda", "cpu", "xpu", "npu"):
         return move(base, attr, args)
     if attr in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty", "type"):
         return base
     if attr == "parameters":
-        return sequence(Value("tensor", PROVEN, parameter=True, device=base.device))
+        return sequence(Tensor(parameter=True, device=base.device))
     if attr == "buffers":
-        return sequence(Value("tensor", PROVEN, device=base.device))
+        return sequence(Tensor(device=base.device))
     if attr == "named_parameters":
         return NAMED_PARAMETERS
     if attr == "named_buffers":
-        return sequence(Value("tuple", PROVEN, items=(STR, TENSOR)))
+        return sequence(Tuple(items=(STR, TENSOR)))
     if attr in ("modules", "children"):
-        return sequence(Value("module", LIKELY))
+        return sequence(ModuleValue(LIKELY))
     if attr in ("named_modules", "named_children"):
-        return sequence(Value("tuple", PROVEN, items=(STR, Value("module", LIKELY))))
+        return sequence(Tuple(items=(STR, ModuleValue(LIKELY))))
     if attr == "state_dict":
         return STATE_DICT
     if attr in ("zero_grad", "load_state_dict", "register_buffer", "register_parameter", "add_module", "compile"):
@@ -636,13 +665,13 @@ def module_method(base: Value, attr: str, node: ast.Call, args: Arguments) -> Va
     if attr == "clip_grad_norm_":  # FSDP's
         return tensor(base.device, scalar=True)
     if attr == "get_parameter":
-        return Value("tensor", PROVEN, parameter=True)
+        return Tensor(parameter=True)
     return None
 
 
-def module_result(base: Value) -> Value:
+def module_result(base: ModuleValue) -> Value:
     """What calling a module of torch, or one we can't see into, gives."""
-    likely = Value("tensor", LIKELY, device=base.device, grad=True)
+    likely = Tensor(LIKELY, device=base.device, grad=True)
     row = operator(f"{base.class_name}.forward")
     result = result_of(row, _made_with(base.made_by)) if row is not None else None
     if result is None or result.kind == "unknown":
@@ -667,7 +696,7 @@ def _made_with(origin: ast.expr | None) -> Arguments:
 def called_by_name(name: str) -> Value:
     """What calling something gives that is named like a model: `Net(16)` makes a module, `net(x)` and `netD(x)` run one."""
     makes = name[:1].isupper() and name[1:2].islower()
-    return Value("module", LIKELY) if makes else likely_module_result()
+    return ModuleValue(LIKELY) if makes else likely_module_result()
 
 
 def is_loss(name: str, args: Arguments) -> bool:

@@ -42,14 +42,36 @@ from .values import (
     INTEGER,
     LIKELY,
     LIKELY_TENSOR,
+    LIST,
     NDARRAY,
     NONE,
     NUMBER,
+    ON_ACCELERATOR,
     PROVEN,
     SIZE,
     STR,
     TENSOR,
+    TUPLE,
     UNKNOWN,
+    Accelerator,
+    Batch,
+    ClassValue,
+    Dataset,
+    DeviceValue,
+    Dict,
+    Dtype,
+    FunctionValue,
+    ImportedName,
+    Instance,
+    List,
+    Loader,
+    ModuleValue,
+    Scheduler,
+    Size,
+    Tensor,
+    Text,
+    Tuple,
+    Unknown,
     Value,
     constant,
     device_of_string,
@@ -219,7 +241,7 @@ class Evaluator:
         else:
             before = self.subscript(target)
         value = operations.binary(before, self.expr(node.value), node.op)
-        if before.is_tensor and before.device:
+        if before.is_tensor and before.device and value.kind == "tensor":
             return replace(value, device=before.device)  # in place: it stays where it is
         return value
 
@@ -308,9 +330,9 @@ class Evaluator:
     def defined(self, binding: Defined) -> Value:
         node, module = binding.node, self.function.module
         if isinstance(node, ast.ClassDef):
-            return Value("class", PROVEN, class_=module.class_of.get(node))
+            return ClassValue(class_=module.class_of.get(node))
         functions = module.top_functions if self.function is module.body else self.function.nested
-        return Value("function", PROVEN, function=functions.get(node.name))
+        return FunctionValue(function=functions.get(node.name))
 
     def before(self, binding: Before) -> Value:
         node = binding.node
@@ -338,24 +360,21 @@ class Evaluator:
         """What iterating over the value gives."""
         kind = value.kind
         if value.class_name == "torch.nn.ParameterList":
-            return Value("tensor", PROVEN, parameter=True, device=value.device)
+            return Tensor(parameter=True, device=value.device)
         if kind in ("list", "size", "module", "loader") and value.element is not None:
             return value.element
-        if kind == "loader":
-            return Value(
-                "batch",
+        if value.kind == "loader":
+            return Batch(
                 value.certainty,
                 device=value.device or ("accelerator" if value.managed else "cpu"),
                 from_loader=not value.managed,
                 pinned=value.pinned,
                 managed=value.managed,
             )
-        if kind == "batch":
+        if value.kind == "batch":
             return calls.batch_tensor(value)
         if kind == "tensor":
-            return replace(
-                value, scalar=False, const=None, parameter=False, made_by=None, from_loader=value.from_loader
-            )
+            return replace(value, scalar=False, parameter=False, made_by=None)
         if kind == "tuple" and value.items:
             each = value.items[0]
             for item in value.items[1:]:
@@ -366,7 +385,7 @@ class Evaluator:
         if kind == "dict":
             return STR if value.entries is not None else UNKNOWN
         if kind == "module":
-            return Value("module", LIKELY)
+            return ModuleValue(LIKELY)
         if kind == "str":
             return STR
         if kind == "instance" and value.class_ is not None:
@@ -374,7 +393,7 @@ class Evaluator:
             if given:
                 return given
         if node is not None and kind in ("unknown", "instance") and operations.looks_like_loader(node):
-            return Value("batch", LIKELY, from_loader=True)
+            return Batch(LIKELY, from_loader=True)
         return UNKNOWN
 
     def wrapped(self, value: Value, klass: Class) -> Value:
@@ -411,7 +430,7 @@ class Evaluator:
     def joined(self, node: ast.JoinedStr) -> Value:
         first = node.values[0] if node.values else None
         text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-        return Value("str", PROVEN, device=device_of_string(text.rstrip(":")) if text else "")
+        return Text(device=device_of_string(text.rstrip(":")) if text else "")
 
     def name(self, node: ast.Name) -> Value:
         return self.lookup(node.id, self.reach.get(node))
@@ -419,7 +438,7 @@ class Evaluator:
     def lookup(self, name: str, binding: Binding | None) -> Value:
         value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
         if not value.proven and name in self.evidence and value.kind in ("unknown", "tensor"):
-            value = replace(value, kind="tensor", certainty=PROVEN, other_kinds=value.other_kinds - {"unknown"})
+            value = narrowing.used_as_tensor(value)
         elif not value.proven and value.kind == "tensor" and not value.from_loader and name in self.bindings.sliced:
             if "ndarray" in value.other_kinds:
                 return value  # which has rows and columns, too
@@ -445,39 +464,39 @@ class Evaluator:
                 return bound
             if scope is not scope.module.body:
                 if name in scope.nested:
-                    return Value("function", PROVEN, function=scope.nested[name])
+                    return FunctionValue(function=scope.nested[name])
                 if any(p.arg == name for p in scope.parameters):
                     return self._of_outer(scope, name)
             scope = scope.parent
         module = function.module
         if name in module.top_functions:
-            return Value("function", PROVEN, function=module.top_functions[name])
+            return FunctionValue(function=module.top_functions[name])
         if name in module.top_classes:
-            return Value("class", PROVEN, class_=module.top_classes[name])
+            return ClassValue(class_=module.top_classes[name])
         starred = self.world.resolve(function, ast.Name(name))
         return self.named(starred) if starred else UNKNOWN
 
     def named(self, name: str) -> Value:
         """The value of an import or builtin."""
         if name in table.DTYPES:
-            return Value("dtype", PROVEN, class_name=name)
+            return Dtype(class_name=name)
         definition = self.definition(name)
         if isinstance(definition, Function):
-            return Value("function", PROVEN, function=definition, class_name=name)
+            return FunctionValue(function=definition, class_name=name)
         if isinstance(definition, Class):
-            return Value("class", PROVEN, class_=definition, class_name=name)
+            return ClassValue(class_=definition, class_name=name)
         if definition is None and "." in name:
             owner = self.definition(name.rpartition(".")[0])
             if isinstance(owner, Module) and owner is not self.function.module:
                 return self.world.final(owner.body, name.rpartition(".")[2]) or UNKNOWN
-        return Value("name", PROVEN, class_name=name)
+        return ImportedName(class_name=name)
 
     def parameter(self, name: str) -> Value:
         function, parameter = self.function, self.parameters[name]
         first = function.parameters[0].arg
         if function.is_method and name == first and function.cls is not None:
             if "classmethod" in function.decorator_names:
-                return Value("class", PROVEN, class_=function.cls)
+                return ClassValue(class_=function.cls)
             return self.instance(function.cls)
         if name == "state_steps":  # what torch.optim's functions call the counters, which it keeps on the host
             return sequence(tensor("cpu"))
@@ -487,7 +506,7 @@ class Evaluator:
             # `flag: torch.Tensor | None = False`: the default knows better.
             return (
                 replace(annotated, certainty=LIKELY)
-                if default is not None and default.class_name == "bool"
+                if default is not None and default.kind == "number" and default.boolean
                 else annotated
             )
         passed = self.world.parameter(function, name)
@@ -554,7 +573,7 @@ class Evaluator:
         if not value.proven and value.kind in ("unknown", "tensor") and self.evidence:
             key = key_of(node)
             if key in self.evidence:
-                return replace(value, kind="tensor", certainty=PROVEN, other_kinds=value.other_kinds - {"unknown"})
+                return narrowing.used_as_tensor(value)
         return value
 
     def member(self, base: Value, attr: str) -> Value:
@@ -563,7 +582,7 @@ class Evaluator:
             return self.named(self.canonical(f"{base.class_name}.{attr}"))
         if attr in _OF_GRAPHS and not base.proven and kind in ("unknown", "tensor") and self.on_graphs:
             return tensor(base.device)
-        if kind == "tensor":
+        if base.kind == "tensor":
             return operations.tensor_attribute(base, attr)
         if kind in ("instance", "module", "class") and base.class_ is not None:
             found = self.world.attribute(base.class_, attr)
@@ -579,29 +598,29 @@ class Evaluator:
                 return (
                     self.world.returns(method)
                     if method.decorator_names & _PROPERTIES
-                    else Value("function", PROVEN, function=method)
+                    else FunctionValue(function=method)
                 )
         if base.class_ is None and base.classes:
             return functools.reduce(join, [self.member(one, attr) for one in _each(base)])
         if attr == "dtype" and kind == "unknown":
             return DTYPE
         if attr == "device":
-            return CUDA if kind in ("accelerator",) else Value("device", PROVEN, device=base.device)
-        if kind == "batch" and attr not in table.ATTRIBUTES_NOT_TENSOR:
+            return CUDA if kind in ("accelerator",) else DeviceValue(device=base.device)
+        if base.kind == "batch" and attr not in table.ATTRIBUTES_NOT_TENSOR:
             counted = attr == "batch_size" or (attr.startswith("num_") and self.on_graphs)
             return INTEGER if counted else calls.batch_tensor(base)
-        if kind == "batch":
+        if base.kind == "batch":
             return operations.tensor_attribute(calls.batch_tensor(base), attr)
         if kind == "module":
             if base.entries is not None and attr in base.entries:
                 return base.entries[attr]
             if attr in ("weight", "bias", "data"):
-                return Value("tensor", PROVEN, parameter=True, device=base.device)
+                return Tensor(parameter=True, device=base.device)
             if attr in ("module", "_orig_mod"):
                 return base
             return BOOL if attr == "training" else UNKNOWN
         if kind == "optimizer" and attr == "param_groups":
-            return sequence(Value("dict", PROVEN, entries={"params": calls.PARAMETERS, "lr": NUMBER}))
+            return sequence(Dict(entries={"params": calls.PARAMETERS, "lr": NUMBER}))
         if kind == "distribution":
             return tensor(base.device) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
         if kind == "ndarray":
@@ -614,9 +633,9 @@ class Evaluator:
         if calls.DEVICE_NAME.search(attr):
             return DEVICE
         if attr == "shape" and kind == "unknown":
-            return Value("size", LIKELY, element=EXTENT)
+            return Size(LIKELY, element=EXTENT)
         if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
-            return Value("accelerator", LIKELY)
+            return Accelerator(LIKELY)
         return UNKNOWN
 
     def subscript(self, node: ast.Subscript) -> Value:
@@ -624,13 +643,13 @@ class Evaluator:
         kind = base.kind
         if kind == "batch" and isinstance(node.slice, ast.Slice):
             return base  # `batch[1:]`: some of what the batch is made of, or of its rows
-        if kind in ("tensor", "batch"):
-            part = calls.batch_tensor(base) if kind == "batch" else base
+        if base.kind in ("tensor", "batch"):
+            part = calls.batch_tensor(base) if base.kind == "batch" else base
             # What is not as the loader gave it, and has rows and columns, is a tensor.
             apart = not base.from_loader and "ndarray" not in base.other_kinds
             if apart and (has_slice(node.slice) or self.is_row(node, base)):
                 part = replace(part, certainty=PROVEN, other_kinds=frozenset())
-            return replace(part, scalar=False, const=None, made_by=None)
+            return replace(part, scalar=False, made_by=None)
         index = self.index(node, base)
         if kind in ("tuple", "list") and base.items is not None and isinstance(index, int):
             return base.items[index] if -len(base.items) <= index < len(base.items) else UNKNOWN
@@ -646,10 +665,10 @@ class Evaluator:
             return SIZE if isinstance(node.slice, ast.Slice) else EXTENT
         if kind == "module":
             if base.entries is not None and isinstance(index, str):
-                return base.entries.get(index, Value("module", LIKELY))
+                return base.entries.get(index, ModuleValue(LIKELY))
             if base.items is not None and isinstance(index, int) and -len(base.items) <= index < len(base.items):
                 return base.items[index]
-            return base if isinstance(node.slice, ast.Slice) else base.element or Value("module", LIKELY)
+            return base if isinstance(node.slice, ast.Slice) else base.element or ModuleValue(LIKELY)
         if kind == "ndarray":
             return NDARRAY
         if kind == "str":
@@ -674,15 +693,15 @@ class Evaluator:
         value = self.expr(node.operand)
         if isinstance(node.op, ast.USub) and isinstance(value.const, int | float):
             return constant(-value.const)
-        return replace(value, const=None)
+        return value.without_const()
 
     def boolop(self, node: ast.BoolOp) -> Value:
         value = self.expr(node.values[0])
         for other in node.values[1:]:
             both = value, self.expr(other)
             value = join(*both)
-            if isinstance(node.op, ast.And) and value.kind == "number" and "accelerator" in (v.device for v in both):
-                value = replace(value, device="accelerator")  # holds where there is one
+            if value.kind == "number" and any(v.kind == "number" and v.needs_accelerator for v in both):
+                value = replace(value, needs_accelerator=True)
         return value
 
     def compare(self, node: ast.Compare) -> Value:
@@ -691,13 +710,13 @@ class Evaluator:
         values = [self.expr(node.left), *map(self.expr, node.comparators)]
         if isinstance(node.left, ast.Attribute) and node.left.attr == "type" and isinstance(node.ops[0], ast.Eq):
             # `device.type == "cuda"` holds where there is one.
-            return replace(BOOL, device="accelerator") if values[1].const in ACCELERATORS else BOOL
+            return ON_ACCELERATOR if values[1].const in ACCELERATORS else BOOL
         tensors = [v for v in values if v.kind == "tensor"]
         others = [v for v in values if v.kind != "tensor"]
         if tensors and not any(v.kind in ("none", "str") for v in others):
             certainty = max(v.certainty for v in tensors)
             scalar = all(v.scalar for v in tensors) and all(v.kind == "number" for v in others)
-            return Value("tensor", certainty, device=calls.mixed(*values), boolean=True, scalar=scalar)
+            return Tensor(certainty, device=calls.mixed(*values), boolean=True, scalar=scalar)
         if any(v.kind == "ndarray" for v in values):
             return NDARRAY
         return BOOL
@@ -713,18 +732,18 @@ class Evaluator:
     def tuple(self, node: ast.Tuple) -> Value:
         items = tuple(self.expr(e) for e in node.elts)
         if any(isinstance(e, ast.Starred) for e in node.elts):
-            return Value("tuple", PROVEN)
-        return Value("tuple", PROVEN, items=items)
+            return TUPLE
+        return Tuple(items=items)
 
     def list(self, node: ast.List | ast.Set) -> Value:
         items = [self.expr(e) for e in node.elts]
         if not items:
-            return Value("list", PROVEN)
+            return LIST
         each = items[0]
         for item in items[1:]:
             each = join(each, item)
         known = tuple(items) if not any(isinstance(e, ast.Starred) for e in node.elts) and len(items) <= 8 else None
-        return Value("list", PROVEN, element=each, items=known, made_by=node)
+        return List(element=each, items=known, made_by=node)
 
     def dict(self, node: ast.Dict) -> Value:
         keys: dict[str, Value] = {}
@@ -737,16 +756,16 @@ class Evaluator:
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 keys[key.value] = value
             elem = value if elem is None else join(elem, value)
-        return Value("dict", PROVEN, entries=keys, element=elem, made_by=node)
+        return Dict(entries=keys, element=elem, made_by=node)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-        return Value("list", PROVEN, element=self.expr(node.elt), made_by=node)
+        return List(element=self.expr(node.elt), made_by=node)
 
     def dict_comprehension(self, node: ast.DictComp) -> Value:
-        return Value("dict", PROVEN, element=self.expr(node.value))
+        return Dict(element=self.expr(node.value))
 
     def lambda_(self, node: ast.Lambda) -> Value:
-        return Value("function", LIKELY, made_by=node, made_in=self.function.module)
+        return FunctionValue(LIKELY, made_by=node, made_in=self.function.module)
 
     def starred(self, node: ast.Starred) -> Value:
         return self.element(self.expr(node.value), None)
@@ -798,8 +817,8 @@ class Evaluator:
         if name in table.PASS_THROUGH:
             given = args.first
             if name == "torch.compile":
-                return replace(given, compiled=True) if given else Value("function", LIKELY, compiled=True)
-            return replace(given, certainty=max(given.certainty, LIKELY)) if given else Value("module", LIKELY)
+                return calls.compiled(given)
+            return replace(given, certainty=max(given.certainty, LIKELY)) if given else ModuleValue(LIKELY)
         root = name.partition(".")[0]
         if name == "torch.utils.checkpoint.checkpoint" and node.args:
             return self.of_value(args.first, node, args, node.args[0]) or LIKELY_TENSOR
@@ -820,7 +839,7 @@ class Evaluator:
             "Accelerator",
             "Fabric",
         ):
-            return Value("accelerator", PROVEN, class_name=name)
+            return Accelerator(class_name=name)
         if last == "from_pretrained":
             return operations.pretrained(name)
         if "." not in name:
@@ -846,7 +865,7 @@ class Evaluator:
             return self.instance(args.first.class_, node)
         if name == "torch_geometric.utils.to_dense_batch":
             mask = replace(tensor(args.first.device), boolean=True)
-            return Value("tuple", PROVEN, items=(tensor(args.first.device), mask))
+            return Tuple(items=(tensor(args.first.device), mask))
         if root in ("einops",):
             return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
         bound = self.named(name)  # what another file of the project binds the name to
@@ -874,17 +893,17 @@ class Evaluator:
         if name.startswith("torchaudio.functional.") and args.first.kind == "tensor":
             return tensor(args.first.device)
         if last in ("create_model", "get_model") or ".models." in name:
-            return Value("module", PROVEN, class_name=name, made_by=node, made_in=self.function.module)
+            return ModuleValue(class_name=name, made_by=node, made_in=self.function.module)
         if ".datasets." in name:
-            return Value("dataset", PROVEN, class_name=name)
+            return Dataset(class_name=name)
         if name.startswith("transformers.") and last.startswith("get_") and last.endswith("schedule"):
-            return Value("scheduler", PROVEN)
+            return Scheduler()
         return UNKNOWN
 
     def iteration(self, last: str, args: Arguments) -> Value:
         given = args.first
         if last == "list" and not len(args) and not args.open:
-            return Value("list", PROVEN)
+            return LIST
         if last in ("trange", "prange"):
             return sequence(INTEGER)
         if given.kind in ("loader", "list", "tuple", "batch"):
@@ -899,7 +918,7 @@ class Evaluator:
             return INTEGER
         if name in ("float", "complex", "round", "abs", "pow", "divmod"):
             if name in ("abs", "pow") and first.kind in ("tensor", "ndarray"):
-                return replace(first, const=None)
+                return first
             return NUMBER
         if name == "int":
             return INTEGER
@@ -910,14 +929,12 @@ class Evaluator:
         if name in ("range",):
             return sequence(INTEGER)
         if name == "enumerate":
-            return sequence(
-                Value("tuple", PROVEN, items=(INTEGER, self.element(first, node.args[0] if node.args else None)))
-            )
+            return sequence(Tuple(items=(INTEGER, self.element(first, node.args[0] if node.args else None))))
         if name == "zip":
             if node.args and isinstance(node.args[0], ast.Starred):
                 return self.transposed(self.expr(node.args[0].value)) if len(node.args) == 1 else UNKNOWN
             items = tuple(self.element(v, n) for v, n in zip(args.positional, node.args, strict=False))
-            return sequence(Value("tuple", PROVEN, items=items))
+            return sequence(Tuple(items=items))
         if name in ("set", "frozenset"):
             return sequence(self.element(first, None))
         if name == "filter" and len(args.positional) == 2:
@@ -927,7 +944,7 @@ class Evaluator:
         if name in ("sum", "max", "min"):
             return self.reduced(name, args)
         if name == "dict":
-            return Value("dict", PROVEN, entries=dict(args.keywords), element=None)
+            return Dict(entries=dict(args.keywords), element=None)
         if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
             return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
         if name == "super":
@@ -939,21 +956,21 @@ class Evaluator:
     def transposed(self, value: Value) -> Value:
         """`zip(*x.topk(5))` gives pairs of elements, `zip(*pairs)` all the first ones and all the second ones."""
         if value.kind == "tuple" and value.items is not None:
-            return sequence(Value("tuple", PROVEN, items=tuple(self.element(item, None) for item in value.items)))
+            return sequence(Tuple(items=tuple(self.element(item, None) for item in value.items)))
         if value.kind == "list" and value.element is not None and value.element.items is not None:
-            return Value("tuple", PROVEN, items=tuple(sequence(item) for item in value.element.items))
+            return Tuple(items=tuple(sequence(item) for item in value.element.items))
         return UNKNOWN
 
     def reduced(self, name: str, args: Arguments) -> Value:
         if len(args.positional) == 1 or name == "sum":
             elem = self.element(args.first, None)
-            return replace(elem, const=None, from_loader=False) if elem else UNKNOWN
+            return calls.calculated(elem) if elem else UNKNOWN
         value = args.first
         for other in args.positional[1:]:
             value = join(value, other)
-        return replace(value, const=None) if value else UNKNOWN
+        return value.without_const() if value else UNKNOWN
 
-    def pinned_by_option(self, loader: Value, node: ast.Call) -> Value:
+    def pinned_by_option(self, loader: Loader, node: ast.Call) -> Loader:
         """`pin_memory=args.pin_memory`, where the option is on unless somebody turns it off."""
         given = next((keyword.value for keyword in node.keywords if keyword.arg == "pin_memory"), None)
         if loader.pinned is not None or not isinstance(given, ast.Attribute) or self.expr(given):
@@ -961,33 +978,33 @@ class Evaluator:
         default = argparse_defaults(self.function.module).get(given.attr)
         return calls.made_loader(loader, default) if isinstance(default, bool) else loader
 
-    def loader_of(self, klass: Class | None, name: str, node: ast.Call, args: Arguments) -> Value:
+    def loader_of(self, klass: Class | None, name: str, node: ast.Call, args: Arguments) -> Loader:
         """A loader of a library or of the project, which hands on `pin_memory` by its name."""
         told = args.keywords.get("pin_memory")
         own = klass is None and not args.open
         pinned = (
             told.const if told is not None and isinstance(told.const, bool) else False if own and told is None else None
         )
-        loader = Value("loader", PROVEN, class_name=name, made_by=node, made_in=self.function.module)
+        loader = Loader(class_name=name, made_by=node, made_in=self.function.module)
         return self.pinned_by_option(calls.made_loader(loader, pinned), node)
 
     def instance(self, klass: Class, node: ast.Call | None = None) -> Value:
-        kind = "module" if self.world.is_module(klass) else "instance"
-        value = Value(kind, PROVEN, class_name=klass.full_name, class_=klass)  # type: ignore[arg-type]
-        return replace(value, made_by=node, made_in=self.function.module) if node is not None else value
+        kind = ModuleValue if self.world.is_module(klass) else Instance
+        made_in = self.function.module if node is not None else None
+        return kind(class_name=klass.full_name, class_=klass, made_by=node, made_in=made_in)
 
     def method(self, base: Value, function: ast.Attribute, node: ast.Call, args: Arguments) -> Value:
         attr = function.attr
         kind = base.kind
-        if kind == "tensor":
+        if base.kind == "tensor":
             return calls.tensor_method(base, attr, node, args)
-        if kind == "batch":
+        if base.kind == "batch":
             return operations.batch_method(base, attr, args)
-        if kind == "module":
+        if base.kind == "module":
             value = calls.module_method(base, attr, node, args)
             if attr in ("items", "values") and base.entries is not None:
-                each = base.element or Value("module", LIKELY)
-                return sequence(each if attr == "values" else Value("tuple", PROVEN, items=(STR, each)))
+                each = base.element or ModuleValue(LIKELY)
+                return sequence(each if attr == "values" else Tuple(items=(STR, each)))
             if value is not None and not (base.class_ and self.world.method(base.class_, attr)):
                 return value
             if attr == "forward":
@@ -996,7 +1013,7 @@ class Evaluator:
         callee = self.bound(binding) if binding is not None else self.attribute_of(base, function)
         if callee.kind == "function" and callee.function is None and base.class_ is None and base.classes:
             return functools.reduce(join, [self.method(one, function, node, args) for one in _each(base)])
-        if callee.kind in ("function", "module", "class") or callee.choices:
+        if callee.kind in ("function", "module", "class") or (callee.kind == "name" and callee.choices):
             return self.of_value(callee, node, args, function)
         if kind == "accelerator":
             return operations.accelerator_method(attr, args)
@@ -1036,7 +1053,7 @@ class Evaluator:
             if key is not None and key in self.bindings.sliced:
                 # What is moved and has rows and columns is a tensor.
                 return calls.move(TENSOR, attr, args)
-            return replace(calls.move(LIKELY_TENSOR, attr, args), kind="unknown", certainty=0)
+            return Unknown(device=calls.move(LIKELY_TENSOR, attr, args).device)
         if calls.MODEL_NAME.search(attr):
             return calls.called_by_name(attr)
         if calls.is_loss(attr, args):
@@ -1048,14 +1065,14 @@ class Evaluator:
         if attr in _OF_MOVED and not base and base.device and not callee:
             return calls.tensor_method(tensor(base.device), attr, node, args)
         if attr == "state_dict":
-            return Value("dict", LIKELY)
+            return Dict(LIKELY)
         if attr == "parameters" and not len(args):
             return calls.PARAMETERS
         return UNKNOWN
 
     def of_value(self, callee: Value, node: ast.Call, args: Arguments, function: ast.expr) -> Value:
         """What calling a value gives: a module's forward, a function's result, an instance of a class."""
-        if callee.choices:
+        if callee.kind in ("function", "name") and callee.choices:
             return functools.reduce(join, [self.of_value(one, node, args, function) for one in callee.choices])
         if isinstance(callee.made_by, ast.Lambda):
             return self.of_lambda(callee.made_by, args)
@@ -1085,10 +1102,12 @@ class Evaluator:
                         return value
             if callee.class_name == "torch.nn.Sequential" and callee.items:
                 last = callee.items[-1]
-                return self.of_value(replace(last, device=callee.device or last.device), node, args, function)
+                if last.kind == "module" and callee.device:
+                    last = replace(last, device=callee.device)
+                return self.of_value(last, node, args, function)
             if callee.class_ is None and not callee.class_name.startswith("torch.") and callee.class_name:
                 # A library's model: a tensor, or an output object whose fields are tensors.
-                return Value("tensor", LIKELY, device=callee.device, grad=True)
+                return Tensor(LIKELY, device=callee.device, grad=True)
             return calls.module_result(callee)
         if callee.kind == "name":
             return self.by_name(callee.class_name, node, args)
@@ -1133,8 +1152,8 @@ _PROPERTIES = frozenset(("property", "cached_property"))
 _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ON_HOST = tensor("cpu")
-_READ_FROM_FILES = {
-    "torchaudio.load": Value("tuple", PROVEN, items=(_ON_HOST, INTEGER)),
+_READ_FROM_FILES: dict[str, Value] = {
+    "torchaudio.load": Tuple(items=(_ON_HOST, INTEGER)),
     "torchvision.io.read_image": _ON_HOST,
     "torchvision.transforms.functional.pil_to_tensor": _ON_HOST,
     "torchvision.transforms.functional.to_tensor": _ON_HOST,

@@ -256,7 +256,8 @@ def _is_extent(node: ast.expr, value_of: ValueOf) -> bool:
     """Whether something is the length of a tensor's dimension: that it is a multiple of another says nothing of how often."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return True
-    return value_of(node).class_name == "size"
+    value = value_of(node)
+    return value.kind == "number" and value.extent
 
 
 def _small(node: ast.expr, value_of: ValueOf) -> bool:

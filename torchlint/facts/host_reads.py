@@ -342,9 +342,10 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
     else:
         value = place.value(test)
         # What a function gives may be a bool on some of its paths: on the others it is read.
+        if not value.is_tensor or not (value.boolean or value.scalar):
+            return
         other = {"none", "number"} if isinstance(test, ast.Call) and value.boolean else {"none"}
-        certain = value.is_tensor and (value.boolean or value.scalar) and not value.other_kinds - other
-        if certain and device_tensor(place, test) and not _raw(place, test):
+        if not value.other_kinds - other and device_tensor(place, test) and not _raw(place, test):
             yield test
 
 

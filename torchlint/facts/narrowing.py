@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .values import PROVEN, UNKNOWN, Kind, Value, replace
+from .values import PROVEN, UNKNOWN, Tensor, Unknown, Value, replace
 
 
 def kept(value: Value, asked: Value) -> Value:
@@ -11,10 +11,19 @@ def kept(value: Value, asked: Value) -> Value:
         return replace(asked, other_kinds=asked.other_kinds | {"unknown"})  # nobody knows where it lives
     if value.kind != asked.kind or (asked.class_ is not None and value.class_ is not asked.class_):
         return asked or value
-    return replace(value, certainty=PROVEN, other_kinds=frozenset(), parameter=value.parameter or asked.parameter)
+    known = replace(value, certainty=PROVEN, other_kinds=frozenset())
+    return replace(known, parameter=True) if known.kind == "tensor" and asked.parameter else known
 
 
-def kept_of(value: Value, kinds: frozenset[Kind]) -> Value:
+def used_as_tensor(value: Value) -> Tensor:
+    """A value that may be a tensor where a use proves that it is one."""
+    other_kinds = value.other_kinds - {"unknown"}
+    if value.kind == "tensor":
+        return replace(value, certainty=PROVEN, other_kinds=other_kinds)
+    return Tensor(PROVEN, other_kinds, value.made_by, value.made_in, device=value.device)
+
+
+def kept_of(value: Value, kinds: frozenset[str]) -> Value:
     """A value where it is of one of several kinds that were asked for."""
     if value.kind in kinds:
         return replace(value, other_kinds=value.other_kinds & kinds)
@@ -27,7 +36,7 @@ def left(value: Value, asked: Value) -> Value:
         return value
     if asked.kind == "tensor" and value.kind in ("tensor", "unknown"):
         # Sure to be something else, whatever the rest of the function does with it.
-        return Value("unknown", PROVEN)
+        return Unknown(PROVEN)
     if value.kind == asked.kind:
         return value if asked.integer != value.integer else UNKNOWN
     return replace(value, other_kinds=value.other_kinds - {asked.kind})

@@ -17,11 +17,23 @@ from .values import (
     NDARRAY,
     NONE,
     NUMBER,
-    PROVEN,
     SIZE,
     STR,
+    TUPLE,
     UNKNOWN,
+    Accelerator,
+    Batch,
+    ClassValue,
     Device,
+    DeviceValue,
+    Loader,
+    ModuleValue,
+    Optimizer,
+    Scheduler,
+    Tensor,
+    Text,
+    Tuple,
+    Unknown,
     Value,
     constant,
     device_of_string,
@@ -43,8 +55,7 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         sides = [v for v in (left, right) if v.kind == "tensor"]
         other = right if left.kind == "tensor" else left
         certainty = max(v.certainty for v in sides)
-        return Value(
-            "tensor",
+        return Tensor(
             certainty,
             device=calls.mixed(left, right),
             scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
@@ -63,7 +74,7 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
     if left.kind in ("list", "tuple") and isinstance(op, ast.Add | ast.Mult):
         return _longer(left, right)
     # `x.cpu() - y`: what is calculated with something on the host is there.
-    return Value(device="cpu") if "cpu" in (left.device, right.device) and kinds <= {"unknown", "number"} else UNKNOWN
+    return Unknown(device="cpu") if "cpu" in (left.device, right.device) and kinds <= {"unknown", "number"} else UNKNOWN
 
 
 def _may_be_list(value: Value) -> bool:
@@ -75,16 +86,16 @@ def _longer(left: Value, right: Value) -> Value:
     if left.kind == right.kind and left.element and right.element:
         return sequence(join(left.element, right.element))
     if left.kind == "tuple" and right.kind == "tuple" and left.items is not None and right.items is not None:
-        return Value("tuple", PROVEN, items=left.items + right.items)
+        return Tuple(items=left.items + right.items)
     if right.kind == "list" and not left.element:
         return right
-    return replace(left, items=None, element=left.element and replace(left.element, const=None))
+    return replace(left, items=None, element=left.element and left.element.without_const())
 
 
 def _filled(value: Value) -> Value:
     """A string with something behind it or in its place: `"cuda:" + str(n)`, `"cuda:%d" % n`, `"cuda:{}".format(n)`."""
     device = device_of_string(value.const) if isinstance(value.const, str) and ":" in value.const else ""
-    return Value("str", PROVEN, device=device) if device else STR
+    return Text(device=device) if device else STR
 
 
 def _may_be_number(value: Value) -> bool:
@@ -107,13 +118,13 @@ def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
     return None
 
 
-def tensor_attribute(base: Value, attr: str) -> Value:
+def tensor_attribute(base: Tensor, attr: str) -> Value:
     """An attribute of a tensor."""
     kind = table.ATTRIBUTES_NOT_TENSOR.get(attr)
     if kind == "size":
         return SIZE
     if kind == "device":
-        return Value("device", PROVEN, device=base.device)
+        return DeviceValue(device=base.device)
     if kind == "dtype":
         return DTYPE
     if kind == "number":
@@ -121,7 +132,7 @@ def tensor_attribute(base: Value, attr: str) -> Value:
     if kind is not None:
         return UNKNOWN
     if attr in ("data", "grad"):
-        return replace(base, grad=False, const=None)
+        return replace(base, grad=False)
     if attr in table.TENSOR_ATTRIBUTES:
         return base
     if not base.proven and attr in ("loss", "logits", "sample", "last_hidden_state", "hidden_states"):
@@ -139,16 +150,16 @@ def named_tuple_class(node: ast.Call) -> Value:
     elif isinstance(fields, ast.List | ast.Tuple):
         parts = [one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one for one in fields.elts]
         found += [part.value if isinstance(part, ast.Constant) else None for part in parts]
-    known = {field: UNKNOWN for field in found if isinstance(field, str)}
-    return Value("class", PROVEN, entries=known) if known and len(known) == len(found) else UNKNOWN
+    known: dict[str, Value] = {field: UNKNOWN for field in found if isinstance(field, str)}
+    return ClassValue(entries=known) if known and len(known) == len(found) else UNKNOWN
 
 
 def named_tuple(fields: list[str], args: Arguments) -> Value:
     """A tuple whose parts have names, as a call makes it."""
     if args.open:
-        return Value("tuple", PROVEN)
+        return TUPLE
     items = tuple(args.get(place, field) or UNKNOWN for place, field in enumerate(fields))
-    return Value("tuple", PROVEN, items=items, entries=dict(zip(fields, items, strict=True)))
+    return Tuple(items=items, entries=dict(zip(fields, items, strict=True)))
 
 
 def with_grad(value: Value, device: Device) -> Value:
@@ -159,12 +170,12 @@ def with_grad(value: Value, device: Device) -> Value:
     return replace(value, items=items)
 
 
-def batch_method(base: Value, attr: str, args: Arguments) -> Value:
+def batch_method(base: Batch, attr: str, args: Arguments) -> Value:
     """A method of a batch, which may be a tensor or hold some."""
     if attr in ("to", "cuda", "cpu"):
         return calls.move(base, attr, args)
     if attr in ("items", "popitem"):
-        pair = Value("tuple", PROVEN, items=(STR, calls.batch_tensor(base)))
+        pair = Tuple(items=(STR, calls.batch_tensor(base)))
         return sequence(pair) if attr == "items" else pair
     if attr == "values":
         return sequence(calls.batch_tensor(base))
@@ -189,7 +200,7 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
         return STR if attr not in ("split", "splitlines") else sequence(STR)
     if base.kind == "dict":
         if attr in ("items", "popitem"):
-            pair = Value("tuple", PROVEN, items=(STR if base.entries else UNKNOWN, base.element or UNKNOWN))
+            pair = Tuple(items=(STR if base.entries else UNKNOWN, base.element or UNKNOWN))
             return sequence(pair) if attr == "items" else pair
         if attr == "values":
             return sequence(base.element or UNKNOWN)
@@ -220,16 +231,16 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
     if attr in ("prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"):
         if attr == "setup_dataloaders":
             # Whatever it is given is a loader, and what it gives moves its batches.
-            given = [v if v.kind == "loader" else Value("loader", LIKELY) for v in args.positional]
+            given: list[Value] = [v if v.kind == "loader" else Loader(LIKELY) for v in args.positional]
         else:
             given = list(args.positional)
         prepared = tuple(_prepared(v) for v in given)
-        return prepared[0] if len(prepared) == 1 else Value("tuple", PROVEN, items=prepared)
+        return prepared[0] if len(prepared) == 1 else Tuple(items=prepared)
     if attr in ("gather", "gather_for_metrics", "reduce", "all_reduce", "all_gather"):
         gathered = args.first if args.first.kind == "tensor" else LIKELY_TENSOR
         return replace(gathered, grad=False, device="accelerator")
     if attr in ("clip_grad_norm_", "clip_gradients"):
-        return Value("tensor", PROVEN, scalar=True, device="accelerator")
+        return Tensor(scalar=True, device="accelerator")
     if attr in (
         "autocast",
         "accumulate",
@@ -248,7 +259,7 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
 def _prepared(value: Value) -> Value:
     """What that makes of a model or a loader."""
     if value.kind == "loader":
-        elem = Value("batch", PROVEN, device="accelerator", managed=True, pinned=value.pinned)
+        elem = Batch(device="accelerator", managed=True, pinned=value.pinned)
         return replace(value, managed=True, element=elem, device="accelerator")
     if value.kind == "module":
         return replace(value, device="accelerator")
@@ -259,8 +270,8 @@ def pretrained(name: str) -> Value:
     """What `from_pretrained` of a library gives, by the name of its class."""
     owner = name.split(".")[-2]
     if owner.endswith(table.NO_MODULE_SUFFIXES):
-        return Value("scheduler", LIKELY, class_name=name) if owner.endswith("Scheduler") else UNKNOWN
-    return Value("module", PROVEN, class_name=name.rpartition(".")[0])
+        return Scheduler(LIKELY, class_name=name) if owner.endswith("Scheduler") else UNKNOWN
+    return ModuleValue(class_name=name.rpartition(".")[0])
 
 
 def by_name(name: str) -> Value:
@@ -268,13 +279,13 @@ def by_name(name: str) -> Value:
     if calls.DEVICE_NAME.search(name):
         return DEVICE
     if calls.LOADER_NAME.search(name):
-        return Value("loader", LIKELY, element=Value("batch", LIKELY, from_loader=True))
+        return Loader(LIKELY, element=Batch(LIKELY, from_loader=True))
     if name in ("optimizer", "optim", "opt") or name.endswith("_optimizer"):
-        return Value("optimizer", LIKELY)
+        return Optimizer(LIKELY)
     if calls.MODEL_NAME.search(name):
-        return Value("module", LIKELY)
+        return ModuleValue(LIKELY)
     if name in ("accelerator", "fabric"):
-        return Value("accelerator", LIKELY)
+        return Accelerator(LIKELY)
     if name in ("loss", "logits"):
         return tensor(certainty=LIKELY, scalar=name == "loss")
     return UNKNOWN

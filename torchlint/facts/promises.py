@@ -11,14 +11,23 @@ from .module import Class, Function, Module
 from .values import (
     BOOL,
     DEVICE,
+    DICT,
     DTYPE,
     INTEGER,
+    LIST,
     NDARRAY,
     NONE,
     NUMBER,
-    PROVEN,
     STR,
+    TUPLE,
     UNKNOWN,
+    Accelerator,
+    Dict,
+    Loader,
+    ModuleValue,
+    Optimizer,
+    Tensor,
+    Tuple,
     Value,
     join,
     sequence,
@@ -26,15 +35,15 @@ from .values import (
 )
 
 _PARAMETERS = frozenset(("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"))
-_BUILTIN = {
+_BUILTIN: dict[str, Value] = {
     "int": INTEGER,
     "float": NUMBER,
     "bool": BOOL,
     "complex": NUMBER,
     "str": STR,
-    "list": Value("list", PROVEN),
-    "tuple": Value("tuple", PROVEN),
-    "dict": Value("dict", PROVEN),
+    "list": LIST,
+    "tuple": TUPLE,
+    "dict": DICT,
     "numbers.Number": NUMBER,
     "numbers.Real": NUMBER,
     "numbers.Integral": INTEGER,
@@ -73,25 +82,25 @@ def promised(where: Names, annotation: ast.expr) -> Value:
     if name in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor"):
         return tensor()
     if name in _PARAMETERS:
-        return Value("tensor", PROVEN, parameter=True)
+        return Tensor(parameter=True)
     if name in _BUILTIN:
         return _BUILTIN[name]
     if name in ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList"):
-        return Value("module", PROVEN, class_name=name)
+        return ModuleValue(class_name=name)
     if name == "torch.utils.data.DataLoader":
-        return Value("loader", PROVEN)
+        return Loader()
     if name == "torch.device":
         return DEVICE
     if name == "torch.dtype":
         return DTYPE
     if name.startswith("torch.optim.") and "lr_scheduler" not in name:
-        return Value("optimizer", PROVEN)
+        return Optimizer()
     if name.endswith(("ndarray", "DataFrame")):
         return NDARRAY
     if name.endswith((".Accelerator", ".Fabric")):
-        return Value("accelerator", PROVEN, class_name=name)
+        return Accelerator(class_name=name)
     if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
-        return Value("module", PROVEN, class_name=name)
+        return ModuleValue(class_name=name)
     klass = where.definition(name)
     if isinstance(klass, Class):
         return where.instance(klass)
@@ -100,9 +109,9 @@ def promised(where: Names, annotation: ast.expr) -> Value:
 
 def _one_of(sides: list[Value]) -> Value:
     """What one of several types promises, where they agree or one of them is a tensor."""
-    known = [side for side in sides if side.kind != "none"]
+    known: list[Value] = [side for side in sides if side.kind != "none"]
     if len(known) < len(sides):
-        return next(filter(None, known), UNKNOWN)
+        return next((side for side in known if side), UNKNOWN)
     kinds = {side.kind for side in known}
     if len(kinds) == 1:
         return known[0]
@@ -116,7 +125,7 @@ def _generic(where: Names, node: ast.Subscript) -> Value:
     name = (names.chain(node.value) or [""])[-1]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if not inner:  # `tuple[()]`, the empty one
-        return Value("tuple", PROVEN, items=()) if name in ("Tuple", "tuple") else UNKNOWN
+        return Tuple(items=()) if name in ("Tuple", "tuple") else UNKNOWN
     if name == "Optional":
         return promised(where, inner[0])
     if name == "Union":
@@ -126,11 +135,11 @@ def _generic(where: Names, node: ast.Subscript) -> Value:
     if name in ("Tuple", "tuple"):
         if isinstance(inner[-1], ast.Constant) and inner[-1].value is Ellipsis:
             return sequence(promised(where, inner[0]))
-        return Value("tuple", PROVEN, items=tuple(promised(where, i) for i in inner))
+        return Tuple(items=tuple(promised(where, i) for i in inner))
     if name in ("Dict", "dict", "Mapping"):
-        return Value("dict", PROVEN, element=promised(where, inner[-1]))
+        return Dict(element=promised(where, inner[-1]))
     if name in ("DataLoader",):
-        return Value("loader", PROVEN)
+        return Loader()
     # jaxtyping: Float[Tensor, "batch dim"]
     first = where.dotted(inner[0])
     return tensor() if first in ("torch.Tensor", "jaxtyping.Tensor") else UNKNOWN

@@ -1,46 +1,30 @@
-"""What an expression is and where it lives, as far as the source tells."""
+"""What an expression is and where it lives, as far as the source tells.
+
+A `Value` is of one of the classes here, a class for each kind, told apart by `kind`: behind `value.kind == "tensor"`
+or `value.is_tensor` it has what only tensors have. What is asked of any value (`Answers`) every kind answers.
+Where two paths give one kind, its class says what holds on both (`on_both`). A new kind is a class, and its name in `Value`.
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
 from enum import IntEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from .module import Class, Function, Module
+    from typing_extensions import Self, dataclass_transform
 
-Kind = Literal[
-    "unknown",
-    "tensor",
-    "module",  # an nn.Module
-    "optimizer",
-    "scheduler",
-    "scaler",  # a GradScaler
-    "loader",  # a DataLoader, or what wraps one
-    "batch",  # what a loader gives: a tensor, or a tuple or dict of tensors
-    "dataset",
-    "distribution",  # a torch.distributions object
-    "accelerator",  # accelerate's Accelerator, lightning's Fabric
-    "ndarray",
-    "number",
-    "str",
-    "none",
-    "list",  # also sets, generators and other iterables; `element` is what iterating gives
-    "tuple",
-    "dict",
-    "device",
-    "dtype",
-    "size",  # torch.Size
-    "context",  # a context manager
-    "function",
-    "class",
-    "name",  # an imported module or member; `cls` is its dotted name
-    "instance",  # an object of class `cls`
-]
+    from .module import Class, Function, Module
+else:
+
+    def dataclass_transform(**told: object) -> Callable[[type], type]:
+        """That of Python 3.11, which is for type checkers alone."""
+        return lambda cls: cls
+
+
 Device = Literal["", "cpu", "accelerator"]
 
 
@@ -58,73 +42,88 @@ LIKELY: Final = Certainty.LIKELY
 PROVEN: Final = Certainty.PROVEN
 
 
-@dataclass(unsafe_hash=True, slots=True)  # that of a frozen one takes three times as long to make
-class Value:
-    """What one expression evaluates to; nobody changes one.
+class Answers:
+    """What is asked of any value, with the answers of a kind that has no such thing."""
 
-    `device` is "" where unknown; a module's device is its parameters'. `class_name` is the dotted name of the class of
-    an instance, module, optimizer, or of an imported name. `other_kinds` are those that other paths give (`none`,
-    `number`, ...).
+    is_on_host: ClassVar[bool] = False
+    """Whether all of its kind live in host memory."""
+    device: Device = ""
+    """Where it lives, "" where that is unknown; a module's device is its parameters'."""
+    class_name: str = ""
+    """The dotted name of the class of an object, or of what was imported."""
+    class_: Class | None = None
+    """The class of the project, of an object or the class itself."""
+    classes: tuple[Class, ...] = ()
+    """The classes of what is one of several."""
+    function: Function | None = None
+    """The function of the project."""
+    const: object = None
+    """The number or string that it is, where it is a literal or folds to one."""
+    element: Value | None = None
+    """What iterating gives."""
+    items: tuple[Value, ...] | None = None
+    """What stands at each place."""
+    entries: dict[str, Value] | None = None
+    """What stands under each name."""
+    integer: bool = False
+    """An int, or a tensor of integers."""
+    parameter: bool = False
+    """A parameter or buffer of a module."""
+    grad: bool = False
+    """May carry autograd history of a model's output or a loss."""
+    from_loader: bool = False
+    """Comes out of a loader, not moved yet."""
+    compiled: bool = False
+    """Went through torch.compile."""
+
+
+@dataclass_transform(eq_default=False)
+class Fields:
+    """An object of a class that lists its fields: it holds those that were given, and the class answers the others.
+
+    As of `dataclasses.dataclass`, which compiles code for each class at every start: 0.3 ms for one.
     """
 
-    kind: Kind = "unknown"
-    certainty: Certainty = Certainty.UNKNOWN
-    device: Device = ""
-    class_name: str = ""
-    element: Value | None = None
-    items: tuple[Value, ...] | None = None
-    entries: dict[str, Value] | None = None
-    function: Function | None = None
-    class_: Class | None = None
-    classes: tuple[Class, ...] = ()
-    """The classes of an instance or module that is one of several."""
-    choices: tuple[Value, ...] = ()
-    """The functions, or imported names, that it is one of."""
+    _names: ClassVar[dict[str, None]] = {}
+    _all: ClassVar[attrgetter[object]]
+
+    def __init_subclass__(cls) -> None:
+        cls._names = {name: None for base in reversed(cls.__mro__[1:]) for name in base.__dict__.get("_names", ())}
+        own = (name for name, annotation in cls.__annotations__.items() if not annotation.startswith("ClassVar"))
+        cls._names.update(dict.fromkeys(own))
+        cls._all = attrgetter("__class__", *cls._names)
+
+    def __init__(self, *given: object, **named: object) -> None:
+        fields = self.__dict__
+        fields.update(zip(self._names, given))  # noqa: B905 # as few as are given
+        fields.update(named)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (self.__class__ is other.__class__ and self._all(self) == self._all(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({', '.join(f'{name}={field!r}' for name, field in vars(self).items())})"
+
+
+class Common(Fields, Answers):
+    """What every value has. Nobody changes one: see `replace`."""
+
+    kind: ClassVar[str]
+
+    certainty: Certainty = PROVEN
+    other_kinds: frozenset[str] = frozenset()
+    """The kinds that other paths give: `none`, `number`, ..."""
     made_by: ast.expr | None = None
     """The call or literal that made it, where there is exactly one."""
     made_in: Module | None = None
-    """The module `made_by` stands in."""
-    const: object = None
-    other_kinds: frozenset[str] = frozenset()
-    scalar: bool = False
-    """A tensor of no dimensions (a loss, a sum)."""
-    boolean: bool = False
-    """A tensor of bools (a comparison)."""
-    grad: bool = False
-    """A tensor that carries autograd history of a model's output or a loss."""
-    from_loader: bool = False
-    """Comes out of a loader, not moved yet."""
-    pinned: bool | None = None
-    """A loader, or a batch of one: pin_memory=True (False: proven not pinned)."""
-    loader_calls: frozenset[ast.expr] = frozenset()
-    """The calls that made the loaders which a batch comes from."""
-    managed: bool = False
-    """A loader whose batches a framework moves (accelerate, fabric)."""
-    compiled: bool = False
-    """A module or function that went through torch.compile."""
-    parameter: bool = False
-    """A parameter or buffer of a module."""
-    integer: bool = False
-    """A number proven to be an int, or a tensor of integers."""
+    """The module that `made_by` stands in."""
 
     @property
     def proven(self) -> bool:
         """Whether its kind is proven, on the paths that `other_kinds` leaves."""
         return self.certainty >= PROVEN
-
-    @property
-    def is_tensor(self) -> bool:
-        """Proven to be a tensor."""
-        return self.kind == "tensor" and self.certainty >= PROVEN
-
-    @property
-    def only_tested(self) -> bool:
-        """A tensor by nothing but a test of its type, such as `isinstance(x, torch.Tensor)`: it may live anywhere."""
-        return self.is_tensor and "unknown" in self.other_kinds and not self.device
-
-    @property
-    def may_be_tensor(self) -> bool:
-        return self.kind == "tensor"
 
     @property
     def may_be_anything(self) -> bool:
@@ -134,42 +133,538 @@ class Value:
     @property
     def on_cpu(self) -> bool:
         """Proven to live in host memory."""
-        return self.kind in ("ndarray", "number", "str", "none") or self.device == "cpu"
+        return self.is_on_host or self.device == "cpu"
 
-    def __bool__(self) -> bool:
-        return self.kind != "unknown"
+    def on_both(self, other: Self) -> dict[str, Any]:
+        """The fields where one of two paths gives this value and the other one `other`: those that both have."""
+        theirs = vars(other)
+        same = {name: field for name, field in vars(self).items() if name in theirs and theirs[name] == field}
+        same["certainty"] = min(self.certainty, other.certainty)
+        same["other_kinds"] = self.other_kinds | other.other_kinds
+        return same
+
+    def joined(self, other: Self) -> Self | DeviceValue:
+        """What holds on both of two paths that give this kind."""
+        return self.__class__(**self.on_both(other))
+
+    def anywhere(self) -> Self:
+        """The value as if nobody knew where it lives, and which one it is."""
+        return self
+
+    def without_const(self) -> Self:
+        """The value as if nobody knew which one it is."""
+        return self
 
 
-_FIELDS = attrgetter(*Value.__slots__)
+class Apart(Common):
+    """What is no tensor."""
+
+    is_tensor: ClassVar[Literal[False]] = False
+    may_be_tensor: ClassVar[Literal[False]] = False
+    only_tested: ClassVar[Literal[False]] = False
 
 
-def replace(value: Value, **changes: Any) -> Value:
-    """A value with other fields, as `dataclasses.replace` gives, in a third of its time."""
-    new = Value(*_FIELDS(value))
-    for name, field in changes.items():
-        setattr(new, name, field)
-    return new
+class Unknown(Apart):
+    """Anything. Proven where it is something that is not asked for, such as no tensor."""
+
+    kind: ClassVar[Literal["unknown"]] = "unknown"
+    certainty: Certainty = Certainty.UNKNOWN
+    device: Device = ""
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def anywhere(self) -> Self:
+        return replace(self, device="")
 
 
-UNKNOWN = Value()
-NUMBER = Value("number", PROVEN)
-INTEGER = Value("number", PROVEN, integer=True)
-EXTENT = Value("number", PROVEN, integer=True, class_name="size")
-"""How long one dimension is."""
-BOOL = Value("number", PROVEN, integer=True, class_name="bool")
-ON_ACCELERATOR = replace(BOOL, device="accelerator")
-"""A test that holds where there is an accelerator: `torch.cuda.is_available()`."""
-STR = Value("str", PROVEN)
-NONE = Value("none", PROVEN)
-NDARRAY = Value("ndarray", PROVEN)
-TENSOR = Value("tensor", PROVEN)
-LIKELY_TENSOR = Value("tensor", LIKELY)
-DEVICE = Value("device", PROVEN)
-CPU = Value("device", PROVEN, device="cpu")
-CUDA = Value("device", PROVEN, device="accelerator")
-DTYPE = Value("dtype", PROVEN)
-SIZE = Value("size", PROVEN, element=EXTENT)
-CONTEXT = Value("context", PROVEN)
+class Fed(Common):
+    """What may come out of a loader."""
+
+    device: Device = ""
+    from_loader: bool = False
+    pinned: bool | None = None
+    """Whether the loader pins memory; None where that is not known."""
+    managed: bool = False
+    """A framework moves the loader's batches (accelerate, fabric)."""
+    loader_calls: frozenset[ast.expr] = frozenset()
+    """The calls that made the loaders which it comes from."""
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        # What one path moved is no longer as the loader gave it.
+        moved = self.device != other.device and "accelerator" in (self.device, other.device)
+        from_loader = self.from_loader, other.from_loader
+        return super().on_both(other) | {
+            "device": _device_of_moved(self, other),
+            "from_loader": all(from_loader) if moved else any(from_loader),
+            "pinned": _pinned(self.pinned, other.pinned),
+            "managed": self.managed or other.managed,
+            "loader_calls": self.loader_calls | other.loader_calls,
+        }
+
+    def anywhere(self) -> Self:
+        return replace(self, device="", from_loader=False, pinned=None)
+
+
+class Tensor(Fed):
+    kind: ClassVar[Literal["tensor"]] = "tensor"
+    may_be_tensor: ClassVar[Literal[True]] = True
+
+    scalar: bool = False
+    """Of no dimensions (a loss, a sum)."""
+    boolean: bool = False
+    """Of bools (a comparison)."""
+    integer: bool = False
+    parameter: bool = False
+    grad: bool = False
+
+    @property
+    def is_tensor(self) -> bool:
+        """Proven to be a tensor."""
+        return self.certainty >= PROVEN
+
+    @property
+    def only_tested(self) -> bool:
+        """A tensor by nothing but a test of its type, such as `isinstance(x, torch.Tensor)`: it may live anywhere."""
+        return self.is_tensor and "unknown" in self.other_kinds and not self.device
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        return super().on_both(other) | {"grad": self.grad or other.grad}
+
+
+class Batch(Apart, Fed):
+    """What a loader gives: a tensor, or a tuple or dict of tensors."""
+
+    kind: ClassVar[Literal["batch"]] = "batch"
+
+
+class Loader(Apart):
+    """A DataLoader, or what wraps one."""
+
+    kind: ClassVar[Literal["loader"]] = "loader"
+
+    class_name: str = ""
+    class_: Class | None = None
+    """The class of its dataset."""
+    device: Device = ""
+    element: Value | None = None
+    pinned: bool | None = None
+    """Whether it pins memory; None where that is not known."""
+    managed: bool = False
+    """A framework moves its batches (accelerate, fabric)."""
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        return super().on_both(other) | {
+            "element": _element(self, other),
+            "pinned": _pinned(self.pinned, other.pinned),
+            "managed": self.managed or other.managed,
+        }
+
+    def anywhere(self) -> Self:
+        return replace(self, device="", pinned=None, element=self.element and self.element.anywhere())
+
+
+class Named(Apart):
+    """Something of which no more is known than the dotted name of its class."""
+
+    class_name: str = ""
+
+
+class Optimizer(Named):
+    kind: ClassVar[Literal["optimizer"]] = "optimizer"
+
+
+class Scheduler(Named):
+    kind: ClassVar[Literal["scheduler"]] = "scheduler"
+
+
+class Scaler(Named):
+    """A GradScaler."""
+
+    kind: ClassVar[Literal["scaler"]] = "scaler"
+
+
+class Dataset(Named):
+    kind: ClassVar[Literal["dataset"]] = "dataset"
+
+
+class Accelerator(Named):
+    """accelerate's Accelerator, lightning's Fabric."""
+
+    kind: ClassVar[Literal["accelerator"]] = "accelerator"
+
+
+class Dtype(Named):
+    kind: ClassVar[Literal["dtype"]] = "dtype"
+
+
+class Distribution(Named):
+    """A torch.distributions object."""
+
+    kind: ClassVar[Literal["distribution"]] = "distribution"
+    device: Device = ""
+
+    def anywhere(self) -> Self:
+        return replace(self, device="")
+
+
+class Callee(Apart):
+    """A function, or something that was imported."""
+
+    class_name: str = ""
+    """Its own dotted name."""
+    function: Function | None = None
+    choices: tuple[FunctionValue | ImportedName, ...] = ()
+    """The functions, or imported names, that it is one of."""
+    compiled: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.function or self.class_name or isinstance(self.made_by, ast.Lambda))
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        return super().on_both(other) | {
+            "choices": _choices(self, other),
+            "compiled": self.compiled or other.compiled,
+        }
+
+
+class FunctionValue(Callee):
+    kind: ClassVar[Literal["function"]] = "function"
+
+
+class ImportedName(Callee):
+    """An imported module or member."""
+
+    kind: ClassVar[Literal["name"]] = "name"
+
+
+class OfClass(Apart):
+    """An object of a class, or the class."""
+
+    class_name: str = ""
+    class_: Class | None = None
+    classes: tuple[Class, ...] = ()
+    entries: dict[str, Value] | None = None
+    compiled: bool = False
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        return super().on_both(other) | {
+            "classes": _classes(self, other),
+            "entries": _entries(self, other),
+            "compiled": self.compiled or other.compiled,
+        }
+
+
+class Instance(OfClass):
+    kind: ClassVar[Literal["instance"]] = "instance"
+
+
+class ClassValue(OfClass):
+    """A class; one that `namedtuple` made has its fields as `entries`."""
+
+    kind: ClassVar[Literal["class"]] = "class"
+
+
+class ModuleValue(OfClass):
+    """An nn.Module; one that holds modules has them as `items` in their order, or as `entries` by name."""
+
+    kind: ClassVar[Literal["module"]] = "module"
+    device: Device = ""
+    element: Value | None = None
+    items: tuple[Value, ...] | None = None
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        return super().on_both(other) | {
+            "device": _device_of_moved(self, other),
+            "element": _element(self, other),
+            "items": _items(self, other),
+        }
+
+    def anywhere(self) -> Self:
+        return replace(self, device="", **_parts_anywhere(self))
+
+
+class Collection(Apart):
+    """What holds other values."""
+
+    element: Value | None = None
+    items: tuple[Value, ...] | None = None
+    entries: dict[str, Value] | None = None
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        return super().on_both(other) | {
+            "element": _element(self, other),
+            "items": _items(self, other),
+            "entries": _entries(self, other),
+        }
+
+    def anywhere(self) -> Self:
+        return replace(self, **_parts_anywhere(self))
+
+
+class List(Collection):
+    """Also a set, a generator and other iterables."""
+
+    kind: ClassVar[Literal["list"]] = "list"
+
+
+class Tuple(Collection):
+    """One whose places have names has them as `entries`, too."""
+
+    kind: ClassVar[Literal["tuple"]] = "tuple"
+
+
+class Dict(Collection):
+    kind: ClassVar[Literal["dict"]] = "dict"
+
+
+class Size(Collection):
+    """torch.Size"""
+
+    kind: ClassVar[Literal["size"]] = "size"
+
+
+class Number(Apart):
+    kind: ClassVar[Literal["number"]] = "number"
+    is_on_host: ClassVar[bool] = True
+
+    const: int | float | complex | None = None
+    integer: bool = False
+    boolean: bool = False
+    extent: bool = False
+    """How long one dimension is."""
+    needs_accelerator: bool = False
+    """A test that holds only where there is an accelerator: `torch.cuda.is_available()`."""
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        same_type = self.const.__class__ is other.const.__class__  # 1 == 1.0 == True
+        return super().on_both(other) | ({} if same_type else {"const": None})
+
+    def anywhere(self) -> Self:
+        return replace(self, const=None, needs_accelerator=False)
+
+    def without_const(self) -> Self:
+        return replace(self, const=None)
+
+
+class Text(Apart):
+    """A string."""
+
+    kind: ClassVar[Literal["str"]] = "str"
+    is_on_host: ClassVar[bool] = True
+
+    const: str | None = None
+    device: Device = ""
+    """The place that its beginning names: `f"cuda:{rank}"`."""
+
+    @property
+    def named_device(self) -> Device:
+        """The place that it names, as an argument `device=`."""
+        return self.device or (device_of_string(self.const) if self.const is not None else "")
+
+    def joined(self, other: Self) -> Self | DeviceValue:
+        if self.named_device and other.named_device:
+            return _named_device(self, other)
+        return self.__class__(**self.on_both(other))
+
+    def anywhere(self) -> Self:
+        return replace(self, const=None, device="")
+
+    def without_const(self) -> Self:
+        return replace(self, const=None)
+
+
+class Nothing(Apart):
+    """None."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+    is_on_host: ClassVar[bool] = True
+
+
+class Array(Apart):
+    """A NumPy array, a data frame."""
+
+    kind: ClassVar[Literal["ndarray"]] = "ndarray"
+    is_on_host: ClassVar[bool] = True
+
+
+class Context(Apart):
+    """A context manager."""
+
+    kind: ClassVar[Literal["context"]] = "context"
+
+
+class DeviceValue(Apart):
+    """A torch.device."""
+
+    kind: ClassVar[Literal["device"]] = "device"
+    device: Device = ""
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        return super().on_both(other) | {"device": _device_of_moved(self, other)}
+
+    def anywhere(self) -> Self:
+        return replace(self, device="")
+
+
+Value = (
+    Unknown
+    | Tensor
+    | Batch
+    | Loader
+    | ModuleValue
+    | Optimizer
+    | Scheduler
+    | Scaler
+    | Dataset
+    | Distribution
+    | Accelerator
+    | Array
+    | Number
+    | Text
+    | Nothing
+    | List
+    | Tuple
+    | Dict
+    | Size
+    | DeviceValue
+    | Dtype
+    | Context
+    | FunctionValue
+    | ClassValue
+    | ImportedName
+    | Instance
+)
+_V = TypeVar("_V", bound=Common)
+
+
+def replace(value: _V, **changes: Any) -> _V:
+    """A value with other fields. Raises TypeError where its kind has no such field."""
+    if not changes.keys() <= value._names.keys():
+        raise TypeError(f"no field of {value.kind}: {', '.join(changes.keys() - value._names.keys())}")
+    return value.__class__(**{**vars(value), **changes})
+
+
+# Joins
+
+
+def join(a: Value, b: Value) -> Value:
+    """What holds on both of two paths."""
+    if a is b or a == b:
+        return a
+    if a.kind == "none" and b:
+        return replace(b.without_const(), other_kinds=b.other_kinds | {"none"})
+    if b.kind == "none" and a:
+        return replace(a.without_const(), other_kinds=a.other_kinds | {"none"})
+    if a.kind == b.kind:
+        return _same_kind(a, b)
+    for tensor_, other in ((a, b), (b, a)):
+        if tensor_.kind == "tensor":
+            certainty = tensor_.certainty if other.kind == "number" else LIKELY
+            other_kinds = tensor_.other_kinds | other.other_kinds | {other.kind}
+            return replace(tensor_, certainty=certainty, other_kinds=other_kinds)
+    # A module or its parallel wrapper; a context manager or nullcontext: the known one is what matters.
+    if a.kind == "unknown":
+        return replace(b, certainty=min(b.certainty, LIKELY), other_kinds=b.other_kinds | {"unknown"})
+    if b.kind == "unknown":
+        return replace(a, certainty=min(a.certainty, LIKELY), other_kinds=a.other_kinds | {"unknown"})
+    if {a.kind, b.kind} == {"str", "device"}:
+        return _named_device(a, b)
+    return UNKNOWN
+
+
+def _same_kind(a: _V, b: _V) -> _V | DeviceValue:
+    return a.joined(b)
+
+
+def _device_of_moved(a: Common, b: Common) -> Device:
+    """Where something is that was moved on one path: what a program that can use an accelerator does there matters."""
+    if a.device == b.device:
+        return a.device
+    return "accelerator" if "accelerator" in (a.device, b.device) else ""
+
+
+def _named_device(a: Value, b: Value) -> DeviceValue:
+    # `"cuda" if torch.cuda.is_available() else "cpu"`: the accelerator is what the program is for.
+    places = [one.named_device if isinstance(one, Text) else one.device for one in (a, b)]
+    return DeviceValue(device="accelerator" if "accelerator" in places else "")
+
+
+def _pinned(a: bool | None, b: bool | None) -> bool | None:
+    return a if a == b else True if a or b else None
+
+
+def _element(a: Common, b: Common) -> Value | None:
+    # What is empty on one path holds there nothing else.
+    return join(a.element, b.element) if a.element and b.element else (a.element or b.element)
+
+
+def _items(a: Common, b: Common) -> tuple[Value, ...] | None:
+    if a.items is None or b.items is None or len(a.items) != len(b.items):
+        return None
+    return tuple(map(join, a.items, b.items))
+
+
+def _entries(a: Common, b: Common) -> dict[str, Value] | None:
+    if a.entries is None or b.entries is None:
+        return None
+    # A key that one path sets may be there: keep it, since what it turns on is turned on for somebody.
+    both = {key: join(a.entries[key], b.entries[key]) for key in a.entries.keys() & b.entries.keys()}
+    return {**a.entries, **b.entries, **both}
+
+
+def _classes(a: Common, b: Common) -> tuple[Class, ...]:
+    if a.class_ is b.class_:
+        return ()
+    found: dict[Class, None] = {}
+    for value in (a, b):
+        found.update(dict.fromkeys(value.classes))
+        if value.class_ is not None:
+            found[value.class_] = None
+    return tuple(found)
+
+
+_MOST_CHOICES = 8
+
+
+def _choices(a: Callee, b: Callee) -> tuple[Any, ...]:
+    """The functions that one of two is, where each of them is known."""
+    found: list[Callee] = list(a.choices or (a,))
+    found += [one for one in b.choices or (b,) if one not in found]
+    return tuple(found) if len(found) <= _MOST_CHOICES and all(one.is_known for one in found) else ()
+
+
+def _parts_anywhere(value: Common) -> dict[str, Any]:
+    return {
+        "element": value.element and value.element.anywhere(),
+        "items": value.items and tuple(one.anywhere() for one in value.items),
+        "entries": value.entries and {key: one.anywhere() for key, one in value.entries.items()},
+    }
+
+
+# Values
+
+UNKNOWN: Value = Unknown()
+NUMBER = Number()
+INTEGER = Number(integer=True)
+EXTENT = Number(integer=True, extent=True)
+BOOL = Number(integer=True, boolean=True)
+ON_ACCELERATOR = replace(BOOL, needs_accelerator=True)
+STR = Text()
+NONE = Nothing()
+NDARRAY = Array()
+TENSOR = Tensor()
+LIKELY_TENSOR = Tensor(LIKELY)
+DEVICE = DeviceValue()
+CPU = DeviceValue(device="cpu")
+CUDA = DeviceValue(device="accelerator")
+DTYPE = Dtype()
+LIST: Value = List()
+TUPLE: Value = Tuple()
+DICT: Value = Dict()
+SIZE = Size(element=EXTENT)
+CONTEXT = Context()
 
 
 def constant(value: Hashable) -> Value:
@@ -183,14 +678,14 @@ def _constant(kind: type, value: Hashable) -> Value:
     if value is None:
         return NONE
     if isinstance(value, str):
-        return Value("str", PROVEN, const=value)
+        return Text(const=value)
     if isinstance(value, bool):
-        return Value("number", PROVEN, const=value, integer=True, class_name="bool")
+        return Number(const=value, integer=True, boolean=True)
     if isinstance(value, int):
-        return Value("number", PROVEN, const=value, integer=True)
+        return Number(const=value, integer=True)
     if isinstance(value, float | complex):
-        return Value("number", PROVEN, const=value)
-    return Value("unknown")
+        return Number(const=value)
+    return UNKNOWN
 
 
 def tensor(
@@ -200,68 +695,14 @@ def tensor(
     boolean: bool = False,
     grad: bool = False,
     certainty: Certainty = PROVEN,
-) -> Value:
+) -> Tensor:
     if device == "" and not (scalar or boolean or grad) and certainty == PROVEN:
         return TENSOR
-    return Value("tensor", certainty, device=device, scalar=scalar, boolean=boolean, grad=grad)
+    return Tensor(certainty, device=device, scalar=scalar, boolean=boolean, grad=grad)
 
 
-def sequence(element: Value) -> Value:
-    return Value("list", PROVEN, element=element)
-
-
-def anywhere(value: Value) -> Value:
-    """A value as if nobody knew where it lives, and which one it is."""
-    return replace(
-        value,
-        device="",
-        from_loader=False,
-        pinned=None,
-        const=None,
-        element=value.element and anywhere(value.element),
-        items=value.items and tuple(map(anywhere, value.items)),
-        entries=value.entries and {key: anywhere(each) for key, each in value.entries.items()},
-    )
-
-
-def join(a: Value, b: Value) -> Value:
-    """What holds on both of two paths."""
-    if a is b or a == b:
-        return a
-    if a.kind == "none" and b:
-        return replace(b, other_kinds=b.other_kinds | {"none"}, const=None)
-    if b.kind == "none" and a:
-        return replace(a, other_kinds=a.other_kinds | {"none"}, const=None)
-    if a.kind == b.kind:
-        return _same_kind(a, b)
-    for tensor_, other in ((a, b), (b, a)):
-        if tensor_.kind == "tensor":
-            certainty = tensor_.certainty if other.kind == "number" else LIKELY
-            return replace(
-                tensor_, certainty=certainty, other_kinds=tensor_.other_kinds | other.other_kinds | {other.kind}
-            )
-    # A module or its parallel wrapper; a context manager or nullcontext: the known one is what matters.
-    if a.kind == "unknown":
-        return replace(b, certainty=min(b.certainty, LIKELY), other_kinds=b.other_kinds | {"unknown"})
-    if b.kind == "unknown":
-        return replace(a, certainty=min(a.certainty, LIKELY), other_kinds=a.other_kinds | {"unknown"})
-    if {a.kind, b.kind} == {"str", "device"}:
-        return _device(a, b)
-    return UNKNOWN
-
-
-def _device(a: Value, b: Value) -> Value:
-    devices = {_device_of(a), _device_of(b)}
-    # `"cuda" if torch.cuda.is_available() else "cpu"`: the accelerator is what the program is for.
-    return Value("device", PROVEN, device="accelerator" if "accelerator" in devices else "")
-
-
-def _device_of(value: Value) -> Device:
-    if value.device:
-        return value.device
-    if value.kind == "str" and isinstance(value.const, str):
-        return device_of_string(value.const)
-    return ""
+def sequence(element: Value) -> List:
+    return List(element=element)
 
 
 def device_of_string(text: str) -> Device:
@@ -272,75 +713,3 @@ def device_of_string(text: str) -> Device:
 
 
 ACCELERATORS = frozenset(("cuda", "xpu", "mps", "npu", "hpu", "xla", "mlu", "musa", "gpu"))
-
-
-def _classes(*values: Value) -> tuple[Class, ...]:
-    found: dict[Class, None] = {}
-    for value in values:
-        found.update(dict.fromkeys(value.classes))
-        if value.class_ is not None:
-            found[value.class_] = None
-    return tuple(found)
-
-
-_MOST_CHOICES = 8
-
-
-def _choices(a: Value, b: Value) -> tuple[Value, ...]:
-    """The functions that one of two is, where each of them is known."""
-    if a.kind not in ("function", "name"):
-        return ()
-    found = list(a.choices or (a,))
-    found += [one for one in b.choices or (b,) if one not in found]
-    known = all(one.function or one.class_name or isinstance(one.made_by, ast.Lambda) for one in found)
-    return tuple(found) if known and len(found) <= _MOST_CHOICES else ()
-
-
-def _same_kind(a: Value, b: Value) -> Value:
-    if a.kind == "str" and _device_of(a) and _device_of(b):
-        return _device(a, b)
-    if a.kind in ("device", "module", "tensor") and a.device != b.device:
-        # On one path it was moved: where a program can use an accelerator, that path is the one that matters.
-        device: Device = "accelerator" if "accelerator" in (a.device, b.device) else ""
-    else:
-        device = a.device
-    # What one path moved is no longer as the loader gave it.
-    moved = "accelerator" in (a.device, b.device) and a.device != b.device
-    items = None
-    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
-    keys = None
-    if a.entries is not None and b.entries is not None:
-        # A key that one path sets may be there: keep it, since what it turns on is turned on for somebody.
-        keys = {
-            **a.entries,
-            **b.entries,
-            **{key: join(a.entries[key], b.entries[key]) for key in a.entries.keys() & b.entries.keys()},
-        }
-    return Value(
-        a.kind,
-        min(a.certainty, b.certainty),
-        device=device,
-        class_name=a.class_name if a.class_name == b.class_name else "",
-        element=join(a.element, b.element) if a.element and b.element else (a.element or b.element),
-        items=items,
-        entries=keys,
-        function=a.function if a.function is b.function else None,
-        class_=a.class_ if a.class_ is b.class_ else None,
-        classes=() if a.class_ is b.class_ else _classes(a, b),
-        choices=_choices(a, b),
-        made_by=a.made_by if a.made_by is b.made_by else None,
-        made_in=a.made_in if a.made_in is b.made_in else None,
-        const=a.const if a.const == b.const and type(a.const) is type(b.const) else None,
-        other_kinds=a.other_kinds | b.other_kinds,
-        scalar=a.scalar and b.scalar,
-        boolean=a.boolean and b.boolean,
-        grad=a.grad or b.grad,
-        from_loader=(a.from_loader and b.from_loader) if moved else (a.from_loader or b.from_loader),
-        pinned=a.pinned if a.pinned == b.pinned else (True if True in (a.pinned, b.pinned) else None),
-        loader_calls=a.loader_calls | b.loader_calls,
-        managed=a.managed or b.managed,
-        compiled=a.compiled or b.compiled,
-        parameter=a.parameter and b.parameter,
-        integer=a.integer and b.integer,
-    )

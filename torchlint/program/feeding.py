@@ -56,10 +56,10 @@ def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
             if not isinstance(call.func, ast.Attribute) or isinstance(call.func.value, ast.Call):
                 continue
             batch = project.value(function, call.func.value)
-            if batch.from_loader:
+            if batch.kind in ("tensor", "batch") and batch.from_loader:
                 yield from batch.loader_calls
     for call in function.flow.calls:
         if isinstance(call.func, ast.Name) and len(call.args) > 1 and _SENDS.search(call.func.id):
             given = project.value(function, call.args[0])
-            if given.from_loader:
+            if given.kind in ("tensor", "batch") and given.from_loader:
                 yield from given.loader_calls

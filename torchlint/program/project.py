@@ -20,7 +20,7 @@ from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.promises import promised
 from ..facts.roles import is_test
-from ..facts.values import PROVEN, UNKNOWN, Value, anywhere, constant, join, replace
+from ..facts.values import DICT, PROVEN, TUPLE, UNKNOWN, Dict, List, Tensor, Tuple, Value, constant, join, replace
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.cached import cached_property
@@ -482,7 +482,7 @@ class Project:
         if given[True]:
             # A test passes what a program would, but small and in the host's memory.
             passed = _joined(given[True])
-            return passed if self.in_test(function.module.path, function.name) else anywhere(passed)
+            return passed if self.in_test(function.module.path, function.name) else passed.anywhere()
         return self._base_parameter(function, name)
 
     def _constructions(self, init: Function, most: int) -> list[CallSite]:
@@ -505,10 +505,9 @@ class Project:
 
     def keywords(self, function: Function) -> Value:
         """The dictionary that `**kwargs` of a function is: its keys are known where all callers are."""
-        return self._ask(("keywords", function), lambda: self._keywords(function), Value("dict", PROVEN))
+        return self._ask(("keywords", function), lambda: self._keywords(function), DICT)
 
     def _keywords(self, function: Function) -> Value:
-        nothing = Value("dict", PROVEN)
         named = {parameter.arg for parameter in function.parameters}
         given = []
         for site in self.call_sites(function, MAX_SITES) or ():
@@ -519,29 +518,28 @@ class Project:
                     continue
                 rest = self.value(site.function, keyword.value).entries
                 if rest is None:
-                    return nothing
+                    return DICT
                 keys.update(rest)
-            given.append(Value("dict", PROVEN, entries={key: value for key, value in keys.items() if key not in named}))
-        return _joined(given) if given else nothing
+            given.append(Dict(entries={key: value for key, value in keys.items() if key not in named}))
+        return _joined(given) if given else DICT
 
     def positional_rest(self, function: Function) -> Value:
         """The tuple that `*args` of a function is: its elements are known where all callers give as many."""
-        return self._ask(("positional rest", function), lambda: self._positional_rest(function), Value("tuple", PROVEN))
+        return self._ask(("positional rest", function), lambda: self._positional_rest(function), TUPLE)
 
     def _positional_rest(self, function: Function) -> Value:
-        nothing = Value("tuple", PROVEN)
         node = function.node
         if isinstance(node, ast.Module):
-            return nothing
+            return TUPLE
         before = len(node.args.posonlyargs) + len(node.args.args) - function.is_method
         given = []
         for site in self.call_sites(function, MAX_SITES) or ():
             passed = (site.given or site.call).args
             if any(isinstance(argument, ast.Starred) for argument in passed):
-                return nothing
+                return TUPLE
             items = tuple(self.value(site.function, argument) for argument in passed[before:])
-            given.append(Value("tuple", PROVEN, items=items))
-        return _joined(given) if given else nothing
+            given.append(Tuple(items=items))
+        return _joined(given) if given else TUPLE
 
     def _base_parameter(self, function: Function, name: str) -> Value:
         """What the callers pass to the method of a base class that a method stands in place of."""
@@ -737,7 +735,7 @@ class Project:
                 and isinstance(call.args[0], ast.Constant)
                 and call.args[0].value == name
             ):
-                return Value("tensor", PROVEN, parameter=True)
+                return Tensor(parameter=True)
         return None
 
     # Calls
@@ -791,7 +789,7 @@ class Project:
         if value.kind == "class":
             classes = (value.class_,) if value.class_ is not None else value.classes
             return list(dict.fromkeys(init for klass in classes for init in self._constructor(klass)))
-        if value.choices:
+        if value.kind in ("function", "name") and value.choices:
             return list(dict.fromkeys(target for one in value.choices for target in self.run_by(one)))
         if isinstance(func, ast.Attribute) and value.kind in ("unknown", "function") and value.function is None:
             owner_value = self.value(function, func.value)
@@ -1176,7 +1174,7 @@ def _given(values: Evaluator, flags: Choice) -> Value:
     """What a call of the function whose values these are gives."""
     yielded = values.yielded()
     if yielded:
-        return Value("list", PROVEN, element=_joined(yielded))
+        return List(element=_joined(yielded))
     returned = values.returned(flags)
     value = _joined(returned) if returned else UNKNOWN
     annotation = getattr(values.function.node, "returns", None)

@@ -13,7 +13,7 @@ from ..facts.flow import Flow, Loop
 from ..facts.minima import demanded
 from ..facts.module import Function, Module
 from ..facts.roles import Role
-from ..facts.values import Value
+from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
 from ..program import families
 from ..program.context import Context
@@ -412,7 +412,7 @@ class Site:
     def value(self, node: ast.expr | libcst.CSTNode) -> Value:
         """What an expression of this function evaluates to."""
         expression = node if isinstance(node, ast.AST) else self.tree.counterpart(node)
-        return self.project.value(self.function, expression) if isinstance(expression, ast.expr) else Value()
+        return self.project.value(self.function, expression) if isinstance(expression, ast.expr) else UNKNOWN
 
     @property
     def receiver(self) -> Value:
