@@ -111,7 +111,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     """
     func = site.call.func
     assert isinstance(func, ast.Attribute)
-    if site.spread or not site.accelerator or site.role == "test":
+    if site.spread or not site.accelerator or site.role == "test" or site.source.holds(calls.DEFAULT_DEVICE):
         return
     made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _filled(site, func.value)
     factory = _factory(site, made) if isinstance(made, ast.Call) else None

@@ -203,7 +203,9 @@ def mixed(*values: Value) -> Device:
     devices = {v.device for v in values if v.kind in ("tensor", "module", "batch") or (v.device == "cpu" and not v)}
     if "accelerator" in devices:
         return "accelerator"
-    return "cpu" if devices == {"cpu"} else ""
+    # Beside a tensor of the host that has dimensions there is no other than of the host.
+    extended = any(v.device == "cpu" and v.kind == "tensor" and not v.scalar for v in values)
+    return "cpu" if devices == {"cpu"} or extended else ""
 
 
 def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
@@ -476,6 +478,17 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
 
 _INTEGERS = frozenset(("int64", "int32"))
 _MAKING = frozenset(("factory", "host"))
+
+
+DEFAULT_DEVICE = b"set_default_device("
+
+
+def hangs_on_default(name: str, args: Arguments) -> bool:
+    """Whether a call makes a tensor where `torch.set_default_device` says: a factory that is given no device."""
+    row = operator(name)
+    if row is None or row.device not in ("factory", "data") or "device" in args.keywords:
+        return False
+    return row.device == "factory" or not args.positional or args.first.kind != "tensor"
 
 
 def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:

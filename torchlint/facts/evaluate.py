@@ -563,6 +563,11 @@ class Evaluator:
             return self.bound(binding)
         return self.attribute_of(self.expr(node.value), node)
 
+    @property
+    def sets_device(self) -> bool:
+        """Whether the file says where tensors are made that are given no device."""
+        return self.function.module.source.holds(calls.DEFAULT_DEVICE)
+
     @functools.cached_property
     def on_graphs(self) -> bool:
         """Whether the file works on graphs of PyTorch Geometric."""
@@ -826,6 +831,8 @@ class Evaluator:
             return args.first if args.first.kind == "tensor" else TENSOR  # a tensor, since torch 0.4
         if root == "torch":
             value = calls.torch_call(name, node, args)
+            if value.device == "cpu" and self.sets_device and calls.hangs_on_default(name, args):
+                value = replace(value, device="")
             value = self.pinned_by_option(value, node) if value.kind == "loader" else value
             return replace(value, made_in=self.function.module) if value.made_by is not None else value
         if name in table.LIBRARY_LOADERS:
