@@ -160,7 +160,7 @@ def _in_memory(site: Site) -> bool:
     if site.argument("dataset", 0) is None:
         return True
     dataset = _dataset(site)
-    bases = dataset.class_.node.bases if dataset.class_ is not None else []
+    bases = dataset.class_.bases if dataset.class_ is not None else []
     return _is_held(dataset) or any(
         (chain(base) or [""])[-1] in ("IterableDataset", "InMemoryDataset") for base in bases
     )

@@ -125,7 +125,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
 def _is_repeated(site: Site) -> bool:
     """Whether the place is in a loop, or in a function that a step loop calls: `agent.select_action(state)`."""
-    return site.loop() is not None or (site.hot is not None and site.function.node is not site.module.body.node)
+    return site.loop() is not None or (site.hot is not None and site.function is not site.module.body)
 
 
 def _asks(site: Site) -> bool:
@@ -295,7 +295,7 @@ def _unused(site: Site) -> Iterator[Finding]:
 
 def _read(site: Site) -> Iterator[Finding]:
     """`print(model(x).eq(y).float().mean().item())` in a script or its `main`: nothing else gets the result."""
-    scripted = site.function.node is site.module.body.node or site.function.name == "main"
+    scripted = site.function is site.module.body or site.function.name == "main"
     call = next(filter(functools.partial(_is_model, site), _chained(site.call)), None) if scripted else None
     if call is None or site.grad_off or _evaluates(site) or _off(site, call) or _frozen(site, call):
         return
@@ -322,9 +322,11 @@ def _frozen(site: Site, call: ast.Call) -> bool:
 
 
 def _is_frozen(site: Site, name: str) -> bool:
+    if not site.source.holds(b"requires_grad"):
+        return False
     name = re.escape(name)
     frozen = rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad"
-    return re.search(frozen, site.source.text) is not None
+    return site.source.fact(f"frozen {name}", lambda source: re.search(frozen, source.text) is not None)
 
 
 def _sources(site: Site) -> Iterator[ast.Call]:
@@ -371,7 +373,7 @@ def _is_model(site: Site, call: ast.Call) -> bool:
 
 def _trains_nothing(site: Site, klass: Class) -> bool:
     """Whether a module has no parameters: it makes no layers, and calls nothing that it was given."""
-    if any(site.project.resolve(klass.parent, base) != "torch.nn.Module" for base in klass.node.bases):
+    if any(site.project.resolve(klass.parent, base) != "torch.nn.Module" for base in klass.bases):
         return False
     for method in klass.methods.values():
         own = method.parameters[0].arg if method.is_method and method.parameters else ""

@@ -168,7 +168,7 @@ def _behind_model(site: Site) -> bool:
     function, klass = site.function, site.function.cls
     if klass is None or _ONCE.search(function.name) or site.flow.loops(site.target) or site.rare:
         return False
-    bases = [(chain(base) or [""])[-1] for base in klass.node.bases]
+    bases = [(chain(base) or [""])[-1] for base in klass.bases]
     foreign = bool(bases) and not site.project.bases(klass) and not any(map(_PIPELINE.search, bases))
     # `if nothing: return` before it leaves the rest of the method as it is.
     plain = all(guard.block is None for guard in site.flow.guards(site.target))

@@ -212,12 +212,12 @@ def _loading(site: Site) -> str:
     """The part of data loading that the place is in; "" where it is in none."""
     function = site.function
     if function.name in ("__getitem__", "__getitems__", "__iter__") and function.cls is not None:
-        bases = [(chain(base) or [""])[-1] for base in function.cls.node.bases]
+        bases = [(chain(base) or [""])[-1] for base in function.cls.bases]
         if any(base.endswith("Dataset") for base in bases):
             return f"`{function.name}`"
     if not site.source.holds(b"collate_fn"):
         return ""
-    collating = site.once(("collate_fn", site.module.path), lambda: frozenset(_COLLATE.findall(site.source.text)))
+    collating = site.source.fact("collate_fn", lambda source: _COLLATE.findall(source.text))
     return f"`{function.name}`" if function.name in collating else ""
 
 

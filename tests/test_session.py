@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from torchlint.facts.module import Function
+from torchlint.lint.dispatch import Dispatch
 from torchlint.lint.run import lint
-from torchlint.lsp.session import Interrupted, Session
+from torchlint.lsp.open_file import OpenModule
+from torchlint.lsp.session import Session
+from torchlint.lsp.warm import Interrupted, Warm
 from torchlint.program.noting import Noting
 from torchlint.program.project import Project, Sought
 from torchlint.program.regions import Regions
@@ -295,6 +300,110 @@ def test_any_order_of_files_and_questions_with_edits_in_between_is_a_fresh_run(s
         found = session.look(asked) if dice.random() < 0.3 else {path: session.glance(path) for path in asked}
         told = as_told(session, texts)
         assert {path: told[path] for path in asked} == {path: list(result.findings) for path, result in found.items()}
+
+
+PROJECTS = Path(__file__).parent / "projects"
+STATEMENTS = (
+    "print(loss.item())",
+    "loss.backward()",
+    "optimizer.step()",
+    "x = x.cpu()",
+    "self.flag = x.item()",
+    "x = torch.tensor([1.0, 2.0])",
+    "model = torch.compile(model)",
+    "torch.cuda.synchronize()",
+    "import torch as t",
+    "global device",
+    "return x",
+    "pass",
+    "# typed",
+)
+WORDS = ("self", "model", "loss", "x", "device", "optimizer", "item", "cpu", "step", "backward", "torch", "range", "if")
+
+
+def line_changed(text: str, dice: random.Random) -> str:
+    """A text with another line in place of one of its lines."""
+    lines = text.splitlines()
+    at = dice.randrange(len(lines))
+    line = lines[at]
+    indent = line[: len(line) - len(line.lstrip())]
+    words = [word for word in WORDS if word in line]
+    kind = dice.randrange(4)
+    if kind == 0 and words:
+        lines[at] = line.replace(dice.choice(words), dice.choice(WORDS), 1)
+    elif kind == 1:
+        lines[at] = f"{line}  # typed"
+    elif kind == 2:
+        lines[at] = dice.choice([one for one in lines if one.startswith(indent)])
+    else:
+        lines[at] = indent + dice.choice(STATEMENTS)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lines_changed_in_open_files_are_what_a_fresh_run_says(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(seed)
+    folders = sorted(path for path in PROJECTS.iterdir() if path.is_dir())
+    folder = folders[seed % len(folders)]
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "pyproject.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    session = Session(tmp_path, config.load(load().values()))
+    texts = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in sorted(tmp_path.rglob("*.py"))}
+    session.look(list(texts))
+    for path, text in texts.items():
+        session.edit(path, f"{text}\n".encode())
+        texts[path] = f"{text}\n"
+    taken: list[str] = []
+    before = Warm.take_part
+
+    def take_part(self: Warm, module: OpenModule, changed: Collection[str]) -> None:
+        taken.append(module.path)
+        before(self, module, changed)
+
+    monkeypatch.setattr(Warm, "take_part", take_part)
+    for _ in range(25):
+        path = dice.choice([path for path, text in texts.items() if text.strip()])
+        text = line_changed(texts[path], dice)
+        if not parses(text):
+            continue
+        texts[path] = text
+        session.edit(path, text.encode())
+        asked = dice.choice(list(texts))
+        buffers = {path: text.encode() for path, text in texts.items()}
+        told = lint(list(map(Path, texts)), session.settings, buffers=buffers)
+        for one in {path, asked}:
+            assert list(session.glance(one).findings) == [found for found in told.findings if found.path == one]
+    assert taken, "many edits leave the rest of their file as it is"
+
+
+def test_an_edit_of_a_function_shows_rules_only_what_hangs_on_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{MODEL}\n\ndef rare(x):\n    return x.item()\n"
+    shown: list[str] = []
+    before = Dispatch.nodes
+
+    def nodes(self: Dispatch, function: Function, *how: Any) -> Any:
+        shown.append(function.qualname)
+        return before(self, function, *how)
+
+    monkeypatch.setattr(Dispatch, "nodes", nodes)
+    session.look(["train.py", "model.py", "pkg/losses.py"])
+    session.edit("model.py", text.encode())
+    found = session.glance("model.py").findings
+    assert {"log", "rare"} <= set(shown)
+    shown.clear()
+    text = text.replace("nn.Linear(4, 4)", "nn.Linear(8, 4)")
+    session.edit("model.py", text.encode())
+    assert session.glance("model.py").findings == found
+    assert "rare" not in shown
+    shown.clear()
+    session.edit("model.py", text.replace("x.item()", "x.item() + 1").encode())
+    session.glance("model.py")
+    assert "rare" in shown
 
 
 def test_an_edit_costs_what_hangs_on_the_file_alone(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ pytest.importorskip("pygls")
 from torchlint import cli
 from torchlint.lsp.engine import Engine, _Text
 from torchlint.lsp.looked import Client, Looked
-from torchlint.lsp.session import Interrupted, Session
+from torchlint.lsp.session import Session
+from torchlint.lsp.warm import Interrupted
 
 TRAIN = """\
 import torch

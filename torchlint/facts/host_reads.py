@@ -577,10 +577,10 @@ def _is_forward(place: Place, function: Function) -> bool:
     if function.name == "forward" and place.project.is_module(function.cls):
         return True
     if function.name in ("forward", "backward"):
-        return any(place.project.base_name(function.cls, base) == _FUNCTION for base in function.cls.node.bases)
+        return any(place.project.base_name(function.cls, base) == _FUNCTION for base in function.cls.bases)
     return (
         function.name == "__call__"
-        and _PROCESSOR.search(function.cls.node.name) is not None
+        and _PROCESSOR.search(function.cls.name) is not None
         and any(parameter.arg.startswith(("attn", "attention", "hidden")) for parameter in function.parameters)
     )
 
@@ -591,7 +591,7 @@ _FUNCTION = "torch.autograd.Function"
 def _is_part(place: Place, function: Function) -> bool:
     """Whether a module makes a method of its own a part of itself: `downsample = partial(self.pad, planes=64)`."""
     klass = function.cls
-    if klass is None or b"partial(" not in klass.module.source.data:
+    if klass is None or not klass.module.source.holds(b"partial("):
         return False
     return function.name in place.once(("partial parts", klass), lambda: _parts_of(place, klass))
 

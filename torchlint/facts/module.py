@@ -124,6 +124,11 @@ class Function:
         return name in self.bound
 
     @property
+    def root(self) -> FunctionNode | ast.Module:
+        """Its node, for who looks at what is its own alone."""
+        return self.node
+
+    @property
     def has_loops(self) -> bool:
         """Whether a statement of the function is a loop."""
         return bool(self.own_loops)
@@ -207,6 +212,11 @@ class Function:
         return call.args[position] if 0 <= position < len(call.args) else None
 
     @property
+    def start(self) -> tuple[int, int]:
+        """The line and the column of its `def`, as in `ast`; line 0 for the body of a module."""
+        return (0, 0) if isinstance(self.node, ast.Module) else (self.node.lineno, self.node.col_offset)
+
+    @property
     def first_line(self) -> int:
         return 1 if isinstance(self.node, ast.Module) else self.node.lineno
 
@@ -238,6 +248,21 @@ class Class:
     def __repr__(self) -> str:
         return f"<class {self.module.path}:{self.qualname}>"
 
+    @property
+    def start(self) -> tuple[int, int]:
+        """The line and the column of its `class`, as in `ast`."""
+        return self.node.lineno, self.node.col_offset
+
+    @property
+    def bases(self) -> list[ast.expr]:
+        """What is written as its bases."""
+        return self.node.bases
+
+    @cached_property
+    def getters(self) -> dict[str, Function]:
+        """The methods that are properties, by name."""
+        return {name: method for name, method in self.methods.items() if "property" in method.decorator_names}
+
     @cached_property
     def assigned(self) -> dict[str, ast.Assign | ast.AnnAssign]:
         """The names that statements of the class assign, each with the first of them."""
@@ -257,6 +282,9 @@ class Class:
 class Module:
     """A parsed file. Raises SourceError where the file does not parse."""
 
+    of_function = Function
+    of_class = Class
+
     def __init__(self, source: Source, name: str, is_package: bool) -> None:
         self.source = source
         self.path = source.path
@@ -264,7 +292,7 @@ class Module:
         """Dotted name of the module, as an import inside its project would write it."""
         self.is_package = is_package
         self.tree = source.parse()
-        self.body = Function(self, self.tree, "<module>", None, None)
+        self.body = self.of_function(self, self.tree, "<module>", None, None)
         self.functions: list[Function] = [self.body]
         self.classes: list[Class] = []
         self.stars: list[str] = []
@@ -278,14 +306,14 @@ class Module:
             if kind in _LEAVES:
                 continue
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-                inner = Function(self, statement, prefix + statement.name, function, cls)
+                inner = self.of_function(self, statement, prefix + statement.name, function, cls)
                 self.functions.append(inner)
                 if cls is not None:
                     # A property's setter must not hide its getter.
                     cls.methods.setdefault(statement.name, inner)
                 self._statements(statement.body, inner, None, f"{prefix}{statement.name}.")
             elif isinstance(statement, ast.ClassDef):
-                klass = Class(self, statement, prefix + statement.name, function)
+                klass = self.of_class(self, statement, prefix + statement.name, function)
                 self.classes.append(klass)
                 self._statements(statement.body, function, klass, f"{prefix}{statement.name}.")
             elif isinstance(statement, ast.Import):
@@ -439,6 +467,11 @@ class Module:
     def function_of(self) -> dict[ast.AST, Function]:
         """The functions by their statements."""
         return {function.node: function for function in self.functions}
+
+    @cached_property
+    def function_from(self) -> dict[tuple[int, int], Function]:
+        """The functions by where they start."""
+        return {function.start: function for function in self.functions}
 
     @cached_property
     def class_of(self) -> dict[ast.ClassDef, Class]:

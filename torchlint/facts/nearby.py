@@ -22,7 +22,7 @@ def nodes_on(function: Function, lines: Collection[int]) -> Iterator[tuple[ast.A
     numbers = sorted(lines)
     if not numbers:
         return
-    top = function.node
+    top = function.root
     stack: list[tuple[ast.AST, ast.AST, bool]] = [(node, top, True) for node in reversed(_touching(top.body, numbers))]
     if not isinstance(top, ast.Module):
         stack += [(default, top, True) for default in reversed(roots(function)[: -len(top.body)])]

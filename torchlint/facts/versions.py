@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 
 from ..system.regex import regex
@@ -35,14 +34,23 @@ _NAMED = regex(
     re.IGNORECASE,
 )
 
-_ASKING = regex(rb"version|_at_least|_gt?e|_greater_or_equal")
-"""What a file that asks for the version of torch holds in any case."""
+
+class _Asking:
+    """What a file that asks for the version of torch holds in any case."""
+
+    _words = regex(rb"version|_at_least|_gt?e|_greater_or_equal")
+
+    def search(self, data: bytes, /) -> object | None:
+        return self._words.search(data.lower())
+
+
+_ASKS = _Asking()
 
 
 def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
     """The versions of torch in `target` under which the place is reached; None where there are none."""
     found: Range | None = target
-    if not _asks(flow.function.module.source.data):
+    if not flow.function.module.source.holds(_ASKS):
         return found
     for guard in flow.guards(node):
         asked = condition(guard.test, guard.true)
@@ -53,13 +61,8 @@ def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
 
 def outdated(test: ast.expr, true: bool, flow: Flow) -> bool:
     """Whether a condition holds under old versions of torch only."""
-    asked = condition(test, true) if _asks(flow.function.module.source.data) else None
+    asked = condition(test, true) if flow.function.module.source.holds(_ASKS) else None
     return asked is not None and not asked.contains(LATEST)
-
-
-@functools.lru_cache(maxsize=8)
-def _asks(data: bytes) -> bool:
-    return _ASKING.search(data.lower()) is not None
 
 
 def behind_probe(flow: Flow, node: ast.AST) -> bool:

@@ -45,6 +45,7 @@ class Dispatch:
     def __init__(self, rules: Iterable[Rule], project: Project, scope: Scope, *, with_calls: bool = False) -> None:
         """`with_calls`: also the calls that rules of steps ask for, which a loop in another function may run."""
         self.project = project
+        self.name = f"{scope} with calls" if with_calls else scope
         asked: list[Asked] = [
             (trigger, rule, patterns)
             for rule in rules

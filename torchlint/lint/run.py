@@ -226,10 +226,25 @@ class _Run:
         found: dict[str, list[Finding]] = {}
         for dispatch, function, lines in self._tasks():
             path = function.module.path
-            findings = self.project.linked(("file", path), partial(self._shown, dispatch, function, lines))
+            how = dispatch.name, lines and frozenset(lines), *self._about(function.module)
+            look = partial(self._noted, path, partial(self._shown, dispatch, function, lines))
+            findings, errors = self.project.shown(function, how, look)
+            for error in errors:
+                self._fail(error)
             if findings:
                 found.setdefault(path, []).extend(findings)
         return found
+
+    def _about(self, module: Module) -> tuple[object, ...]:
+        """What is known of a file as a whole that all rules may ask."""
+        analysis = self.analysis
+        return self._codes_at(module), analysis.context.role(module), analysis.tests_versions(module)
+
+    def _noted(self, path: str, look: Callable[[], list[Finding]]) -> tuple[list[Finding], list[FileError]]:
+        """Findings, and what torchlint failed at on the way."""
+        before = set(self.errors.get(path, ()))
+        findings = look()
+        return findings, [error for error in self.errors.get(path, ()) if error not in before]
 
     def _shown(self, dispatch: Dispatch, function: Function, lines: Collection[int] | None) -> list[Finding]:
         try:

@@ -21,7 +21,8 @@ from torchlint.fix.apply import applicable, fix_all
 from torchlint.fix.neat import neat
 from torchlint.lint import baseline
 from torchlint.lint.run import Checked, Result
-from torchlint.lsp.session import Interrupted, Session
+from torchlint.lsp.session import Session
+from torchlint.lsp.warm import Interrupted
 from torchlint.rule import Rule, load
 from torchlint.settings import config
 from torchlint.settings.config import Settings

@@ -7,16 +7,13 @@ that is asked again which hangs on the file. So what a session says of a file is
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..cache.links import Index
-from ..facts.evaluate import Evaluator
-from ..facts.module import Function, Module
+from ..facts.module import Module
 from ..lint.run import Result, lint, lint_project
-from ..program.noting import Noting
 from ..program.project import normal
 from ..rule.site import Analysis
 from ..settings.config import Settings
@@ -25,24 +22,8 @@ from ..settings.home import project_root
 from ..system.stamp import contents
 from ..text.source import Source
 from ..torch_api.version import Range
-
-
-class Interrupted(BaseException):
-    """A look was given up because its answer is not wanted any more. Not an Exception: no rule may swallow it."""
-
-
-Stop = Callable[[], bool]
-"""Whether a look should be given up."""
-
-
-@dataclass(slots=True)
-class _File:
-    """A file as last read: `stamp` says whether it is still the same, `module` is its tree once somebody asked."""
-
-    stamp: object
-    source: Source | None
-    error: Exception | None
-    module: Module | None = None
+from .open_file import OpenModule
+from .warm import File, Stop, Warm
 
 
 class Session:
@@ -60,8 +41,8 @@ class Session:
         self._buffers: dict[str, bytes] = {}
         self._broken: dict[str, bytes] = {}
         """Buffers that do not parse; the project keeps the last text that did."""
-        self._files: dict[str, _File] = {}
-        self._project: _Warm | None = None
+        self._files: dict[str, File] = {}
+        self._project: Warm | None = None
         self._is_warm = False
         self._torch: Mapping[str, Range | None] = {}
         """What is said of the torch of the files in some folders, as last read."""
@@ -82,18 +63,37 @@ class Session:
         """Take what an editor holds in place of the file on disk."""
         self._buffers[path] = data
         self._broken.pop(path, None)
+        before = self._files.get(path)
         try:
             source = Source.of(path, data)
-            module = Module(source, *self._name(path))
+            if before is not None and self._in_place(before, source):
+                return
+            kind = OpenModule if source.__class__ is Source else Module
+            module = kind(source, *self._name(path))
         except Exception:  # noqa: BLE001 - a look at it will tell
             self._broken[path] = data
             return
-        before = self._files.get(path)
-        if before is not None and before.module is not None and before.module.source.raw == data:
+        if before is not None and before.module is not None and before.source is not None and before.source.raw == data:
             before.stamp = data
             return
-        self._files[path] = _File(data, source, None, module)
+        self._files[path] = File(data, source, None, module)
         self._changed(path)
+
+    def _in_place(self, file: File, source: Source) -> bool:
+        """Whether a file has taken an edit that leaves most of it as it is."""
+        project, module = self._project, file.module
+        if project is None or not isinstance(module, OpenModule) or source.path not in project.parsed:
+            return False
+        changed = module.take(source)
+        if changed is None:
+            return False
+        file.stamp, file.source = source.raw, source
+        try:
+            project.take_part(module, changed)
+        except BaseException:
+            self._project = None
+            raise
+        return True
 
     def close(self, path: str) -> None:
         """Go back to the file on disk; the next look reads it."""
@@ -130,7 +130,7 @@ class Session:
         file = self._files.get(path) or self.read(path)
         return file.source
 
-    def read(self, path: str) -> _File:
+    def read(self, path: str) -> File:
         """The file as it is now: the editor's last good text, or the disk's."""
         known = self._files.get(path)
         stamp = known.stamp if known is not None and path in self._buffers else _stamp(path)
@@ -165,6 +165,7 @@ class Session:
         found = {path: lint({path: data}, self.settings) for path, data in self._broken.items() if path in paths}
         if good:
             project = self._current(good)
+            project.look_anew()
             project.stop = stop
             try:
                 found.update(_by_path(self._lint(project, good, {}), good))
@@ -173,18 +174,18 @@ class Session:
             self._is_warm = True
         return found
 
-    def _current(self, linted: Sequence[str]) -> _Warm:
+    def _current(self, linted: Sequence[str]) -> Warm:
         """The project with the files as they are now."""
         paths = self.paths(linted)
         if self._project is None or self._project.paths != sorted(paths, key=self._project.home):
-            self._project = _Warm(self, paths)
+            self._project = Warm(self.read, paths)
         for path, file in list(self._files.items()):
             if path not in self._buffers and file.stamp != _stamp(path):
                 del self._files[path]
                 self._project.take(path)
         return self._project
 
-    def _lint(self, project: _Warm, paths: Sequence[str], torch: Mapping[str, Range | None]) -> Result:
+    def _lint(self, project: Warm, paths: Sequence[str], torch: Mapping[str, Range | None]) -> Result:
         """The findings of some files of a project, where that is known of its torch."""
         for path in paths:
             project.module(path)
@@ -213,51 +214,6 @@ class Session:
         return sorted(known)
 
 
-class _Warm(Noting):
-    """A project that takes the parsed files of a session, and forgets what changes."""
-
-    def __init__(self, session: Session, paths: Sequence[str]) -> None:
-        super().__init__({path: lambda: b"" for path in paths})
-        self._session = session
-        self.stop: Stop = lambda: False
-        self.index: Index | None = None
-        """What was known of the whole project when it was last looked at."""
-
-    def name(self, path: str) -> tuple[str, bool]:
-        """The dotted name of a file, and whether it is a package."""
-        return self._name(path)
-
-    def hangs_on(self, key: tuple[Any, ...]) -> None:
-        """Nothing is kept."""
-
-    def _read(self, path: str) -> Source:
-        self._pause()
-        file = self._session.read(path)
-        if file.source is None:
-            assert file.error is not None
-            raise file.error
-        return file.source
-
-    def parse(self, source: Source, name: str, is_package: bool) -> Module | None:
-        self._pause()
-        file = self._session.read(source.path)
-        if (
-            file.source is not source
-            or file.module is None
-            or (file.module.name, file.module.is_package) != (name, is_package)
-        ):
-            file.module = super().parse(source, name, is_package)
-        return file.module
-
-    def evaluator(self, function: Function) -> Evaluator:
-        self._pause()
-        return super().evaluator(function)
-
-    def _pause(self) -> None:
-        if self.stop():
-            raise Interrupted
-
-
 def _stamp(path: str) -> object:
     try:
         stat = os.stat(path)
@@ -266,11 +222,11 @@ def _stamp(path: str) -> object:
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
-def _read(path: str, stamp: object) -> _File:
+def _read(path: str, stamp: object) -> File:
     try:
-        return _File(stamp, Source.of(path, contents(path)), None)
+        return File(stamp, Source.of(path, contents(path)), None)
     except Exception as error:  # noqa: BLE001 - it costs this file, and who asks for it is told
-        return _File(stamp, None, error)
+        return File(stamp, None, error)
 
 
 def _by_path(result: Result, paths: Sequence[str]) -> dict[str, Result]:

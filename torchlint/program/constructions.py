@@ -73,14 +73,18 @@ def _from_tables(code: Code, klass: Class) -> Iterator[Call]:
                         yield user, call
 
 
+def _lines_of_values(source: Source, word: bytes) -> list[int]:
+    return [source.position(offset)[0] for offset in _among_values(source.data, word)]
+
+
 def _tables(code: Code, path: str, klass: Class) -> Iterator[tuple[Function, str]]:
     """The dictionaries of a file that have the class among their values, by the names that they are assigned to."""
     source = code.source(path)
-    offsets = list(_among_values(source.data, as_bytes(klass.name))) if source is not None else []
-    module = code.module(path) if offsets else None
+    word = as_bytes(klass.name)
+    lines = source.fact(f"values {klass.name}", lambda one: _lines_of_values(one, word)) if source is not None else []
+    module = code.module(path) if lines else None
     if module is None:
         return
-    lines = (module.source.position(offset)[0] for offset in offsets)
     for function, numbers in module.functions_at(lines).items():
         for node, parent in nodes_on(function, numbers):
             if not (isinstance(node, ast.Dict) and isinstance(parent, ast.Assign) and len(parent.targets) == 1):

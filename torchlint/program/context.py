@@ -119,7 +119,7 @@ class Context:
     def _switched_off(self, function: Function, node: ast.AST) -> bool:
         """`torch.set_grad_enabled(False)` as a statement before the place, in the function or at the module's top."""
         for scope in {function, function.module.body}:
-            if b"set_grad_enabled" not in scope.module.source.data:
+            if not scope.module.source.holds(b"set_grad_enabled"):
                 return False
             for call in scope.flow.calls:
                 if (

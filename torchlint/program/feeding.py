@@ -26,7 +26,7 @@ def is_handed_over(project: Project, function: Function) -> bool:
     if function.cls is None or not function.name.endswith("_dataloader"):
         return False
     classes = [function.cls, *project.bases(function.cls)]
-    return any(names.last(base) in _LIGHTNING for one in classes for base in one.node.bases)
+    return any(names.last(base) in _LIGHTNING for one in classes for base in one.bases)
 
 
 def feeders(project: Project, steps: Steps, module: Module) -> frozenset[ast.expr]:

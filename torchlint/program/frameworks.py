@@ -64,9 +64,7 @@ def _bases(project: Project, klass: Class) -> list[str]:
         current = todo.pop()
         if current not in seen:
             seen.add(current)
-            found += [
-                names.last(base.value if isinstance(base, ast.Subscript) else base) for base in current.node.bases
-            ]
+            found += [names.last(base.value if isinstance(base, ast.Subscript) else base) for base in current.bases]
             todo += project.bases(current)
     return found
 

@@ -342,8 +342,16 @@ class Noting(Project):
 
         What is known of the whole project only (`INDEXED`) is left to who knows that; see `renew`.
         """
-        used = {sought: self.may_use(path, sought) for sought in self.searches}
+        used = self._uses(path)
         before = self._modules.pop(path, None)
+        self._taken(path, used, lambda owner: getattr(owner, "module", owner) is before)
+
+    def _uses(self, path: str) -> dict[Sought, bool]:
+        """Whether a file may use what was looked for."""
+        return {sought: self.may_use(path, sought) for sought in self.searches}
+
+    def _taken(self, path: str, used: Mapping[Sought, bool], is_gone: Callable[[Any], bool]) -> None:
+        """Forget what hangs on a file that has another text, and all about functions, classes and modules that are gone."""
         self._sources.pop(path, None)
         self.errors.pop(path, None)
         self._forget_tables(path)
@@ -356,9 +364,9 @@ class Noting(Project):
         self._evaluators = {
             function: values
             for function, values in self._evaluators.items()
-            if function.module is not before and values.answers not in stale
+            if not is_gone(function) and values.answers not in stale
         }
-        self._database.forget(lambda key: key[0] in _OF_A_RUN or getattr(key[1], "module", key[1]) is before)
+        self._database.forget(lambda key: key[0] in _OF_A_RUN or is_gone(key[1]))
         self._keep_answered()
 
     def renew(self, is_other: Callable[[Atom], bool]) -> None:

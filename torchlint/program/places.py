@@ -70,12 +70,7 @@ def where(key: Any) -> tuple[str, int]:
 
 def place_of(function: Function) -> Place:
     """Where a function begins."""
-    node = function.node
-    return (
-        (function.module.path, 0, 0)
-        if isinstance(node, ast.Module)
-        else (function.module.path, node.lineno, node.col_offset)
-    )
+    return (function.module.path, *function.start)
 
 
 def loop_place(function: Function, loop: Loop) -> Place:
@@ -92,10 +87,7 @@ def function_at(project: Project, place: Place) -> Function:
     """The function of a place, which some process has seen there."""
     module = project.module(place[0])
     assert module is not None
-    functions: dict[Place, Function] | None = module.__dict__.get("functions_by_place")
-    if functions is None:
-        functions = module.__dict__["functions_by_place"] = {place_of(one): one for one in module.functions}
-    return functions[place]
+    return module.function_from[place[1:]]
 
 
 def functions_at(project: Project, places: Iterable[Place]) -> list[Function]:

@@ -7,7 +7,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -139,6 +139,10 @@ class Project:
     def linked(self, key: tuple[Any, ...], answer: Callable[[], T]) -> T:
         """An answer that is kept elsewhere, under a key that what it hangs on is noted by."""
         return self._database.linked(key, answer)
+
+    def shown(self, function: Function, how: Hashable, look: Callable[[], T]) -> T:
+        """What rules say of a function that they are shown in some way."""
+        return self.linked(("file", function.module.path), look)
 
     def apart(self, answer: Callable[[], T]) -> T:
         """An answer that does not belong to the one being worked out."""
@@ -562,7 +566,7 @@ class Project:
     def bases(self, klass: Class) -> list[Class]:
         """The project's classes among the bases."""
         found = []
-        for base in klass.node.bases:
+        for base in klass.bases:
             name = self.base_name(klass, base)
             definition = self.definition(name, klass.module) if name else None
             if isinstance(definition, Class) and definition is not klass:
@@ -596,13 +600,13 @@ class Project:
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules: through a base of torch, of a library that makes models, or of the project."""
         return self._database.get(
-            ("is module", klass), lambda: any(self._is_module_base(klass, base) for base in klass.node.bases), False
+            ("is module", klass), lambda: any(self._is_module_base(klass, base) for base in klass.bases), False
         )
 
     def is_distribution(self, klass: Class) -> bool:
         """Whether instances are distributions of torch's: a subclass of one."""
         key = ("is distribution", klass)
-        return self._database.get(key, lambda: any(self._is_law(klass, b) for b in klass.node.bases), False)
+        return self._database.get(key, lambda: any(self._is_law(klass, b) for b in klass.bases), False)
 
     def _is_law(self, klass: Class, base: ast.expr) -> bool:
         name = self.base_name(klass, base)
@@ -613,10 +617,10 @@ class Project:
 
     def is_loader(self, klass: Class) -> bool:
         """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
-        if "__iter__" in klass.methods or b"DataLoader" not in klass.module.source.data:
+        if "__iter__" in klass.methods or not klass.module.source.holds(b"DataLoader"):
             return False
         key = ("is loader", klass)
-        return self._database.get(key, lambda: any(self._is_loader_base(klass, b) for b in klass.node.bases), False)
+        return self._database.get(key, lambda: any(self._is_loader_base(klass, b) for b in klass.bases), False)
 
     def _is_loader_base(self, klass: Class, base: ast.expr) -> bool:
         name = self.base_name(klass, base)
@@ -685,7 +689,7 @@ class Project:
 
     def _appended(self, klass: Class, name: str) -> Value | None:
         """What the methods of a class append to the list `self.name`; None where that is not known."""
-        if as_bytes(f".{name}.append(") not in klass.module.source.data:
+        if not klass.module.source.holds(as_bytes(f".{name}.append(")):
             return None
         values = [
             self.value(method, call.args[0])
@@ -721,11 +725,7 @@ class Project:
     def _registered(self, klass: Class, name: str) -> Value | None:
         """`self.register_buffer("name", tensor)` and `register_parameter`."""
         init = klass.methods.get("__init__")
-        if (
-            init is None
-            or as_bytes(name) not in klass.module.source.data
-            or b"register_" not in klass.module.source.data
-        ):
+        if init is None or not klass.module.source.holds(b"register_") or not klass.module.source.holds(as_bytes(name)):
             return None
         for call in init.flow.calls:
             if (
@@ -1156,12 +1156,13 @@ def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the keys of questions are ordered by: as what they are about stands in the project."""
     kind, owner, *about = key
     module = owner if isinstance(owner, Module) else owner.module
-    nodes = [one for one in (getattr(owner, "node", None), *about) if isinstance(one, ast.AST)]
+    nodes = [one for one in about if isinstance(one, ast.AST)]
     nodes += [
         node.func for node in nodes if isinstance(node, ast.Call)
     ]  # which stands elsewhere where a process calls it
     words = [str(one) for one in about if not isinstance(one, ast.AST)]
-    return module.path, [_position(node) for node in nodes], kind, words
+    start = () if isinstance(owner, Module) else owner.start
+    return module.path, start, [_position(node) for node in nodes], kind, words
 
 
 def _position(node: ast.AST) -> tuple[int, int, int, int]:

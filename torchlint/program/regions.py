@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..facts.module import Function, Module
+from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.values import Value
 from ..system.cached import cached_property
@@ -149,7 +149,7 @@ class Regions:
             for node, _ in nodes_on(function, numbers):
                 if isinstance(node, ast.Call):
                     yield from self._compiled_by(function, node)
-        if REPEATED in module.source.data:
+        if module.source.holds(REPEATED):
             yield from self._repeated(module)
 
     def _lines(self, source: Source) -> list[int]:
@@ -251,12 +251,16 @@ class Regions:
         line = bisect_right(module.source.lines, offset)
         if b"#" in module.source.data[module.source.lines[line - 1] : offset]:
             return True
-        return any(
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and node.lineno <= line <= (node.end_lineno or node.lineno)
-            for node in ast.walk(module.tree)
-        )
+        todo: list[ast.AST] = list(module.tree.body)
+        while todo:
+            node = todo.pop()
+            if not isinstance(node, ast.stmt | ast.excepthandler):
+                todo += node.body  # type: ignore[attr-defined]
+            elif node.lineno <= line <= (node.end_lineno or node.lineno):
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                    return True
+                todo += [inner for field in BODIES for inner in getattr(node, field, ())]
+        return False
 
     def functions_in(self, paths: Container[str]) -> list[Function]:
         """The functions of some files that a compiled region traces."""
@@ -338,7 +342,7 @@ def _is_autograd(function: Function) -> bool:
     return function.cls is not None and any(
         isinstance(base, ast.Attribute | ast.Name)
         and (base.attr if isinstance(base, ast.Attribute) else base.id) == "Function"
-        for base in function.cls.node.bases
+        for base in function.cls.bases
     )
 
 

@@ -16,7 +16,7 @@ from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
-from ..text.source import Words
+from ..text.source import Source, Words
 from . import families, settled
 from .frameworks import STEP_NAMES, runs_on_steps
 from .places import (
@@ -826,10 +826,7 @@ def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
     klass = function.cls
     if klass is None or not function.is_method or not function.parameters:
         return  # `def step(): ...` in a class is not called on an object
-    getters: dict[str, Function] | None = klass.__dict__.get("getters")
-    if getters is None:
-        getters = {name: method for name, method in klass.methods.items() if "property" in method.decorator_names}
-        klass.__dict__["getters"] = getters
+    getters = klass.getters
     if not getters:
         return
     first = function.parameters[0].arg
@@ -870,13 +867,16 @@ def _is_part_of_model(call: ast.Call) -> bool:
 def _is_loss(function: Function, given: ast.expr) -> bool:
     """Whether what `backward` is given is a loss, not a gradient: `y.backward(dy)` measures or tests a kernel."""
     last = (names.chain(given) or [""])[-1]
-    return bool(_LOSS.search(last)) or b".step(" in function.module.source.data
+    return bool(_LOSS.search(last)) or function.module.source.holds(b".step(")
 
 
 def _mentions(module: Module) -> Iterable[Function]:
     """The functions whose lines hold a word of a step."""
-    lines = module.source.lines
-    return module.functions_at(bisect_right(lines, match.start()) for match in TRIGGER.finditer(module.source.data))
+    return module.functions_at(module.source.fact("lines of steps", _lines_of_steps))
+
+
+def _lines_of_steps(source: Source) -> list[int]:
+    return [bisect_right(source.lines, match.start()) for match in TRIGGER.finditer(source.data)]
 
 
 def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:

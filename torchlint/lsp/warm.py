@@ -1,0 +1,209 @@
+"""A project that takes the parsed files of an editor's session, and forgets what changes: of open files no more than must be."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..cache.links import Index
+from ..facts.evaluate import Evaluator
+from ..facts.module import Class, Function, Module
+from ..program.noting import Atom, Noting, mark
+from ..text.source import Source
+from .open_file import PARTS, OpenFunction, OpenModule
+
+T = TypeVar("T")
+
+
+class Interrupted(BaseException):
+    """A look was given up because its answer is not wanted any more. Not an Exception: no rule may swallow it."""
+
+
+Stop = Callable[[], bool]
+"""Whether a look should be given up."""
+
+
+@dataclass(slots=True)
+class File:
+    """A file as last read: `stamp` says whether it is still the same, `module` is its tree once somebody asked."""
+
+    stamp: object
+    source: Source | None
+    error: Exception | None
+    module: Module | None = None
+
+
+class Warm(Noting):
+    """A project that takes the parsed files of a session, and forgets what changes."""
+
+    def __init__(self, read: Callable[[str], File], paths: Sequence[str]) -> None:
+        """`read` gives a file as it is now."""
+        super().__init__({path: lambda: b"" for path in paths})
+        self._file = read
+        self.stop: Stop = lambda: False
+        self.index: Index | None = None
+        """What was known of the whole project when it was last looked at."""
+        self._shown: dict[tuple[Any, ...], tuple[Hashable, Any]] = {}
+        """What rules said of functions of open files, and how they were shown them."""
+        self._changed: Collection[str] | None = None
+        """The functions that are others in the file that is being taken in; None where all of it is."""
+        self._finds: dict[tuple[str, str], Callable[[Source], Any]] = {}
+        """How facts of open files are found."""
+
+    def look_anew(self) -> None:
+        """Forget what rules said."""
+        self._shown.clear()
+
+    # Open files
+
+    def _open(self, path: str) -> OpenModule | None:
+        module = self._modules.get(path)
+        return module if isinstance(module, OpenModule) else None
+
+    def source(self, path: str) -> Source | None:
+        module = self._open(path)
+        return module.source if module is not None and self._notes else super().source(path)
+
+    def module(self, path: str) -> Module | None:
+        module = self._open(path)
+        if module is None:
+            return super().module(path)
+        self._database.open("outline", path)
+        return module
+
+    def import_text(self, path: str) -> bytes:
+        if self._open(path) is None or not self._notes:
+            return super().import_text(path)
+        found = self._quietly(lambda: super(Warm, self).import_text(path))
+        self._database.open("import text", path, mark([found.decode("latin-1")]))
+        return found
+
+    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
+        if self._open(path) is None or not self._notes:
+            return super().fact(path, name, find)
+        self._finds[path, name] = find
+        found = self._quietly(lambda: super(Warm, self).fact(path, name, find))
+        self._database.open("fact", path, name, mark([repr(found)]))
+        return found
+
+    def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
+        if not isinstance(function, OpenFunction):
+            return super().inside(function, ask)
+
+        def noted(values: Evaluator) -> T:
+            function.look()
+            return ask(values)
+
+        return super().inside(function, noted)
+
+    def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
+        module = klass.module
+        if not isinstance(module, OpenModule):
+            return super().attribute_stores(klass, name)
+        found = module.quietly(lambda: super(Warm, self).attribute_stores(klass, name))
+        self._database.open("stored", module.path, klass.qualname, name, _stored(found))
+        for method in dict.fromkeys(method for method, _ in found):
+            if isinstance(method, OpenFunction):
+                method.look()
+        return found
+
+    def shown(self, function: Function, how: Hashable, look: Callable[[], T]) -> T:
+        path = function.module.path
+        if self._open(path) is not function.module:
+            return super().shown(function, how, look)
+        key = ("found", function, how)
+
+        def noted() -> T:
+            self._database.open("outline", path)
+            for kind in ("steps", "regions"):
+                self.note(kind, path)
+            self.note("renames")
+            return look()
+
+        known = self._shown.get(key)
+        if known is None or key not in self._database:
+            known = self._shown[key] = (how, self.linked(key, noted))
+        found: T = known[1]
+        return found
+
+    def take_part(self, module: OpenModule, changed: Collection[str]) -> None:
+        """Take in that some functions of a file are others now, and its text."""
+
+        def is_gone(owner: object) -> bool:
+            return isinstance(owner, OpenFunction) and owner.module is module and owner.unit in changed
+
+        self._changed = changed
+        self._shown = {key: said for key, said in self._shown.items() if key in self._database}
+        try:
+            self._taken(module.path, self._uses(module.path), is_gone)
+        finally:
+            self._changed = None
+
+    def is_other(self, atom: Atom, changed: Collection[str]) -> bool:
+        kind = atom[0]
+        if kind not in PARTS or (kind == "text" and self._changed is None):
+            return super().is_other(atom, changed)
+        if atom[1] not in changed or self._changed is None:
+            return atom[1] in changed
+        if kind in ("text", "outline"):
+            return kind == "text"
+        if kind == "unit":
+            return atom[2] in self._changed
+        if kind == "import text":
+            return mark([self.import_text(atom[1]).decode("latin-1")]) != atom[-1]
+        if kind == "fact":
+            return mark([repr(self.fact(atom[1], atom[2], self._finds[atom[1], atom[2]]))]) != atom[-1]
+        module = self._open(atom[1])
+        if module is not None and kind == "stored":
+            return all(
+                _stored(self._storing(module, one, atom[3])) != atom[-1]
+                for one in module.classes
+                if one.qualname == atom[2]
+            )
+        return module is None or module.is_other(atom)
+
+    def _storing(self, module: OpenModule, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
+        return module.quietly(lambda: super(Warm, self).attribute_stores(klass, name))
+
+    def name(self, path: str) -> tuple[str, bool]:
+        """The dotted name of a file, and whether it is a package."""
+        return self._name(path)
+
+    def hangs_on(self, key: tuple[Any, ...]) -> None:
+        """Nothing is kept."""
+
+    def _read(self, path: str) -> Source:
+        self._pause()
+        file = self._file(path)
+        if file.source is None:
+            assert file.error is not None
+            raise file.error
+        return file.source
+
+    def parse(self, source: Source, name: str, is_package: bool) -> Module | None:
+        self._pause()
+        file = self._file(source.path)
+        if (
+            file.source is not source
+            or file.module is None
+            or (file.module.name, file.module.is_package) != (name, is_package)
+        ):
+            file.module = super().parse(source, name, is_package)
+        if isinstance(file.module, OpenModule):
+            file.module.watcher = self._database
+        return file.module
+
+    def evaluator(self, function: Function) -> Evaluator:
+        self._pause()
+        return super().evaluator(function)
+
+    def _pause(self) -> None:
+        if self.stop():
+            raise Interrupted
+
+
+def _stored(found: Iterable[tuple[Function, ast.Attribute]]) -> str:
+    """What stands for the methods that assign an attribute."""
+    return " ".join(method.qualname for method, _ in found)
