@@ -78,7 +78,8 @@ def cases() -> tuple[Case, ...]:
     document = json.loads((HERE / "published.json").read_text("utf-8"))
     found = []
     for one in document["times"]:
-        recorded = _models().get(f"{one['model']} {one['size']} {one['mode']}")
+        key, published = f"{one['model']} {one['size']} {one['mode']}", document["sets"][one["set"]]
+        recorded = (_models().get(f"{key} merged") if "merged" in published else None) or _models().get(key)
         rows = recorded.get("fused" if one["compiled"] else "eager") if recorded else None
         if rows is None:
             continue
@@ -89,7 +90,7 @@ def cases() -> tuple[Case, ...]:
             constants = replace(constants, host=3e-6)
         ordered = one["channels_last"] or one["compiled"]  # Inductor lays convolutions out by itself
         predicted = seconds(rows, one["batch"], ordered, gpu, constants)
-        setting = document["sets"][one["set"]]["name"].removeprefix("benchmark-")
+        setting = published["name"].removeprefix("benchmark-")
         found.append(
             Case(
                 one["model"],

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import timm
@@ -22,9 +22,9 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
-from torchlint.trace.eager.work import Part, Work, work_of
+from torchlint.trace.eager.work import Work, may_launch, touched, work_of
 
 _SMALL, _LARGE = 2, 4
 _FUSED = frozenset(("pointwise", "norm"))
@@ -32,22 +32,42 @@ _FUSED = frozenset(("pointwise", "norm"))
 Row = tuple[Any, ...]
 
 
+class _Part(NamedTuple):
+    """Memory that an operator reads or writes, by its number, and the bytes touched of it."""
+
+    storage: int
+    bytes: int
+
+
+class _Made(NamedTuple):
+    """An operator's work, and which memory it reads and writes."""
+
+    work: Work
+    reads: tuple[_Part, ...]
+    writes: tuple[_Part, ...]
+
+
+def _parts(values: object) -> tuple[_Part, ...]:
+    tensors = [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+    return tuple(_Part(int(one.untyped_storage()._cdata), touched(one)) for one in tensors)
+
+
 class _Recording(TorchDispatchMode):
     """The work of all operators that run inside, with memory that keeps its number."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.work: list[Work] = []
+        self.work: list[_Made] = []
         self._kept: list[Any] = []
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        work = work_of(func, args, kwargs or {}, result)
+        work = work_of(func, args, kwargs or {}, result) if may_launch(func) else None
         self._kept.append((args, result))  # else its memory's number is given out again
         if work is not None:
-            self.work.append(work)
+            self.work.append(_Made(work, _parts((args, kwargs)), _parts(result)))
         return result
 
 
@@ -101,37 +121,40 @@ class _Autocast(TorchFunctionMode):
 
 
 def _attention(query: Any, key: Any, value: Any, attn_mask: Any = None, *_: object, **options: Any) -> Any:
-    """One fused kernel, as a GPU has it under autocast."""
+    """One fused kernel, as a GPU has it under autocast; of other than four dimensions the plain one (sdp_utils_cpp.h)."""
     query, key, value = (one.half() for one in (query, key, value))
-    if query.dim() == 3:
-        return _attention(*(one.unsqueeze(1) for one in (query, key, value)), attn_mask).squeeze(1)
+    if query.dim() != 4:
+        return torch.ops.aten._scaled_dot_product_attention_math(
+            query, key, value, attn_mask, scale=options.get("scale")
+        )[0]
     return torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, scale=options.get("scale"))[0]
 
 
-def fused(work: Sequence[Work]) -> list[Work]:
+def fused(work: Sequence[_Made]) -> list[_Made]:
     """Runs of pointwise operators and norms as a compiler would fuse them: what is read and not written in them, and
     what is written and read after them."""
     last = {part.storage: position for position, one in enumerate(work) for part in one.reads}
-    found: list[Work] = []
-    group: list[Work] = []
+    found: list[_Made] = []
+    group: list[_Made] = []
 
     def close(position: int) -> None:
         if not group:
             return
-        written: dict[int, Part] = {}
-        read: dict[int, Part] = {}
+        written: dict[int, _Part] = {}
+        read: dict[int, _Part] = {}
         for one in group:
             for part in one.reads:
                 if part.storage not in written:
                     read[part.storage] = max(part, read.get(part.storage, part), key=lambda each: each.bytes)
             written.update((part.storage, part) for part in one.writes)
         kept = [part for part in written.values() if last.get(part.storage, position) >= position]
-        launches = 1 + sum(one.kind == "norm" for one in group) // 3
-        found.append(Work("fused", "pointwise", 0, group[0].dtype, launches, tuple(read.values()), tuple(kept), 0))
+        launches = 1 + sum(one.work.kind == "norm" for one in group) // 3
+        size = sum(part.bytes for part in (*read.values(), *kept))
+        found.append(_Made(Work("fused", "pointwise", 0, group[0].work.dtype, launches, size, 0), (), ()))
         group.clear()
 
     for position, one in enumerate(work):
-        if one.kind in _FUSED:
+        if one.work.kind in _FUSED:
             group.append(one)
         else:
             close(position)
@@ -140,14 +163,14 @@ def fused(work: Sequence[Work]) -> list[Work]:
     return found
 
 
-def _rows(small: Sequence[Work], large: Sequence[Work]) -> list[list[Any]]:
+def _rows(small: Sequence[_Made], large: Sequence[_Made]) -> list[list[Any]]:
     """kind, dtype, launches, FLOPs, bytes and unordered bytes as [for each example, beside], and how often."""
     counted: Counter[Row] = Counter()
-    for one, other in zip(small, large, strict=True):
+    for (one, *_), (other, *_) in zip(small, large, strict=True):
         values: list[int] = []
         for before, after in (
             (one.flops, other.flops),
-            (_size(one), _size(other)),
+            (one.size, other.size),
             (one.activations, other.activations),
         ):
             each = (after - before) // (_LARGE - _SMALL)
@@ -157,21 +180,26 @@ def _rows(small: Sequence[Work], large: Sequence[Work]) -> list[list[Any]]:
     return [[*row, count] for row, count in counted.items()]
 
 
-def _size(work: Work) -> int:
-    return sum(part.bytes for part in (*work.reads, *work.writes))
-
-
 @contextmanager
 def _meta() -> Iterator[None]:
     with torch.device("meta"), mock.patch.object(functional, "scaled_dot_product_attention", _attention):
         yield
 
 
-def _record(name: str, size: int, train: bool) -> dict[str, list[list[Any]]]:
+def _record(name: str, size: int, train: bool, merged: bool) -> dict[str, list[list[Any]]]:
+    """What a model's operators ask of a GPU; with `merged`, of branches that are merged into one convolution.
+
+    No rows of a model that merging leaves as it is.
+    """
     timm.layers.set_fused_attn(not train)
-    runs: list[list[Work]] = []
+    runs: list[list[_Made]] = []
     with _meta():
         model = timm.create_model(name).train(train)
+        if merged:
+            before = sum(one.numel() for one in model.parameters())
+            model = timm.utils.reparameterize_model(model)
+            if before == sum(one.numel() for one in model.parameters()):
+                return {}
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=False)
         for batch in (_SMALL, _SMALL, _LARGE) if train else (_SMALL, _LARGE):
             images = torch.empty(batch, 3, size, size)
@@ -186,7 +214,7 @@ def _record(name: str, size: int, train: bool) -> dict[str, list[list[Any]]]:
                     optimizer.zero_grad(set_to_none=False)
             runs.append(recording.work)
     small, large = runs[-2:]
-    if [one.name for one in small] != [one.name for one in large]:
+    if [one.work.name for one in small] != [one.work.name for one in large]:
         raise ValueError("other operators for another batch")
     rows = {"eager": _rows(small, large)}
     if not train:
@@ -195,13 +223,19 @@ def _record(name: str, size: int, train: bool) -> dict[str, list[list[Any]]]:
 
 
 def main(published: str, models: str) -> None:
+    document = json.loads(Path(published).read_text())
     wanted = sorted(
-        {(one["model"], one["size"], one["mode"]) for one in json.loads(Path(published).read_text())["times"]}
+        {
+            (one["model"], one["size"], one["mode"], merged)
+            for one in document["times"]
+            for merged in {False, "merged" in document["sets"][one["set"]]}
+        }
     )
     found: dict[str, dict[str, list[list[Any]]]] = {}
-    for name, size, mode in wanted:
+    for name, size, mode, merged in wanted:
         try:
-            found[f"{name} {size} {mode}"] = _record(name, size, mode == "train")
+            if rows := _record(name, size, mode == "train", merged):
+                found[f"{name} {size} {mode}{' merged' if merged else ''}"] = rows
         except Exception as error:  # noqa: BLE001 - one model of many
             print(name, size, mode, type(error).__name__, str(error)[:120], file=sys.stderr)
     text = json.dumps({"torch": torch.__version__, "timm": timm.__version__, "models": found}, separators=(",", ":"))

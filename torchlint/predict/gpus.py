@@ -36,7 +36,8 @@ class Gpu:
     memory: int
     source: str
     consumer: bool = False
-    """Whether it is sold for desktops: their kernels come closer to the data sheet, whose clock is a rated one."""
+    """Whether it is a GeForce: their kernels come closer to the data sheet, whose clock is a rated one and whose rate of
+    tensor cores with accumulation in float32 is cut to half, so that power does not hold them back."""
     tensor_bf16: bool = True
 
 
@@ -53,9 +54,7 @@ GPUS = {
     "rtx3090": Gpu("NVIDIA GeForce RTX 3090", 71, 35.6, 35.6, 0.56, 936, 25, 24, _AMPERE, consumer=True),
     "rtx4090": Gpu("NVIDIA GeForce RTX 4090", 165, 82.6, 82.6, 1.3, 1008, 25, 24, _ADA, consumer=True),
     "rtx5090": Gpu("NVIDIA GeForce RTX 5090", 209.5, 104.8, 104.8, 1.6, 1792, 50, 32, _BLACKWELL, consumer=True),
-    "pro6000-maxq": Gpu(
-        "NVIDIA RTX PRO 6000 Blackwell Max-Q", 439, 219, 110, 1.7, 1792, 50, 96, _BLACKWELL, consumer=True
-    ),
+    "pro6000-maxq": Gpu("NVIDIA RTX PRO 6000 Blackwell Max-Q", 439, 219, 110, 1.7, 1792, 50, 96, _BLACKWELL),
     "mi300x": Gpu("AMD Instinct MI300X", 1307, 654, 163, 163, 5300, 50, 192, _MI300X),
     "mi250x": Gpu("AMD Instinct MI250X (one of its two dies)", 191, 48, 24, 24, 1638, 25, 64, _MI250X),
 }

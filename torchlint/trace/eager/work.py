@@ -52,7 +52,7 @@ class Work(NamedTuple):
     """Bytes of a convolution's activations that lie in another order than its kernels want, 0 elsewhere."""
 
 
-def _bytes(tensor: torch.Tensor) -> int:
+def touched(tensor: torch.Tensor) -> int:
     """Bytes really touched: what is broadcast is read once."""
     if tensor.layout != torch.strided:
         return tensor.numel() * tensor.element_size()
@@ -70,7 +70,16 @@ def _attention_backward(gradient: Any, query: Any, key: Any, value: Any, *_: obj
     return int(count(gradient.shape, query.shape, key.shape, value.shape))
 
 
+def _convolution_backward(gradient: Any, given: Any, weight: Any, *rest: Any, **_: object) -> int:
+    """As much as forward for each of input and weight: torch's own count takes groups for one in that of the weight."""
+    transposed, mask = bool(rest[4]), rest[-1]
+    over = given if transposed else gradient  # each of its elements meets the weights of one output channel
+    once = 2 * math.prod(map(int, over.shape)) * math.prod(map(int, weight.shape[1:]))
+    return once * (bool(mask[0]) + bool(mask[1]))
+
+
 _COUNTS: dict[str, Callable[..., int]] = {
+    "convolution_backward": _convolution_backward,
     "_scaled_dot_product_flash_attention_for_cpu": _attention,
     "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
 }
@@ -98,6 +107,32 @@ def _kind(name: str, args: Sequence[Any]) -> str:
     return "norm" if name in _NORM else "pointwise"
 
 
+_NORM_BACKWARD = frozenset(
+    (
+        "native_batch_norm_backward",
+        "native_layer_norm_backward",
+        "native_group_norm_backward",
+        "cudnn_batch_norm_backward",
+    )
+)
+
+
+def _read_again(name: str, args: Sequence[Any]) -> int:
+    """Bytes that an operator reads from memory once more, since it is several kernels (torch's aten/src/ATen/native/cuda).
+
+    Statistics of a batch are taken before it is normalized (Normalization.cuh); gradients of a norm's weights, or the
+    sums that its input's needs, are a kernel of their own, which reads gradient and input; so is each of the gradients
+    of a convolution, which reads the gradient.
+    """
+    if name in ("native_batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm"):
+        return touched(args[0]) if len(args) > 5 and args[5] else 0
+    if name in _NORM_BACKWARD:
+        return touched(args[0]) + touched(args[1])
+    if name == "convolution_backward":
+        return touched(args[0]) * (sum(map(bool, args[10])) - 1) if len(args) > 10 else 0
+    return 0
+
+
 def _convolution(name: str, args: Sequence[Any]) -> str:
     weight = args[2] if name == "convolution_backward" else args[1]
     position = 9 if name == "convolution_backward" else 8
@@ -108,7 +143,7 @@ def _convolution(name: str, args: Sequence[Any]) -> str:
 
 
 @functools.cache
-def _launches(func: object) -> bool:
+def may_launch(func: object) -> bool:
     """Whether an operator is one that may launch something: no view, nothing that only makes memory."""
     return isinstance(func, OpOverload) and computes(func) and func._overloadpacket.__name__ not in _MADE
 
@@ -141,7 +176,7 @@ def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], re
         made = given
     if not made:
         return None
-    reads, written = list(map(_bytes, given)), sum(map(_bytes, made))
+    reads, written = list(map(touched, given)), sum(map(touched, made))
     if name == "_foreach_zero_":
         reads.clear()
     elif name in _GATHERS and reads:
@@ -154,7 +189,8 @@ def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], re
     ]
     dtype = str(floating[0] if floating else torch.float32).removeprefix("torch.")
     flops = _flops(func, name, args, kwargs, result)
-    return Work(name, kind, flops, dtype, launches, sum(reads) + written, _unordered(kind, given, made))
+    size = sum(reads) + _read_again(name, args) + written
+    return Work(name, kind, flops, dtype, launches, size, _unordered(kind, given, made))
 
 
 def _signature(value: object) -> object:
@@ -172,7 +208,7 @@ def _unordered(kind: str, given: Sequence[torch.Tensor], made: Sequence[torch.Te
     activations = [tensor for tensor in (*given[:1], *made[:1]) if tensor.dim() == 4]
     if any(tensor.is_contiguous(memory_format=torch.channels_last) for tensor in activations):
         return 0
-    return sum(map(_bytes, activations))
+    return sum(map(touched, activations))
 
 
 class WorkLog:
@@ -193,7 +229,7 @@ class WorkLog:
 
     def work(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
         """What an operator asked of the GPU; None of one that launches nothing."""
-        if not _launches(func):
+        if not may_launch(func):
             return None
         key = func, _signature(args), _signature(tuple(kwargs.items())), _signature(result)
         if key not in self._known:
