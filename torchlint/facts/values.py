@@ -553,22 +553,18 @@ def join(a: Value, b: Value) -> Value:
     """What holds on both of two paths."""
     if a is b or a == b:
         return a
-    if a.kind == "none" and b:
-        return replace(b.without_const(), other_kinds=b.other_kinds | {"none"})
-    if b.kind == "none" and a:
-        return replace(a.without_const(), other_kinds=a.other_kinds | {"none"})
     if a.kind == b.kind:
         return _same_kind(a, b)
-    for tensor_, other in ((a, b), (b, a)):
-        if tensor_.kind == "tensor":
-            certainty = tensor_.certainty if other.kind == "number" else LIKELY
-            other_kinds = tensor_.other_kinds | other.other_kinds | {other.kind}
-            return replace(tensor_, certainty=certainty, other_kinds=other_kinds)
-    # A module or its parallel wrapper; a context manager or nullcontext: the known one is what matters.
-    if a.kind == "unknown":
-        return replace(b, certainty=min(b.certainty, LIKELY), other_kinds=b.other_kinds | {"unknown"})
-    if b.kind == "unknown":
-        return replace(a, certainty=min(a.certainty, LIKELY), other_kinds=a.other_kinds | {"unknown"})
+    for one, other in ((a, b), (b, a)):
+        if one.kind == "none" and other:
+            return _beside(other.without_const(), one, PROVEN)
+    for one, other in ((a, b), (b, a)):
+        if one.kind == "tensor":
+            return _beside(one, other, PROVEN if other.kind == "number" else LIKELY)
+    for one, other in ((a, b), (b, a)):
+        if one.kind == "unknown":
+            # A module or its parallel wrapper; a context manager or nullcontext: the known one is what matters.
+            return _beside(other, one, LIKELY)
     if {a.kind, b.kind} == {"str", "device"}:
         return _named_device(a, b)
     return UNKNOWN
@@ -576,6 +572,12 @@ def join(a: Value, b: Value) -> Value:
 
 def _same_kind(a: _V, b: _V) -> _V | DeviceValue:
     return a.joined(b)
+
+
+def _beside(value: _V, other: Common, most: Certainty) -> _V:
+    """A value that is of another kind on another path."""
+    certainty = min(value.certainty, most, other.certainty if other else PROVEN)
+    return replace(value, certainty=certainty, other_kinds=value.other_kinds | other.other_kinds | {other.kind})
 
 
 def _device_of_moved(a: Common, b: Common) -> Device:
@@ -588,7 +590,8 @@ def _device_of_moved(a: Common, b: Common) -> Device:
 def _named_device(a: Value, b: Value) -> DeviceValue:
     # `"cuda" if torch.cuda.is_available() else "cpu"`: the accelerator is what the program is for.
     places = [one.named_device if isinstance(one, Text) else one.device for one in (a, b)]
-    return DeviceValue(device="accelerator" if "accelerator" in places else "")
+    device: Device = "accelerator" if "accelerator" in places else ""
+    return DeviceValue(min(a.certainty, b.certainty), a.other_kinds | b.other_kinds, device=device)
 
 
 def _pinned(a: bool | None, b: bool | None) -> bool | None:
@@ -596,8 +599,9 @@ def _pinned(a: bool | None, b: bool | None) -> bool | None:
 
 
 def _element(a: Common, b: Common) -> Value | None:
-    # What is empty on one path holds there nothing else.
-    return join(a.element, b.element) if a.element and b.element else (a.element or b.element)
+    # What is empty on one path, or holds one knows not what, is taken to hold there what it does on the other.
+    found = [one for one in (a.element, b.element) if one is not None]
+    return functools.reduce(join, [one for one in found if one] or found) if found else None
 
 
 def _items(a: Common, b: Common) -> tuple[Value, ...] | None:
@@ -617,12 +621,8 @@ def _entries(a: Common, b: Common) -> dict[str, Value] | None:
 def _classes(a: Common, b: Common) -> tuple[Class, ...]:
     if a.class_ is b.class_:
         return ()
-    found: dict[Class, None] = {}
-    for value in (a, b):
-        found.update(dict.fromkeys(value.classes))
-        if value.class_ is not None:
-            found[value.class_] = None
-    return tuple(found)
+    found = {*a.classes, *b.classes, a.class_, b.class_} - {None}
+    return tuple(sorted(filter(None, found), key=lambda klass: (klass.module.path, klass.node.lineno)))
 
 
 _MOST_CHOICES = 8
@@ -632,7 +632,15 @@ def _choices(a: Callee, b: Callee) -> tuple[Any, ...]:
     """The functions that one of two is, where each of them is known."""
     found: list[Callee] = list(a.choices or (a,))
     found += [one for one in b.choices or (b,) if one not in found]
-    return tuple(found) if len(found) <= _MOST_CHOICES and all(one.is_known for one in found) else ()
+    if len(found) > _MOST_CHOICES or not all(one.is_known for one in found):
+        return ()
+    return tuple(sorted(found, key=_order))
+
+
+def _order(one: Callee) -> tuple[object, ...]:
+    node = one.function.node if one.function is not None else one.made_by
+    place = repr(one.function), getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+    return (one.class_name, *place, one.kind, one.compiled, one.certainty, sorted(one.other_kinds))
 
 
 def _parts_anywhere(value: Common) -> dict[str, Any]:
