@@ -930,3 +930,59 @@ def test_what_is_done_when_a_program_only_tests_is_no_part_of_a_step() -> None:
         "def run(opt):\n    for x in y:\n        loss.backward()  # hot\n        if opt.test:\n            save(x)\n"
         "        if not opt.test:\n            show(x)  # hot\n        if opt.tested:\n            show(x)  # hot\n"
     )
+
+
+def test_what_is_set_behind_a_throttle() -> None:
+    check_one(
+        "for i, x in enumerate(y):\n"
+        "    loss.backward()  # hot\n"
+        "    shown = None  # hot\n"
+        "    if i % 100 == 0:\n"
+        "        shown = x\n"
+        "    else:\n"
+        "        other = None  # hot\n"
+        "    if shown is not None:\n"
+        "        log(shown)\n"
+        "    if shown and x:\n"
+        "        log(shown)\n"
+        "    if shown is None:\n"
+        "        update()  # hot\n"
+        "    if not shown:\n"
+        "        continue  \n"
+        "    log(shown)\n"
+    )
+
+
+def test_what_is_set_in_evaluation_alone() -> None:
+    check_one(
+        "class Net(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        if self.crop is not None and not self.training:\n"
+        "            kept = self.crop(x)\n"
+        "        else:\n"
+        "            kept = None  # hot\n"
+        "        if kept is not None:\n"
+        "            x = x[kept]\n"
+        "        return x  # hot\n"
+        "def train(loader):\n"
+        "    net = Net()\n"
+        "    for x in loader:\n"
+        "        net(x).backward()  # hot\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # It stays set for the iterations that follow.
+        "shown = None\nfor i, x in enumerate(y):\n    loss.backward()  # hot\n    if i % 100 == 0:\n        shown = x\n    if shown is not None:\n        log(shown)  # hot\n",
+        # It may be set on all of them.
+        "for i, x in enumerate(y):\n    loss.backward()  # hot\n    shown = None  # hot\n    if i % 100 == 0:\n        shown = x\n    if x.ready:\n        shown = x  # hot\n    if shown is not None:\n        log(shown)  # hot\n",
+        # Nothing ever clears it.
+        "def fit(y, shown):\n    for i, x in enumerate(y):\n        loss.backward()  # hot\n        if i % 100 == 0:\n            shown = x\n        if shown is not None:\n            log(shown)  # hot\n",
+        # A number that is 0 is there.
+        "for i, x in enumerate(y):\n    loss.backward()  # hot\n    shown = 0  # hot\n    if i % 100 == 0:\n        shown = x\n    if shown is not None:\n        log(shown)  # hot\n",
+    ],
+)
+def test_what_is_not_set_behind_a_throttle_alone(code: str) -> None:
+    check_one(code)

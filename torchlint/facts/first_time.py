@@ -113,6 +113,23 @@ def fillers(guard: Guard, flow: Flow) -> Iterator[tuple[ast.Call, str]]:
                 yield call, missing.attr
 
 
+def there(guard: Guard) -> Iterator[str]:
+    """The names that a condition asks to be set: `if x is not None`, `if x`, what follows `if x is None: continue`."""
+    test, true = guard.test, guard.true
+    for part in test.values if true and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        holds = true
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            part, holds = part.operand, not holds
+        if isinstance(part, ast.Name):
+            if holds:
+                yield part.id
+        elif isinstance(part, ast.Compare) and isinstance(part.left, ast.Name) and len(part.ops) == 1:
+            right = part.comparators[0]
+            none = isinstance(right, ast.Constant) and right.value is None
+            if none and isinstance(part.ops[0], ast.IsNot if holds else ast.Is):
+                yield part.left.id
+
+
 def first_few(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """`if shown < 5: shown += 1; print(x)`: a counter that its own condition counts to a small number."""
     if not guard.true or guard.block is None:

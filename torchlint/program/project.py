@@ -670,7 +670,7 @@ class Project:
             # A number beside an entry of a checkpoint, which may be anything, is a number.
             known = [v for v in known if not v.may_be_anything] or known
             if not known:
-                return values[0]
+                return self.declared(klass, name) or values[0]
             value = _joined(known)
             if value.kind == "list" and value.element is None:
                 value = replace(value, element=self._appended(klass, name))
@@ -685,6 +685,20 @@ class Project:
             value = self.attribute(base, name)
             if value:
                 return value
+        return UNKNOWN
+
+    def declared(self, klass: Class, name: str) -> Value:
+        """What the body of a class, or of one of its bases, says `self.name` is: `model: Model`, which methods assign."""
+        return self._ask(("declared", klass, name), lambda: self._declared(klass, name), UNKNOWN)
+
+    def _declared(self, klass: Class, name: str) -> Value:
+        statement = klass.assigned.get(name)
+        if isinstance(statement, ast.AnnAssign):
+            return self._class_level(klass, statement)
+        for base in self.bases(klass):
+            declared = self.declared(base, name)
+            if declared:
+                return declared
         return UNKNOWN
 
     def _appended(self, klass: Class, name: str) -> Value | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from ..facts import aliases, calls, first_time, guards, names, runs
-from ..facts.flow import Flow, Guard, Loop
+from ..facts.flow import Flow, Guard, Loop, contains
 from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.cached import cached_property
@@ -48,6 +48,8 @@ T = TypeVar("T")
 Step = Literal["backward", "step"]
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
+MOST_STORES = 8
+"""A name that is assigned more often is not asked why it is set."""
 MOST_ABOVE = 200
 """So many functions are looked at for an evaluation loop that calls one, directly or through others."""
 _PARTS = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
@@ -458,8 +460,10 @@ class Steps:
         first, last = loop.lineno, loop.end_lineno or loop.lineno
         return [c for c in function.flow.calls_between(first, last) if loop in function.flow.loops(c)]
 
-    def guarded(self, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
-        """What the conditions between a place and its loop (or the start of its function) say."""
+    def guarded(
+        self, function: Function, node: ast.AST, loop: Loop | None, *, training: bool = False
+    ) -> guards.Meaning:
+        """What the conditions between a place and its loop (or the start of its function) say, to who trains or to all."""
         flow = function.flow
         if flow.in_handler(node, loop):
             return "cold"
@@ -470,6 +474,7 @@ class Steps:
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             meaning = meaning or self._told(function, guard.test, guard.true)
+            meaning = meaning or self._set_behind(function, guard, loop, training)
             if meaning in ("throttled", "cold"):
                 if loop is not None and guard.test in self._step_conditions(function, loop):
                     continue
@@ -489,7 +494,40 @@ class Steps:
         """What the conditions say to who trains: `if not self.training` runs in evaluation alone."""
         if any(guards.evaluates(guard.test, guard.true) for guard in function.flow.guards(node, loop)):
             return "cold"
-        return self.guarded(function, node, loop)
+        return self.guarded(function, node, loop, training=True)
+
+    def _set_behind(self, function: Function, guard: Guard, loop: Loop | None, training: bool) -> guards.Meaning:
+        """What `if picture is not None` says where `picture` is None but behind a condition: what that condition says."""
+        found = (self._set_rarely(function, name, loop, training) for name in first_time.there(guard))
+        return next(filter(None, found), "")
+
+    def _set_rarely(self, function: Function, name: str, loop: Loop | None, training: bool) -> guards.Meaning:
+        nothing: guards.Meaning = ""
+        key = ("set behind", function, name, loop, training)
+        return self._ask(key, lambda: self._why_set(function, name, loop, training), nothing)
+
+    def _why_set(self, function: Function, name: str, loop: Loop | None, training: bool) -> guards.Meaning:
+        """Whether a name is None on most iterations: set behind a rare condition alone, and cleared on all others."""
+        flow = function.flow
+        stores = flow.stores.get(name, ())
+        if name in flow.parameters or name in flow.globals or len(stores) > MOST_STORES:
+            return ""
+        cleared, found = False, set[guards.Meaning]()
+        for store in stores:
+            statement = flow.parents.get(store)
+            if not isinstance(statement, ast.Assign) or (loop is not None and not contains(loop, statement)):
+                return ""
+            read = self._in_training if training else self.guarded
+            meaning = read(function, statement, loop)
+            if isinstance(statement.value, ast.Constant) and (
+                statement.value.value is None or statement.value.value is False
+            ):
+                cleared = cleared or not meaning
+            elif meaning in ("throttled", "cold"):
+                found.add(meaning)
+            else:
+                return ""
+        return ("throttled" if "throttled" in found else "cold") if cleared and found else ""
 
     def _told(self, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
         """What a condition says that asks a method which is one expression of its object: `if self.is_time():`."""
