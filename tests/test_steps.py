@@ -477,6 +477,37 @@ def test_methods_that_one_family_of_classes_has() -> None:
     )
 
 
+def test_trainers_of_trl() -> None:
+    check_one(
+        "class Plain:\n    def get_batch_loss_metrics(self, model, batch):\n        x = 1\n"
+        "class Ours(KTOTrainer):\n    def get_batch_loss_metrics(self, model, batch):\n        x = self.reward(batch)  # hot\n"
+        "    def _compute_loss(self, model, inputs):\n        x = 1  # hot\n"
+        "    def reward(self, batch):\n        return 1  # hot\n"
+        "    def log(self, logs):\n        x = 1\n"
+    )
+
+
+def test_a_function_that_steps_when_gradients_are_gathered() -> None:
+    """What stands behind the condition of all its steps is as rare as these, and no rarer."""
+    check_one(
+        "def log(step):\n    if step % 10 == 0:\n        print(step)\n    if step % config['every'] == 0:\n        write(step)\n"
+        "def update(model, optimizer, step):\n    norm = 0.0  # hot\n"
+        "    if (step + 1) % config['every'] == 0:\n        norm = clip(model)  # weak\n        if finite(norm):\n"
+        "            optimizer.step()  # weak\n        optimizer.zero_grad()  # weak\n"
+        "    if step % 100 == 0:\n        save(model)\n"
+        "for step, batch in enumerate(loader):\n    model(batch).backward()  # hot\n    update(model, optimizer, step)  # hot\n"
+        "    log(step)  # hot\n"
+    )
+
+
+def test_functions_that_are_called_after_a_model() -> None:
+    check_one(
+        "def sample(v_pred_fn, z, sigmas):\n    for sigma in sigmas:\n        z = z - v_pred_fn(z, sigma)  # warm\n    return z\n"
+        "def score(names, key_fn):\n    for name in names:\n        x = key_fn(name)\n"
+        "def build(names, make_model_fn):\n    for name in names:\n        x = make_model_fn(name)\n"
+    )
+
+
 def test_methods_that_frameworks_call() -> None:
     check_one(
         "class Lit(LightningModule):\n    def training_step(self, batch, i):\n        return self.compute(batch)  # hot\n"

@@ -15,6 +15,7 @@ ACCELERATOR = WholeWords(
     b"device", b"xpu", b"mps", b"npu", b"fabric",
     sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
 )  # fmt: skip
+_MOVES = rb"\.cuda\(|\.to\([^()\n]{0,40}device|torch\.device\("
 _OFF = frozenset(
     (
         "torch.no_grad",
@@ -144,6 +145,11 @@ class Context:
             return True
         sources = map(self.project.source, self.project.importers(module))
         return any(source is not None and source.holds(ACCELERATOR) for source in sources)
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether any file of the project moves something to an accelerator."""
+        return self.project.any_holds(_MOVES)
 
     def switched_on(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression).

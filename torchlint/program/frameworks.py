@@ -27,7 +27,9 @@ _STEPS: Mapping[str, frozenset[str]] = {
         )
     ),
     "LightningModule": frozenset(("optimizer_step", "configure_gradient_clipping")),
-    "Trainer": frozenset(("compute_loss", "run_step")),
+    "Trainer": frozenset(
+        ("compute_loss", "_compute_loss", "get_batch_loss_metrics", "concatenated_forward", "run_step")
+    ),
     "Callback": frozenset(
         """on_step_begin on_step_end on_substep_end on_pre_optimizer_step on_optimizer_step _on_step before_batch
         after_pred after_loss before_backward after_backward before_step after_step after_batch""".split()

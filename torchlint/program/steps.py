@@ -56,6 +56,7 @@ _PARTS = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|ge
 _MAKES = regex(
     r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
 )
+_RUNS = regex(r"(?:^|_)(?:model|denoiser?|pred|score|eps|velocity)_fn$")
 _LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
@@ -482,7 +483,7 @@ class Steps:
                     continue
                 if guard.block is not None and self._is_whole_step(function, guard.block):
                     continue
-                if loop is None or guard.test not in self._gathering(function, loop):
+                if guard.test not in self._gathering(function, loop):
                     return meaning
                 meaning = "weak"
             elif not meaning and self._never(function, guard):
@@ -573,9 +574,16 @@ class Steps:
         """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
         return self._conditions(function, loop)[0]
 
-    def _gathering(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
-        """The conditions that all optimizers of a loop are behind, which wait for the gradients of a few batches."""
-        return self._conditions(function, loop)[1]
+    def _gathering(self, function: Function, loop: Loop | None) -> frozenset[ast.expr]:
+        """The conditions that all optimizers of a loop, or a function, are behind: they wait for the gradients of a few batches."""
+        if loop is not None:
+            return self._conditions(function, loop)[1]
+        none: frozenset[ast.expr] = frozenset()
+        return self._ask(("gathering", function), lambda: self._find_gathering(function), none)
+
+    def _find_gathering(self, function: Function) -> frozenset[ast.expr]:
+        named = [call for call in function.flow.calls_named("step") if not function.flow.loops(call)]
+        return self._behind(function, None, [call for call in named if self._steps(function, call)])
 
     def _conditions(self, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
         none: frozenset[ast.expr] = frozenset()
@@ -783,8 +791,8 @@ class Steps:
             last = (names.chain(call.func) or [""])[-1]
             if last == "forward" and self.project.value(function, _receiver(call)).kind == "module":
                 return True
-            named = (
-                calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
+            named = not _MAKES.match(last) and (
+                _RUNS.search(last) or (calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")))
             )
             if value.kind == "unknown" and (named or part):
                 return True

@@ -373,10 +373,14 @@ class Site:
 
     @property
     def accelerator(self) -> bool:
-        """Whether the program deals with an accelerator at all: the file, those near it, or the step loop that runs the place."""
-        if self.settings.accelerators or self.analysis.context.accelerator(self.module):
+        """Whether the program deals with an accelerator at all: the file, those near it, for a module any, or the step loop that runs the place."""
+        context = self.analysis.context
+        if self.settings.accelerators or context.accelerator(self.module):
             return True
-        return self.hot is not None and self.analysis.context.accelerator(self.hot.function.module)
+        klass = self.function.cls
+        if klass is not None and context.anywhere and self.project.is_module(klass):
+            return True  # part of a model, which the program moves
+        return self.hot is not None and context.accelerator(self.hot.function.module)
 
     @property
     def role(self) -> Role:
