@@ -120,7 +120,7 @@ def _doubled(site: Site) -> Iterator[Finding]:
     made = site.part("x")
     if found is None and not isinstance(made, ast.Call | ast.BinOp):
         return
-    if site.role == "test" or site.region is not None:
+    if site.role == "test" or site.in_compiled:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
     repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare

@@ -67,7 +67,7 @@ def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer
     """
-    if not site.in_forward or site.region is not None or site.role == "test":
+    if not site.in_forward or site.in_compiled or site.role == "test":
         return
     if site.name == "torch.tensor()":
         built: ast.expr | None = site.call if _numbers(site) else None

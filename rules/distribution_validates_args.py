@@ -115,7 +115,7 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
 
     - <https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.distribution.Distribution.set_default_validate_args>
     """
-    if site.spread or _is_decided(site) or not site.accelerator or site.region is not None:
+    if site.spread or _is_decided(site) or not site.accelerator or site.in_compiled:
         return
     given = [site.value(node) for node in (*site.call.args, *(keyword.value for keyword in site.call.keywords))]
     if all(value.on_cpu for value in given):

@@ -85,7 +85,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     # A function of torch takes nothing but tensors; a method of that name arrays have too, which no forward is given.
     if operand is None or not _on_device(site, operand, PROVEN if method and not site.in_forward else LIKELY):
         return
-    if site.region is not None or not waits(site, site.call):
+    if site.in_compiled or not waits(site, site.call):
         return
     if site.rare or not reads.repeated(site):
         return
@@ -101,7 +101,7 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[mask]` where it is read; `x[mask] = number` is a fill."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     parts = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
-    if not parts or not isinstance(node.ctx, ast.Load) or not site.accelerator or site.region is not None:
+    if not parts or not isinstance(node.ctx, ast.Load) or not site.accelerator or site.in_compiled:
         return
     if site.role in ("test", "benchmark"):
         return

@@ -103,7 +103,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     each = level is None and not served and site.name in _CACHES and _behind_model(site)
     if served or each:
         level = "info"
-    if level is None or site.role in ("benchmark", "test") or site.region is not None or not site.accelerator:
+    if level is None or site.role in ("benchmark", "test") or site.in_compiled or not site.accelerator:
         return
     waits = site.name in _WAITS | {".synchronize()"}
     if waits and (_timed(site) or _after_another_library(site)):

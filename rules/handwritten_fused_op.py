@@ -81,7 +81,7 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
         whole, instead = _gelu(site, inner), 'gelu(..., approximate="tanh")'
     else:
         whole, instead = (whole if _is_rms(inner, site.part("other")) else None), "rms_norm"
-    if whole is None or site.role == "test" or not (site.in_forward or site.hot) or site.region is not None:
+    if whole is None or site.role == "test" or not (site.in_forward or site.hot) or site.in_compiled:
         return
     yield site.finding(f"`{site.short(whole)}` takes several kernels; `torch.nn.functional.{instead}` is one", at=whole)
 

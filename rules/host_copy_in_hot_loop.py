@@ -201,7 +201,7 @@ def _is_criterion(site: Site, call: ast.Call) -> bool:
 
 def _in_forward(site: Site) -> bool:
     """Whether a forward, or what it calls, runs the place, of which no loop and no compiled region is known."""
-    plain = site.accelerator and site.region is None and site.role != "test"
+    plain = site.accelerator and not site.in_compiled and site.role != "test"
     return plain and not site.rare and not reads.behind_type_test(site) and reads.in_forward(site)
 
 
@@ -210,7 +210,7 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
     there = site.value(holder)
     if not (there.is_tensor and there.device == "cpu" and not there.from_loader):
         return
-    if reads.severity(site) is None or site.region is not None or reads.device_tensor(site, stored) is not stored:
+    if reads.severity(site) is None or site.in_compiled or reads.device_tensor(site, stored) is not stored:
         return  # what is copied by name, `output.cpu()`, is told there
     value = site.value(stored)
     if site.hot is not None or (value.is_tensor and value.scalar) or site.settings.preview:

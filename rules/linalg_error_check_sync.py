@@ -81,7 +81,7 @@ def linalg_error_check_sync(site: Site) -> Iterator[Finding]:
     matrix = site.part("matrix")
     if not site.accelerator or reads.device_tensor(site, matrix, LIKELY) is None:
         return
-    if site.value(matrix).on_cpu or site.role == "test" or site.region is not None or _caught(site):
+    if site.value(matrix).on_cpu or site.role == "test" or site.in_compiled or _caught(site):
         return
     if site.hot is None and site.warm is None and not reads.in_forward(site):
         return

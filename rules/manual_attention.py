@@ -67,7 +67,7 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
     """
-    if site.region is not None or site.role == "test" or site.source.holds(_FUSED) or not _over_last(site):
+    if site.in_compiled or site.role == "test" or site.source.holds(_FUSED) or not _over_last(site):
         return
     found = [one for one in _calls(site) if _attends(one)]
     # Branches that mask or don't end in the same product: one finding says it.
@@ -78,7 +78,7 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
 def _attends(site: Site) -> bool:
     scores = _input(site)
-    return site.region is None and scores is not None and _is_product(site, scores, _STEPS) and _only_multiplied(site)
+    return not site.in_compiled and scores is not None and _is_product(site, scores, _STEPS) and _only_multiplied(site)
 
 
 def _calls(site: Site) -> Iterator[Site]:

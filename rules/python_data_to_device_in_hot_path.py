@@ -86,7 +86,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer>
     """
-    if not site.accelerator or site.region is not None or site.role in ("test", "benchmark"):
+    if not site.accelerator or site.in_compiled or site.role in ("test", "benchmark"):
         return
     if isinstance(site.target, ast.Subscript):
         yield from _indexed(site, site.target)

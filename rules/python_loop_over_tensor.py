@@ -93,7 +93,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     """
     assert isinstance(site.target, ast.For)
     loop = site.target
-    if site.region is not None or not site.accelerator or site.role == "test":
+    if site.in_compiled or not site.accelerator or site.role == "test":
         return
     rows = _rows(site, loop) if _is_plain(loop) else []
     if not rows or not _computes(site, loop, rows) or not (site.settings.preview or _is_alike(site, loop)):

@@ -72,7 +72,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
-    if not site.accelerator or site.region is not None or site.hot is not None or site.role in ("test", "benchmark"):
+    if not site.accelerator or site.in_compiled or site.hot is not None or site.role in ("test", "benchmark"):
         return
     found = _read(site) or _tested(site) or _cast(site)
     if found is None or site.rare or reads.behind_type_test(site) or not reads.in_forward(site):

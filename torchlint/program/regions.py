@@ -71,7 +71,12 @@ def region_index(regions: Regions, asked: Asked[Regions, Any, Any]) -> RegionInd
 def _region_index(regions: Regions, ask: Ask[Regions, Any, Any]) -> RegionIndex:
     roots: list[Region] = [region for found in ask(Regions.roots_in, regions.mentioning, []) for region in found]
     functions: dict[Place, Region] = {}
-    todo = [(region.root, region) for region in sorted(roots, key=lambda r: not r.fullgraph)]
+
+    def order(region: Region) -> tuple[bool, bool]:
+        """What a program compiles, before what a test does; whole graphs first."""
+        return regions.project.in_test(region.path, ""), not region.fullgraph
+
+    todo = [(region.root, region) for region in sorted(roots, key=order)]
     while todo:
         new = [place for place in dict.fromkeys(place for place, _ in todo) if place not in functions]
         traced = dict(zip(new, ask(Regions.traced_from, new, None), strict=True))

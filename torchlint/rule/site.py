@@ -342,6 +342,11 @@ class Site:
         return self.analysis.regions.at(self.function, self.target)
 
     @property
+    def in_compiled(self) -> bool:
+        """Whether a program compiles the place: what a test compiles tells nothing of how its library runs."""
+        return self.region is not None and not self.project.in_test(self.region.path, "")
+
+    @property
     def is_root(self) -> bool:
         """Whether the place's function is what torch.compile was given."""
         return self.region is not None and self.region.root == place_of(self.function)
