@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.module import Class
+from torchlint.facts.module import Class, Function
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
 from torchlint.facts.values import UNKNOWN
@@ -28,6 +28,7 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "torch.utils.data.DataLoader(...)",
         "torch_geometric.loader.DataLoader(...)",
         "torch_geometric.data.DataLoader(...)",
+        "torch.utils.data.DataLoader",
     ],
     severity="info",
     fix="suggestion",
@@ -41,7 +42,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `DataLoader(...)`, PyTorch Geometric's included, without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
-    its batches to the device. With `--preview` it finds those without such a loop in sight as well, and loaders
+    its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made. With `--preview` it finds those without such a loop in sight as well, and loaders
     with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
 
@@ -84,6 +85,9 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
     if site.role in ("test", "benchmark") or "jax" in site.module.imports.values():
+        return
+    if not isinstance(site.target, ast.Call):
+        yield from _of_subclass(site)
         return
     missing = list(_missing(site))
     if missing and not site.settings.preview and not (_is_worth_it(site, missing) and site.feeds_device):
@@ -219,3 +223,69 @@ def _in_epochs(site: Site) -> bool:
 
 def _listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+# Classes that are made of a loader
+
+
+def _of_subclass(site: Site) -> Iterator[Finding]:
+    """`class Ragged(DataLoader)`: what is given to its objects, and what it hands on to the loader that it is."""
+    node = site.flow.parents.get(site.target)
+    klass = site.module.class_of.get(node) if isinstance(node, ast.ClassDef) else None
+    init = klass.methods.get("__init__") if klass is not None else None
+    if klass is None or init is None or not site.project.is_loader(klass):
+        return
+    inner = [site.at(init, call) for call in init.flow.calls_named("__init__") if init.flow.loops(call) == []]
+    if len(inner) != 1:
+        return
+    told = False
+    objects = site.project.constructed(klass, init)
+    if not objects and site.settings.preview and not inner[0].spread:
+        missing = list(_not_handed(inner[0], init, inner[0]))
+        if missing:
+            yield inner[0].finding(f"`{klass.name}` has {_listed(missing)}")
+    for function, call in objects:
+        made = site.at(function, call)
+        missing = [] if made.role in ("test", "benchmark") else list(_not_handed(made, init, inner[0]))
+        if not missing or not (site.settings.preview or made.feeds_device):
+            continue
+        if function.module is site.module:
+            yield made.finding(f"`{klass.name}` has {_listed(missing)}")
+        elif not told:
+            told = True
+            yield inner[0].finding(f"`{klass.name}` has {_listed(missing)} where it is made")
+
+
+def _not_handed(made: Site, init: Function, inner: Site) -> Iterator[str]:
+    """What a loader lacks that an object of a class is, by what is given to the class, and by it to the loader."""
+    dataset = _handed(made, init, inner, "dataset", 0)
+    held = dataset is not None and _is_held(dataset)
+    if dataset is None or _gives_arrays(inner) or (held and not made.settings.preview):
+        return
+    workers = _handed(made, init, inner, "num_workers", 5)
+    if not held and (workers is None or _is(workers, 0)):
+        yield "no `num_workers`" if workers is None else "`num_workers=0`"
+    pinned = _handed(made, init, inner, "pin_memory", 7)
+    if made.accelerator and (pinned is None or _is(pinned, False)):
+        yield _UNPINNED
+
+
+def _handed(made: Site, init: Function, inner: Site, name: str, position: int) -> Value | None:
+    """What reaches the loader for an option: UNKNOWN where that can't be told, None where it is not given."""
+    # `DataLoader.__init__(self, dataset)` names the object first.
+    own = isinstance(inner.call.func, ast.Attribute) and isinstance(inner.call.func.value, ast.Call)
+    given = inner.argument(name, position + (not own))
+    if given is None:
+        rest = [keyword.value for keyword in inner.call.keywords if keyword.arg is None]
+        if not rest and not any(isinstance(argument, ast.Starred) for argument in inner.call.args):
+            return None
+        kwarg = init.node.args.kwarg if not isinstance(init.node, ast.Module) else None
+        passed = [isinstance(one, ast.Name) and kwarg is not None and one.id == kwarg.arg for one in rest]
+        return _option(made, name, -1) if passed == [True] else Value()
+    if not isinstance(given, ast.Name) or given.id not in {parameter.arg for parameter in init.parameters}:
+        return inner.value(given)
+    outer = init.argument(made.call, given.id) if made is not inner else given
+    if outer is not None:
+        return made.value(outer)
+    default = init.defaults.get(given.id)
+    return inner.value(default) if default is not None and not made.spread else Value()

@@ -385,7 +385,7 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("[t, 1][5]", "unknown"),
         ("[t for _ in range(3)][0]", "tensor @cpu"),
         ("(t, 1)[0]", "tensor @cpu"),
-        ("(*x, t)", "tuple"),
+        ("(*x, t)", "tuple[tensor? @cpu or unknown]"),
         ("(t, t)[i]", "tensor @cpu"),
         ("(t, t)[:1]", "tuple(tensor @cpu, tensor @cpu)"),
         ("[t] + [t]", "list[tensor @cpu]"),

@@ -375,6 +375,8 @@ class Evaluator:
             return calls.batch_tensor(value)
         if kind == "tensor":
             return replace(value, scalar=False, parameter=False, made_by=None)
+        if value.kind == "tuple" and value.element is not None:
+            return value.element
         if kind == "tuple" and value.items:
             each = value.items[0]
             for item in value.items[1:]:
@@ -737,7 +739,7 @@ class Evaluator:
     def tuple(self, node: ast.Tuple) -> Value:
         items = tuple(self.expr(e) for e in node.elts)
         if any(isinstance(e, ast.Starred) for e in node.elts):
-            return TUPLE
+            return Tuple(element=functools.reduce(join, items))
         return Tuple(items=items)
 
     def list(self, node: ast.List | ast.Set) -> Value:
@@ -816,9 +818,7 @@ class Evaluator:
             owner = self.definition(name.rpartition(".")[0]) if definition.cls is not None else None
             return self.given(definition, node, args, owner if isinstance(owner, Class) else None)
         if isinstance(definition, Class):
-            if self.world.is_loader(definition):
-                return self.loader_of(definition, definition.full_name, node, args)
-            return self.instance(definition, node)
+            return self.made(definition, node, args)
         if name in table.PASS_THROUGH:
             given = args.first
             if name == "torch.compile":
@@ -995,6 +995,12 @@ class Evaluator:
         loader = Loader(class_name=name, made_by=node, made_in=self.function.module)
         return self.pinned_by_option(calls.made_loader(loader, pinned), node)
 
+    def made(self, klass: Class, node: ast.Call, args: Arguments) -> Value:
+        """An object of a class of the project, which may be a loader."""
+        if self.world.is_loader(klass):
+            return self.loader_of(klass, klass.full_name, node, args)
+        return self.instance(klass, node)
+
     def instance(self, klass: Class, node: ast.Call | None = None) -> Value:
         kind = ModuleValue if self.world.is_module(klass) else Instance
         made_in = self.function.module if node is not None else None
@@ -1093,7 +1099,7 @@ class Evaluator:
             return self.given(callee.function, node, args, owner)
         if callee.kind == "class" and (callee.class_ is not None or callee.classes):
             classes = (callee.class_,) if callee.class_ is not None else callee.classes
-            return functools.reduce(join, [self.instance(klass, node) for klass in classes])
+            return functools.reduce(join, [self.made(klass, node, args) for klass in classes])
         if callee.kind == "module":
             if callee.class_ is None and callee.classes:
                 return functools.reduce(join, [self.of_value(one, node, args, function) for one in _each(callee)])
