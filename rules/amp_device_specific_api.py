@@ -21,7 +21,7 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds calls of `autocast` and `GradScaler`, and uses of the decorators `custom_fwd` and `custom_bwd`, from
+    Finds calls of `autocast` and `GradScaler`, by a name of one's own too (`context = torch.cuda.amp.autocast`), and uses of the decorators `custom_fwd` and `custom_bwd`, from
     `torch.cuda.amp` and `torch.cpu.amp`.
     `torch.amp` has all of them for every device since torch 2.4.
 
@@ -73,7 +73,7 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
     """
     target = site.target
     assert isinstance(target, ast.expr)
-    use = amp.use_of(site.flow, target)
+    use = amp.use_of(site.flow, target) or (target if amp.called_later(site.flow, target) else None)
     if use is None or site.shim or syntax.from_shim(site.function, target):
         return
     old = amp.split(site.name)

@@ -46,3 +46,14 @@ def use_of(flow: Flow, node: ast.expr) -> ast.expr | None:
     if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and node in parent.decorator_list:
         return node
     return None
+
+
+def called_later(flow: Flow, node: ast.expr) -> bool:
+    """Whether an old name is kept under another one that the function calls: `context = torch.cuda.amp.autocast`."""
+    parent = flow.parents.get(node)
+    while isinstance(parent, ast.IfExp) and node is not parent.test:
+        node, parent = parent, flow.parents.get(parent)
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return False
+    kept = parent.targets[0].id
+    return any(isinstance(call.func, ast.Name) for call in flow.calls_named(kept))
