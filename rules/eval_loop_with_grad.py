@@ -4,9 +4,11 @@ import ast
 import functools
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from torchlint.facts import guards, runs
 from torchlint.facts.calls import MODEL_NAME
+from torchlint.facts.flow import contains
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
@@ -41,6 +43,7 @@ _NO_RUN = frozenset(
 )
 _LOSS = regex(r"loss|criterion", re.IGNORECASE)
 _DEPTH = 4
+_CALLERS = 20
 _EVALUATES = frozenset((".eval()", ".train()"))
 """The shapes that end a model's training, `train(False)` among them."""
 
@@ -56,6 +59,7 @@ _EVALUATES = frozenset((".eval()", ".train()"))
         "$x.item(...)",
         "$x.argmax(...)",
         "torch.argmax(...)",
+        "$x.backward(...)",
     ],
     fix="unsafe",
     numbers="rounding",
@@ -115,7 +119,9 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     """
     if site.role == "test":
         return
-    if site.name in _EVALUATES:
+    if site.name == ".backward()":
+        yield from _by_flag(site)
+    elif site.name in _EVALUATES:
         yield from _evaluated(site, trains=_asks(site))
     elif site.name == ".item()" and site.loop() is None:
         yield from _read(site)
@@ -266,6 +272,79 @@ def _switched_between(site: Site, model: list[str], first: ast.Call, last: ast.C
         and chain(call.func.value) == model
         for call in site.flow.calls
     )
+
+
+# Loops that train where a flag says so
+
+
+def _by_flag(site: Site) -> Iterator[Finding]:
+    """`if train: loss.backward()` in a loop over batches, in a function that somebody calls to evaluate, with autograd on."""
+    loop = site.loop()
+    if loop is None or _SWITCHES.search(_text(site.function)):
+        return
+    for flag in _flags(site, loop):
+        evaluating = next(iter(_evaluating(site, flag)), None)
+        runs = (call for call in site.flow.calls if next(iter(site.flow.loops(call)), None) is loop)
+        model = next((call for call in runs if _is_model(site, call)), None) if evaluating is not None else None
+        if evaluating is None or model is None or _off(site, model) or flag in _tested(site, model):
+            continue
+        if site.analysis.context.grad_off(*evaluating) or _frozen(site, model):
+            continue
+        why = site.related(*evaluating, "called without training, and autograd stays on")
+        without = "None" if flag.given else str(not flag.true)
+        message = f"`{site.short(model)}` records a graph for autograd where `{flag.name}` is {without}, and nothing uses it"
+        yield site.finding(message, at=model, related=(why,))
+        return
+
+
+_SWITCHES = regex(r"no_grad|set_grad_enabled|inference_mode|enable_grad|autograd\.grad|requires_grad|\.grad\b")
+
+
+class _Flag(NamedTuple):
+    """A condition on a parameter: that it is true, or false; that something is `given` for it."""
+
+    name: str
+    true: bool
+    given: bool
+
+
+def _flags(site: Site, loop: ast.AST) -> list[_Flag]:
+    """What a parameter that the function does not set has to be for the place to run in its loop."""
+    own = {parameter.arg for parameter in site.function.parameters} - site.flow.stores.keys()
+    return [flag for flag in _tested(site, site.target, loop) if flag.name in own]
+
+
+def _tested(site: Site, node: ast.AST, loop: ast.AST | None = None) -> list[_Flag]:
+    found = []
+    for guard in site.flow.guards(node):
+        test, true = guard.test, guard.true
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, true = test.operand, not true
+        given = False
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot) and _is_none(test):
+            given, true = True, true is isinstance(test.ops[0], ast.IsNot)
+            test = test.left
+        if isinstance(test, ast.Name) and (loop is None or contains(loop, guard.node)):
+            found.append(_Flag(test.id, true, given))
+    return found
+
+
+def _is_none(test: ast.Compare) -> bool:
+    return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+
+
+def _evaluating(site: Site, flag: _Flag) -> Iterator[tuple[Function, ast.Call]]:
+    """The calls of the function, tests apart, for which the condition does not hold."""
+    for one in site.project.call_sites(site.function, _CALLERS) or ():
+        passed = site.function.argument(one.call, flag.name)
+        spread = any(isinstance(a, ast.Starred) for a in one.call.args) or any(k.arg is None for k in one.call.keywords)
+        if passed is None and not spread:
+            passed = site.function.defaults.get(flag.name)
+        if not isinstance(passed, ast.Constant) or one.given is not None:
+            continue
+        fails = (passed.value is None) is flag.true if flag.given else bool(passed.value) is not flag.true
+        if fails and not site.project.in_test(one.function.module.path, one.function.name):
+            yield one.function, one.call
 
 
 # Results that are detached everywhere
