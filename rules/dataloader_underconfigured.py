@@ -281,11 +281,11 @@ def _handed(made: Site, init: Function, inner: Site, name: str, position: int) -
             return None
         kwarg = init.node.args.kwarg if not isinstance(init.node, ast.Module) else None
         passed = [isinstance(one, ast.Name) and kwarg is not None and one.id == kwarg.arg for one in rest]
-        return _option(made, name, -1) if passed == [True] else Value()
+        return _option(made, name, -1) if passed == [True] else UNKNOWN
     if not isinstance(given, ast.Name) or given.id not in {parameter.arg for parameter in init.parameters}:
         return inner.value(given)
     outer = init.argument(made.call, given.id) if made is not inner else given
     if outer is not None:
         return made.value(outer)
     default = init.defaults.get(given.id)
-    return inner.value(default) if default is not None and not made.spread else Value()
+    return inner.value(default) if default is not None and not made.spread else UNKNOWN
