@@ -292,7 +292,9 @@ def _by_flag(site: Site) -> Iterator[Finding]:
             continue
         why = site.related(*evaluating, "called without training, and autograd stays on")
         without = "None" if flag.given else str(not flag.true)
-        message = f"`{site.short(model)}` records a graph for autograd where `{flag.name}` is {without}, and nothing uses it"
+        message = (
+            f"`{site.short(model)}` records a graph for autograd where `{flag.name}` is {without}, and nothing uses it"
+        )
         yield site.finding(message, at=model, related=(why,))
         return
 

@@ -51,7 +51,6 @@ from .values import (
     SIZE,
     STR,
     TENSOR,
-    TUPLE,
     UNKNOWN,
     Accelerator,
     Batch,
