@@ -105,6 +105,15 @@ class Index:
         known: str = getattr(self, f"_{kind}")
         return known
 
+    def is_other(self, before: Index, atom: Atom) -> bool:
+        """Whether a thing is another one than it was."""
+        kind, analysis, known = atom[0], self._analysis, before._analysis
+        if kind in ("steps", "training") and analysis.steps.index is known.steps.index:
+            return False
+        if kind == "regions" and analysis.regions.index is known.regions.index:
+            return False
+        return self.mark(*atom) != before.mark(*atom)
+
     @cached_property
     def _steps(self) -> dict[str, str]:
         index = self._analysis.steps.index

@@ -306,7 +306,7 @@ class OpenModule(Module):
         return found
 
     def _asked_for(self, kind: str, text: str) -> list[int]:
-        return super().lines_calling(text) if kind == "lines calling" else super().lines_holding(text)
+        return super().lines_holding(f"{text}(" if kind == "lines calling" else text)
 
     def is_other(self, atom: tuple[str, ...]) -> bool:
         """Whether the thing that an atom of the file is about is another one since the last edit."""
@@ -315,13 +315,11 @@ class OpenModule(Module):
             return repr(self._source.fact(what, self.finds[what])) != before
         if kind == "holds text":
             wanted = what[5:].encode("latin-1") if what.startswith("text ") else self.searches[what]
-            return (not isinstance(wanted, bytes) or self._is_near(wanted)) and str(
-                self._source.holds(wanted)
-            ) != before
+            return (not isinstance(wanted, bytes) or self.is_near(wanted)) and str(self._source.holds(wanted)) != before
         wanted = as_bytes(what)
-        return self._is_near(wanted) and str(self.quietly(lambda: self._asked_for(kind, what))) != before
+        return self.is_near(wanted) and str(self.quietly(lambda: self._asked_for(kind, what))) != before
 
-    def _is_near(self, text: bytes) -> bool:
+    def is_near(self, text: bytes) -> bool:
         """Whether the last edit may have written or taken away a text."""
         return b"\n" in text or any(text in lines for lines in self.edited)
 

@@ -193,7 +193,7 @@ class Session:
         analysis.know_torch(torch)
         before, index = project.index, Index(analysis, self.settings)
         if before is not None:
-            project.renew(lambda atom: before.mark(*atom) != index.mark(*atom))
+            project.renew(lambda atom: index.is_other(before, atom))
         project.index = index
         result = lint_project(project, paths, self.settings, analysis=analysis)
         self._torch = analysis.known_torch

@@ -11,6 +11,8 @@ from ..cache.links import Index
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.noting import Atom, Noting, mark
+from ..program.project import Sought, import_text
+from ..system.stamp import as_bytes
 from ..text.source import Source
 from .open_file import PARTS, OpenFunction, OpenModule
 
@@ -47,6 +49,8 @@ class Warm(Noting):
         """What was known of the whole project when it was last looked at."""
         self._shown: dict[tuple[Any, ...], tuple[Hashable, Any]] = {}
         """What rules said of functions of open files, and how they were shown them."""
+        self._indexes: dict[str, Any] = {}
+        """What is known of the whole project, by kind."""
         self._changed: Collection[str] | None = None
         """The functions that are others in the file that is being taken in; None where all of it is."""
         self._finds: dict[tuple[str, str], Callable[[Source], Any]] = {}
@@ -72,6 +76,12 @@ class Warm(Noting):
             return super().module(path)
         self._database.open("outline", path)
         return module
+
+    def note_lines(self, module: Module) -> None:
+        if isinstance(module, OpenModule):  # an edit in place moves no lines but in the function that it is in
+            self._database.open("outline", module.path)
+        else:
+            super().note_lines(module)
 
     def import_text(self, path: str) -> bytes:
         if self._open(path) is None or not self._notes:
@@ -109,6 +119,13 @@ class Warm(Noting):
                 method.look()
         return found
 
+    def indexed(self, kind: str, find: Callable[[], T]) -> T:
+        key = ("index", kind)
+        if kind not in self._indexes or key not in self._database:
+            self._indexes[kind] = self.apart(lambda: self.linked(key, find))
+        found: T = self._indexes[kind]
+        return found
+
     def shown(self, function: Function, how: Hashable, look: Callable[[], T]) -> T:
         path = function.module.path
         if self._open(path) is not function.module:
@@ -137,12 +154,25 @@ class Warm(Noting):
         self._changed = changed
         self._shown = {key: said for key, said in self._shown.items() if key in self._database}
         try:
-            self._taken(module.path, self._uses(module.path), is_gone)
+            self._taken(module.path, self._uses_near(module), is_gone)
         finally:
             self._changed = None
 
+    def _uses_near(self, module: OpenModule) -> dict[Sought, bool]:
+        """Whether the file of an edit may have used what was looked for, where the edit may have changed that."""
+        path = module.path
+        before = self.import_text(path)
+        is_same = before == module.quietly(lambda: import_text(module.text))
+        return {
+            sought: self.may_use(path, sought)
+            for sought in self.searches
+            if not is_same or module.is_near(as_bytes(sought.name)) or module.is_near(as_bytes(sought.imported))
+        }
+
     def is_other(self, atom: Atom, changed: Collection[str]) -> bool:
         kind = atom[0]
+        if kind == "all" and self._changed is not None:
+            return False  # who looks at all files is noted for each
         if kind not in PARTS or (kind == "text" and self._changed is None):
             return super().is_other(atom, changed)
         if atom[1] not in changed or self._changed is None:

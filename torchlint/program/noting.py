@@ -103,6 +103,8 @@ class Noting(Project):
                     failed[name] = one
                 else:
                     self.answers[name] = one
+            for name in names:
+                self._database.use(("question", *name))
             return [failed.get(name) or self.answers[name].answer for name in names]
 
         return remembered
@@ -351,11 +353,18 @@ class Noting(Project):
         return {sought: self.may_use(path, sought) for sought in self.searches}
 
     def _taken(self, path: str, used: Mapping[Sought, bool], is_gone: Callable[[Any], bool]) -> None:
-        """Forget what hangs on a file that has another text, and all about functions, classes and modules that are gone."""
+        """Forget what hangs on a file that has another text, and all about functions, classes and modules that are gone.
+
+        `used` tells of what was looked for, as far as the file may use it now and did not, or the other way round.
+        """
         self._sources.pop(path, None)
         self.errors.pop(path, None)
         self._forget_tables(path)
-        self.searches = {one: found for one, found in self.searches.items() if used[one] == self.may_use(path, one)}
+        self.searches = {
+            one: found
+            for one, found in self.searches.items()
+            if one not in used or used[one] == self.may_use(path, one)
+        }
         evaluators = self._evaluators.values()
         stale = self._database.changed(
             lambda atom: atom[0] != "stem" and self.is_other(atom, (path,)),  # the file lies where it lay

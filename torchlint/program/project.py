@@ -132,6 +132,10 @@ class Project:
         """Told what the answer that is being worked out hangs on."""
         self._database.note(*atom)
 
+    def note_lines(self, module: Module) -> None:
+        """Told that the answer that is being worked out tells lines of a file."""
+        self.note("text", module.path)
+
     def ask(self, key: tuple[Any, ...], work: Callable[[], T], initial: T) -> T:
         """The answer to a question of others about a part of the project; `initial` stands for it where it asks for itself."""
         return self._database.get(key, work, initial)
@@ -139,6 +143,10 @@ class Project:
     def linked(self, key: tuple[Any, ...], answer: Callable[[], T]) -> T:
         """An answer that is kept elsewhere, under a key that what it hangs on is noted by."""
         return self._database.linked(key, answer)
+
+    def indexed(self, kind: str, find: Callable[[], T]) -> T:
+        """What is known of the whole project, of some kind."""
+        return self.apart(find)
 
     def shown(self, function: Function, how: Hashable, look: Callable[[], T]) -> T:
         """What rules say of a function that they are shown in some way."""
@@ -1020,31 +1028,7 @@ class Project:
     def import_text(self, path: str) -> bytes:
         """The text of a file's import statements."""
         source = self.source(path)
-        data = source.data if source is not None else b""
-        found = []
-        place, end = data.find(b"import"), 0
-        while place >= 0:
-            # The statement begins on the line of the word, or above where that is a continued one.
-            start = data.rfind(b"\n", 0, place) + 1
-            continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
-            if start >= end and not continued and data.startswith((b"import ", b"from "), start):
-                stop = data.find(b"\n", place)
-                line = data[start:stop] if stop >= 0 else data[start:]
-                if b"(" not in line and b"\\" not in line:  # all of a statement, as most are
-                    found.append(line)
-                    end = start + len(line)
-                    place = data.find(b"import", end)
-                    continue
-            while continued:
-                start = data.rfind(b"\n", 0, start - 1) + 1
-                continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
-            statement = _IMPORT.search(data, max(start, end))
-            end = place + 1
-            if statement is not None:
-                end = max(end, statement.end())
-                found.append(statement[0])
-            place = data.find(b"import", end) if statement is not None else -1
-        return b" ".join(found)
+        return import_text(source) if source is not None else b""
 
     @cached_property
     def renames(self) -> dict[str, set[str]]:
@@ -1208,6 +1192,35 @@ def _as_promised(value: Value, annotation: ast.expr, values: Evaluator) -> Value
         others = value.other_kinds - {"unknown"}
         return replace(value, certainty=value.certainty if others else PROVEN, other_kinds=others)
     return promise if not value and promise.kind in ("tensor", "tuple", "module", "instance", "loader") else value
+
+
+def import_text(source: Source) -> bytes:
+    """The text of a file's import statements."""
+    data = source.data
+    found = []
+    place, end = data.find(b"import"), 0
+    while place >= 0:
+        # The statement begins on the line of the word, or above where that is a continued one.
+        start = data.rfind(b"\n", 0, place) + 1
+        continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
+        if start >= end and not continued and data.startswith((b"import ", b"from "), start):
+            stop = data.find(b"\n", place)
+            line = data[start:stop] if stop >= 0 else data[start:]
+            if b"(" not in line and b"\\" not in line:  # all of a statement, as most are
+                found.append(line)
+                end = start + len(line)
+                place = data.find(b"import", end)
+                continue
+        while continued:
+            start = data.rfind(b"\n", 0, start - 1) + 1
+            continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
+        statement = _IMPORT.search(data, max(start, end))
+        end = place + 1
+        if statement is not None:
+            end = max(end, statement.end())
+            found.append(statement[0])
+        place = data.find(b"import", end) if statement is not None else -1
+    return b" ".join(found)
 
 
 def classes_in(source: Source) -> list[tuple[str, list[str]]]:

@@ -100,7 +100,7 @@ class Regions:
     @cached_property
     def index(self) -> RegionIndex:
         """What is known of the whole project."""
-        return self.project.apart(lambda: region_index(self, self.project.asking(asked_here(self))))
+        return self.project.indexed("regions", lambda: region_index(self, self.project.asking(asked_here(self))))
 
     def know(self, index: RegionIndex) -> None:
         """Take over what another process has found out."""
@@ -235,7 +235,7 @@ class Regions:
 
     @cached_property
     def _options(self) -> frozenset[str]:
-        return self.project.apart(self._find_options)
+        return self.project.indexed("options", self._find_options)
 
     def _find_options(self) -> frozenset[str]:
         found = (self.project.fact(path, "options", self._options_in) for path in self.project.paths)

@@ -235,7 +235,7 @@ class Steps:
     @cached_property
     def index(self) -> StepIndex:
         """What is known of the whole project."""
-        return self.project.apart(lambda: step_index(self.project, self.project.asking(asked_here(self))))
+        return self.project.indexed("steps", lambda: step_index(self.project, self.project.asking(asked_here(self))))
 
     def know(self, index: StepIndex) -> None:
         """Take over what another process has found out."""
@@ -411,7 +411,7 @@ class Steps:
         passed_on = list(self._passed_on(function))
         found = _Callers([], [call_place(site.function, site.call) for site in passed_on])
         for site in [*families.callers(self.project, function), *passed_on]:
-            self.project.note("text", site.function.module.path)  # for the lines
+            self.project.note_lines(site.function.module)
             flow = site.function.flow
             around = None
             for loop in flow.loops(site.call):

@@ -284,6 +284,11 @@ class Database:
             node = self._linked[key] = Node(noting=True)
         return self.noted(node, answer)
 
+    def use(self, key: Key) -> None:
+        """Told that an answer that is kept elsewhere is used for the one that is being worked out."""
+        if self.here is not None and key in self._linked:
+            self.here.parts.add(self._linked[key])
+
     def noted(self, node: Node, answer: Callable[[], T]) -> T:
         """An answer that is kept elsewhere; what is read and asked for it is noted in the node."""
         if not self.noting:
