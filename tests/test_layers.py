@@ -148,6 +148,21 @@ def test_rules_and_fixers_know_their_interface_only() -> None:
     assert {"facts", "torch_api"} >= {place(one) for one in known - interface}
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "scripts").rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_scripts_import_what_is_there(path: Path) -> None:
+    """They are run by hand, seldom, and some need what is not installed."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torchlint"):
+            module = ROOT / (node.module or "").replace(".", "/")
+            file = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
+            known = set(re.findall(r"^(?:def|class|from|import)? *(\w+)", file.read_text("utf-8"), re.MULTILINE))
+            known |= {one.stem for one in module.glob("*")}
+            known |= set(re.findall(r"\bimport (\w+)", file.read_text("utf-8")))
+            assert set() == {alias.name for alias in node.names} - known
+
+
 def test_nobody_knows_a_rule_or_a_fixer_by_name() -> None:
     assert [] == [one for path in FILES for one in imported(path) if place(one) in ("rules", "fixers")]
 
