@@ -64,6 +64,10 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     ```python
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)  # TL706
+    for x in loader:
+        model(x.to(device)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
     ```
 
     ```python
@@ -78,6 +82,10 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     ```python
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)  # ok
+    for x in loader:
+        model(x.to(device)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
     ```
 
     ## Fix safety
