@@ -502,6 +502,10 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("Net(16)(x)", "tensor? grad"),
         ("net(x)", "tensor? grad"),
         ("netD(x)", "tensor? grad"),
+        (
+            "def f(x):\n    y = torch.zeros(3) if x else x.a\n    y.b = y.c.byte()\n    (y if x else x.d).byte()",
+            "tensor @cpu integer",
+        ),
         ("trainer.accelerator.gather(x)", "tensor? @accelerator"),
         # What a test tells inside.
         ("def f(x):\n    if isinstance(x, torch.Tensor):\n        x", "tensor or unknown"),

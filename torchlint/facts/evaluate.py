@@ -1009,6 +1009,9 @@ class Evaluator:
         attr = function.attr
         kind = base.kind
         if base.kind == "tensor":
+            if not base.proven and attr in table.TENSOR_ONLY and "unknown" in base.other_kinds:
+                # What has a method of tensors alone is one, on the paths that come here.
+                base = replace(base, certainty=PROVEN, other_kinds=base.other_kinds - {"unknown"})
             return calls.tensor_method(base, attr, node, args)
         if base.kind == "batch":
             return operations.batch_method(base, attr, args)

@@ -32,6 +32,7 @@ _THROTTLES = frozenset(
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
+_EVALUATES = frozenset(("eval", "evaluate", "evaluation", "validate", "validation"))
 _PERIODS = frozenset(("freq", "frequency", "every", "interval"))
 _RANKS = frozenset(
     (
@@ -137,10 +138,28 @@ class _Reading:
         if isinstance(test, ast.Name):
             if true and _tells_of_exception(test, self.flow):
                 return "cold"
+            if true and self._is_mode(test):
+                return ""
             return self._flag(test, true) or _named(_iterated(test, self.flow) or test, true)
         if isinstance(test, ast.Call) and _divides(test, true, self.value_of):
             return "throttled"
         return "cold" if _is_accident(test, true) else _named(test, true)
+
+    def _is_mode(self, name: ast.Name) -> bool:
+        """`if eval_masks:` in a loop, where the function set it to a constant before: it holds on each iteration, or on none."""
+        stores = self.flow.stores.get(name.id, ())
+        if not stores or _EVALUATES.isdisjoint(word.lower() for word in _WORDS.findall(name.id)):
+            return False
+        loops = self.flow.loops(name)
+        made = [
+            self.flow.parents.get(store)
+            for store in stores
+            if not any(loop in loops for loop in self.flow.loops(store))
+        ]
+        values = [
+            one.value.value for one in made if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)
+        ]
+        return bool(loops) and len(values) == len(stores) and True in values
 
     def _bool_op(self, test: ast.BoolOp, true: bool) -> Meaning:
         found = [self.test(value, true) for value in test.values]

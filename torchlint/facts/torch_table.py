@@ -39,7 +39,7 @@ TENSOR_ONLY = frozenset(
     addmm addcmul_ addcdiv_ mul_ add_ sub_ div_ zero_ fill_ copy_ normal_ uniform_ sigmoid sigmoid_ relu relu_ exp_
     logsumexp topk chunk unbind narrow cumsum_ log1p rsqrt bernoulli_ numel nelement
     index_copy_ index_fill_ index_add_ grad_fn unfold movedim swapaxes_ tril triu
-    sqrt_ pow_ abs_ matmul isnan isinf""".split()
+    sqrt_ pow_ abs_ matmul isnan isinf byte""".split()
 )
 
 # Operators that only put elements in other places: what they give has the dtype of their first tensors.
