@@ -87,13 +87,13 @@ class TestEachKind:
         value = data.draw(values(kind))
         assert value == join(value, kind(**vars(value)))
 
-    @settings(max_examples=40)
+    @settings(max_examples=25)
     @given(data=st.data())
     def test_the_order_of_paths_does_not_matter(self, kind: type[Value], data: st.DataObject) -> None:
         one, other = data.draw(values(kind)), data.draw(values(kind) | values())
         assert join(one, other) == join(other, one)
 
-    @settings(max_examples=40)
+    @settings(max_examples=25)
     @given(data=st.data())
     def test_nothing_is_proven_that_one_path_does_not_prove(self, kind: type[Value], data: st.DataObject) -> None:
         one, other = data.draw(values(kind)), data.draw(values(kind) | values())

@@ -1,11 +1,11 @@
-"""What an answer about a project hangs on, so that a cache knows when it would be another one.
+"""What an answer about a project depends on, so that a cache knows when it would be another one.
 
 `Recording` is a project that notes what is read of its files so finely that few changes make it another thing.
 
-Whoever gets a function, a class or a module of another file may look at anything there: the answer hangs on the text of
-that file. A call counts with the function that it stands in. Finer is only what happens between the methods here and the
-evaluation of functions, which look at nothing else: a name that leads through a file hangs on what the file binds it to, a
-value on the functions that it was made in, a base class on the head of its class, a search for callers on which files
+Whoever gets a function, a class or a module of another file may look at anything there: the answer depends on the text
+of that file. A call counts with the function that it stands in. Finer is only what happens between the methods here and the
+evaluation of functions, which look at nothing else: a name that leads through a file depends on what the file binds it to,
+a value on the functions that it was made in, a base class on the head of its class, a search for callers on which files
 mention the name and, in those, on the functions that call it.
 """
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Recording(Noting):
-    """A project that notes which parts of its files each answer hangs on."""
+    """A project that notes which parts of its files each answer depends on."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Recording(Noting):
         super().__init__(files, home, *known)
 
     def _own(self, answer: Callable[[], T]) -> T:
-        """An answer of the project itself, which notes what it hangs on."""
+        """An answer of the project itself, which notes what it depends on."""
         self._nested += 1
         try:
             return answer()
@@ -256,7 +256,7 @@ def _functions(answer: object) -> Iterator[Function]:
 
 
 def _calling(module: Module, name: str) -> str:
-    """What stands for the functions of a file that may call something of that name, or have a process run it."""
+    """Digest of the functions of a file that may call something of that name, or have a process run it."""
     names = aliases(module, name)
     lines = [line for alias in names for line in module.lines_calling(alias)]
     if module.source.holds(STARTS):

@@ -1,6 +1,6 @@
 """What the cached results of a project hang on in its other files, and which of them still stand when some have changed.
 
-Kept beside the results: for each file what its result hangs on, the answers to the questions about the whole project with
+Kept beside the results: for each file what its result depends on, the answers to the questions about the whole project with
 what they hang on, and of each file the text of its imports and the names it gives to functions and attributes, so that no
 file that is as it was has to be read again.
 """
@@ -29,7 +29,7 @@ Numbers = Sequence[int]
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """The answer to a question about the whole project, and what it hangs on."""
+    """The answer to a question about the whole project, and what it depends on."""
 
     answer: Any
     hangs_on: Numbers
@@ -81,7 +81,7 @@ class Linked:
         return path not in self._changed and hangs_on is not None and self._others.isdisjoint(hangs_on)
 
     def hangs_on(self, path: str) -> tuple[Atom, ...] | None:
-        """What that hangs on, as far as that is known."""
+        """What the result of a file depends on; None where that is not known."""
         numbers = self._before.hangs_on.get(path)
         return tuple(map(self._before.atoms.__getitem__, numbers)) if numbers is not None else None
 
@@ -99,7 +99,7 @@ class Index:
         self._settings = settings
 
     def mark(self, kind: str, path: str = "") -> str:
-        """What stands for it."""
+        """The digest of one kind of what is known of the project."""
         if kind in ("steps", "regions"):
             return (self._steps if kind == "steps" else self._regions).get(path, "")
         known: str = getattr(self, f"_{kind}")
@@ -207,7 +207,7 @@ def packed(links: Links) -> Any:
 
 
 def unpacked(data: Any) -> Links | None:
-    """The links that plain data stands for; None where it stands for none."""
+    """The links, read from plain data; None where that is not well formed."""
     try:
         atoms = [_atom(parts) for parts in data["atoms"]]
         answers = {

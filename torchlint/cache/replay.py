@@ -117,7 +117,7 @@ def _is_configured(directory: str) -> bool:
 
 
 def _key(arguments: Sequence[str]) -> bytes:
-    """What stands for all that a run depends on, less the files."""
+    """Digest of all that a run depends on, less the files."""
     terminal = f"{sys.stdout.isatty():d}{sys.stderr.isatty():d}"
     values = [f"{name}={os.environ.get(name)}" for name in ENVIRONMENT]
     return digest(identity(), *map(encoded, (terminal, os.getcwd(), *values)), b"", *map(encoded, arguments))

@@ -1,6 +1,6 @@
-"""Linting with a cache: what was said of a file is said again as long as all that it hangs on is as it was.
+"""Linting with a cache: what was said of a file is said again as long as all that it depends on is as it was.
 
-What is said of a file hangs on its own bytes and, where it has to do with torch, on the other files of the project and
+What is said of a file depends on its own bytes and, where it has to do with torch, on the other files of the project and
 on what names the project's torch. Bytes are known by their hash; they are read again only where the file's stamp has
 moved, or was so young when it was noted that a later change need not have moved it.
 """
@@ -34,7 +34,7 @@ _NOT_FOUND_BY = frozenset(
     """fixable force_exclude exclude respect_gitignore output_format fix unsafe_fixes fix_only show_fixes budget source
     warnings cache_dir closest""".split()
 )
-"""Settings that no finding hangs on; which files there are is looked up each time."""
+"""Settings that no finding depends on; which files there are is looked up each time."""
 
 if TYPE_CHECKING:
     from ..system.witness import Witness
@@ -208,17 +208,17 @@ class _Run:
 
     @cached_property
     def digests(self) -> dict[str, str | None]:
-        """What stands for the bytes of every file of the project; None where they can't be read."""
+        """The digest of every file of the project; None where it can't be read."""
         return {path: self.files.digest(path) for path in sorted(self.paths)}
 
     @cached_property
     def state(self) -> str:
-        """What stands for all that a file of the project may hang on."""
+        """Digest of all that the findings of a file may depend on: the frame and every file."""
         return digest(self.frame, *(encoded(f"{path}\n{one}") for path, one in self.digests.items())).hex()
 
     @cached_property
     def frame(self) -> bytes:
-        """What stands for that which everything hangs on: the torch that is named, and what is a package."""
+        """Digest of what all findings depend on: the torch that is named, what is compiled, which directories are packages."""
         named = _torch_named(self.paths) if self.settings.target_torch is None else []
         compiled = compiled_in(self.paths, self.settings)
         packages = (path for path in self.digests if path.endswith("__init__.py"))
@@ -257,7 +257,7 @@ class _Run:
         self.links = noted(project, self.settings, hangs_on, kept)
 
     def testify(self, witness: Witness) -> None:
-        """Tell what the result hangs on."""
+        """Tell what the result depends on."""
         witness.directory_of_cache = self.cache.directory
         witness.exact &= self.is_sure and None not in self.files.rows.values()
         witness.files.update({path: (row.stamp, row.digest) for path, row in self.files.rows.items() if row})
@@ -382,7 +382,7 @@ class _Sources(Mapping[str, Source]):
 
 
 def _key(settings: Settings, directory: str, paths: Iterable[str] = ()) -> bytes:
-    """What stands for all that is the same in all runs that may use an entry. A project that was moved keeps its own."""
+    """The key of an entry: digest of what is the same in all runs that may use it. A project that was moved keeps its own."""
     home = os.path.dirname(os.path.abspath(directory))
     parts = [f"cwd={_relative(os.getcwd(), home)}"]
     others = {one.root: one for path in paths if (one := settings.at(path)) is not settings}

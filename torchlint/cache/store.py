@@ -190,7 +190,7 @@ def _start(path: str, size: int) -> bytes:
 
 
 def identity() -> bytes:
-    """What stands for this torchlint, its libcst and this Python: what one of them found, another one need not find."""
+    """Digest of this torchlint, its libcst and this Python: others may find something else."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return digest(sys.version.encode(), *_distribution(home, "torchlint"), *_distribution(_libcst(), "libcst"))
 

@@ -77,7 +77,7 @@ class Site(NamedTuple):
     node: ast.AST
     line: int
     always: bool
-    """Whether it runs whenever what is around it does: it hangs on no condition."""
+    """Whether it runs whenever what is around it does: it stands behind no condition."""
     loop: ast.AST | None
     """The innermost loop around it."""
     truth: bool = False

@@ -409,7 +409,7 @@ class Flow:
 
 
 def roots(function: Function) -> list[ast.AST]:
-    """What of a function is evaluated when it is defined or run: the defaults of its parameters, its statements."""
+    """The parts of a function that are evaluated when it is defined or run: the defaults of its parameters, its statements."""
     return [*function.defaults.values(), *function.node.body]
 
 

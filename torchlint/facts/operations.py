@@ -257,7 +257,7 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
 
 
 def _prepared(value: Value) -> Value:
-    """What that makes of a model or a loader."""
+    """A model or loader as `prepare` returns it."""
     if value.kind == "loader":
         elem = Batch(device="accelerator", managed=True, pinned=value.pinned)
         return replace(value, managed=True, element=elem, device="accelerator")

@@ -1,6 +1,6 @@
-"""What stands for a part of a file, so that it is seen when that part changes and nothing else: a function, the head of a class.
+"""Digests of parts of a file (a function, the head of a class), which tell when that part changes and nothing else.
 
-A part hangs on what its names mean too: a name of the module counts as what it is bound to there, not as how.
+A part depends on what its names mean too: a name of the module counts as what it is bound to there, not as how.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _top_text(module: Module, name: str) -> bytes:
 
 
 def unit(module: Module, name: str) -> str:
-    """What stands for a function at the top of a module or of its classes, or for the module's body; "" where there is none."""
+    """The digest of a function at the top of a module or of its classes, or of the module's body; "" where there is none."""
     known: dict[str, str] = module.__dict__.setdefault("units", {})
     if name not in known:
         text = _body(module) if name == BODY else b"\0".join(_texts(module, name))
@@ -62,7 +62,7 @@ def unit(module: Module, name: str) -> str:
 
 
 def head(klass: Class) -> str:
-    """What stands for a class as far as its bases and its methods' names and decorators go."""
+    """The digest of a class's bases and of its methods' names and decorators."""
     known: str | None = klass.__dict__.get("head")
     if known is None:
         module = klass.module
@@ -75,7 +75,7 @@ def head(klass: Class) -> str:
 
 
 def stores(klass: Class, name: str, found: Iterable[Function]) -> str:
-    """What stands for the places where a class gives its objects an attribute: methods that assign it, its own statements."""
+    """The digest of the places where a class gives its objects an attribute: methods that assign it, its own statements."""
     module = klass.module
     if klass.parent is not module.body:
         return digest(module.source.data).hex()

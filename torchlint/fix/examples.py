@@ -72,7 +72,7 @@ def examples(rule: Rule, text: str, where: str) -> Iterator[Example]:
 
 
 def mistakes(example: Example) -> Iterator[str]:
-    """What of an example is not as its page says, in sentences."""
+    """The differences between an example and what its page says of it, in sentences."""
     rule, offset = example.rule, example.prelude.count("\n")
     source = (example.prelude + example.code).encode()
     mark = re.compile(rf"#.*\b{rule.code}\b")

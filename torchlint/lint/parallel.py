@@ -1,7 +1,7 @@
 """Linting with several processes: each looks into some of the files, also for what is to be known of all of them.
 
 The project's step loops and compiled regions are found by questions about single files and functions, then its files are
-linted, in chunks of neighbours. What is said of a file hangs on the project only, so neither chunks nor processes show in
+linted, in chunks of neighbours. What is said of a file depends on the project only, so neither chunks nor processes show in
 the result. This process reads the files and parses none, so that it stays small, and so do forks of it.
 """
 

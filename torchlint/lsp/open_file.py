@@ -40,7 +40,7 @@ _DICT_OF_CLASS: Any = Class.__dict__["__dict__"]
 
 
 class Glass(Source):
-    """The text of an open file as others see it: an answer hangs on all of it, or on whether it holds something."""
+    """The text of an open file as others see it: an answer depends on all of it, or on whether it holds something."""
 
     def __init__(self, module: OpenModule) -> None:
         object.__getattribute__(self, "__dict__")["_module"] = module
@@ -538,7 +538,7 @@ _OF_STRUCTURE = {
     OpenModule: {*_KEPT_OF_MODULE, "function_of", "class_of"},
     OpenFunction: {"nested"},
 }
-"""What hangs on the definitions of the file alone, which an edit in place leaves as they are."""
+"""What depends on the definitions of the file alone, which an edit in place leaves as they are."""
 _OF_HEAD = {
     OpenFunction: {"defaults", "parameters", "decorator_names"},
     OpenClass: {"assigned", "getters"},

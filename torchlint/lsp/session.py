@@ -1,7 +1,7 @@
 """A project kept warm between edits: what an editor asks again and again, answered from what is known already.
 
 The engine of questions (`query.database`) knows what each answer was made of, as for the cache on disk: after an edit only
-that is asked again which hangs on the file. So what a session says of a file is what `torchlint check` says.
+that is asked again which depends on the file. So what a session says of a file is what `torchlint check` says.
 """
 
 from __future__ import annotations

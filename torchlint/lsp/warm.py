@@ -235,5 +235,5 @@ class Warm(Noting):
 
 
 def _stored(found: Iterable[tuple[Function, ast.Attribute]]) -> str:
-    """What stands for the methods that assign an attribute."""
+    """Digest of the methods that assign an attribute."""
     return " ".join(method.qualname for method, _ in found)

@@ -59,7 +59,7 @@ class Context:
         return self._off(function) is True
 
     def _off(self, function: Function) -> bool | None:
-        """The same; None where that hangs on the function's own calls of itself alone."""
+        """The same; None where only the function's own calls of itself decide it."""
         itself: bool | None = None
         return self.project.ask(("off", function), lambda: self._find_off(function), itself)
 

@@ -22,7 +22,7 @@ from ..text.source import Source
 from .project import MAX_FILES, Project, Sought, classes_in, functions_in
 
 Atom = tuple[str, ...]
-"""One thing in the files that an answer hangs on: a kind, what it is about and, last, how it was."""
+"""One thing in the files that an answer depends on: a kind, what it is about and, last, how it was."""
 IN_FILE = frozenset(
     ("may hold", "may call", "may import", "pattern", "calls", "imports", "parses", "name", "unit", "class", "stores")
 )
@@ -42,14 +42,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said to a question about the whole project, and what that hangs on."""
+    """The answer to a question about the whole project, and what it depends on."""
 
     answer: Any
     hangs_on: tuple[Atom, ...]
 
 
 class _Asked:
-    """A question that brings back with its answer what that hangs on."""
+    """A question that brings back with its answer what that depends on."""
 
     def __init__(self, question: Callable[[Any, Any], Any]) -> None:
         self.question = question
@@ -63,7 +63,7 @@ class _Asked:
 
 
 class Noting(Project):
-    """A project that notes which files each answer hangs on."""
+    """A project that notes which files each answer depends on."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Noting(Project):
 
     @property
     def _notes(self) -> bool:
-        """Whether an answer is being worked out of which it is noted what it hangs on."""
+        """Whether an answer is being worked out whose dependencies are noted."""
         return self._database.here is not None
 
     def _quietly(self, answer: Callable[[], T]) -> T:
@@ -163,7 +163,7 @@ class Noting(Project):
         self.note(*atom)
 
     def files_called(self, stem: str) -> str:
-        """What stands for the files that a module of that name may be."""
+        """Digest of the paths of the files that a module of that name may be."""
         return mark(self._by_stem.get(stem, ()))
 
     def may_hold(self, path: str, name: str) -> bool:
@@ -223,7 +223,7 @@ class Noting(Project):
         return found
 
     def files_importing(self, word: str) -> str:
-        """What stands for the files whose imports hold a word."""
+        """Digest of the paths of the files whose imports hold a word."""
         return mark(self._importers.get(as_bytes(word), ()))
 
     def import_text(self, path: str) -> bytes:
@@ -340,7 +340,7 @@ class Noting(Project):
         return self.searches[sought]
 
     def take(self, path: str) -> None:
-        """Take in that a file has another text now: forget what hangs on it, and on what others saw of it.
+        """Take in that a file has another text now: forget what depends on it, and on what others saw of it.
 
         What is known of the whole project only (`INDEXED`) is left to who knows that; see `renew`.
         """
@@ -353,7 +353,7 @@ class Noting(Project):
         return {sought: self.may_use(path, sought) for sought in self.searches}
 
     def _taken(self, path: str, used: Mapping[Sought, bool], is_gone: Callable[[Any], bool]) -> None:
-        """Forget what hangs on a file that has another text, and all about functions, classes and modules that are gone.
+        """Forget what depends on a file that has another text, and all about functions, classes and modules that are gone.
 
         `used` tells of what was looked for, as far as the file may use it now and did not, or the other way round.
         """
@@ -379,7 +379,7 @@ class Noting(Project):
         self._keep_answered()
 
     def renew(self, is_other: Callable[[Atom], bool]) -> None:
-        """Forget what hangs on things of the whole project that are others now."""
+        """Forget what depends on things of the whole project that are others now."""
         self._database.changed(lambda atom: atom[0] in INDEXED and is_other(atom))
 
     def _keep_answered(self) -> None:

@@ -106,7 +106,7 @@ class Project:
     def __init__(
         self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None, *, noting: bool = False
     ) -> None:
-        """With `noting`, it is known what each answer hangs on."""
+        """With `noting`, it is known what each answer depends on."""
         self.home = home or Home()
         """Where the files lie, which names and roles are told from; what they are called here depends on who asks."""
         self._files = files
@@ -126,10 +126,10 @@ class Project:
         self._rewritten: set[str] = set()
         """Files that have another text than when `_called_behind` was made."""
 
-    # What answers hang on
+    # What answers depend on
 
     def note(self, *atom: str) -> None:
-        """Told what the answer that is being worked out hangs on."""
+        """Told what the answer that is being worked out depends on."""
         self._database.note(*atom)
 
     def note_lines(self, module: Module) -> None:
@@ -141,7 +141,7 @@ class Project:
         return self._database.get(key, work, initial)
 
     def linked(self, key: tuple[Any, ...], answer: Callable[[], T]) -> T:
-        """An answer that is kept elsewhere, under a key that what it hangs on is noted by."""
+        """An answer that is kept elsewhere; what it depends on is noted under the key."""
         return self._database.linked(key, answer)
 
     def indexed(self, kind: str, find: Callable[[], T]) -> T:
@@ -157,7 +157,7 @@ class Project:
         return self._database.apart(answer)
 
     def hangs_on(self, key: tuple[Any, ...]) -> tuple[tuple[str, ...], ...] | None:
-        """All that the answer of a key hangs on; None where that is not noted."""
+        """All that the answer of a key depends on; None where that is not noted."""
         return tuple(sorted(self._database.leaves(key))) if self._database.noting else None
 
     # Questions about the whole project; remembered by a `dependencies.Recording` alone

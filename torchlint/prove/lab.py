@@ -148,7 +148,7 @@ def does_not_run(version: Version, done: Done, errors: str) -> Failure:
 
 
 def key(version: Version) -> str:
-    """What stands for a version: the same for the same contents, compiled in the same way."""
+    """The digest of a version: the same for the same contents, compiled in the same way."""
     digest = sha256(f"{version.project.home}\0{version.mode}".encode())
     for path, contents in sorted(version.overlay.items()):
         digest.update(f"\0{path}\0{'gone' if contents is None else len(contents)}\0".encode())

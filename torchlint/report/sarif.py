@@ -170,7 +170,7 @@ def line_hashes(text: str) -> list[str]:
     """GitHub's `primaryLocationLineHash` of each line, as codeql-action's src/fingerprints.ts computes it.
 
     A rolling hash over the 100 UTF-16 units from the line's start on, spaces and tabs left out, every newline read as \\n;
-    behind the colon the how-manieth line with that hash it is.
+    behind the colon stands how many lines of that hash there were so far, this one included.
     """
     window, factor, mask = 100, 37, (1 << 64) - 1
     leaving = pow(factor, window, 1 << 64)

@@ -31,7 +31,7 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def digest(*parts: bytes) -> bytes:
-    """What stands for some bytes, in their order and with their borders."""
+    """Hash of byte strings: in another order, or divided in another way, they give another one."""
     return signed(b"", *parts)
 
 
@@ -89,12 +89,12 @@ def contents(path: str, most: int = -1) -> bytes:
 
 
 def content(path: str) -> str:
-    """What stands for the bytes of a file. Raises OSError."""
+    """Hash of a file's bytes. Raises OSError."""
     return digest(contents(path)).hex()
 
 
 def names(path: str) -> str:
-    """What stands for the names in a directory and their kinds, less the cache. Raises OSError."""
+    """Hash of the names in a directory and their kinds, less the cache. Raises OSError."""
     with os.scandir(path) as entries:
         found = [
             f"{entry.name}/{entry.is_dir(follow_symlinks=False):d}{entry.is_symlink():d}"

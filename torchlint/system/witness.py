@@ -15,7 +15,7 @@ ABOVE = (
 )  # fmt: skip
 """What is looked for in each directory above the files."""
 _READ = ABOVE[1:5]
-"""What of it is read."""
+"""Those of them that are read."""
 
 
 class Witness:
