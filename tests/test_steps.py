@@ -963,6 +963,25 @@ def test_what_is_done_when_a_program_only_tests_is_no_part_of_a_step() -> None:
     )
 
 
+def test_a_method_of_a_model_that_is_called_by_keywords() -> None:
+    check_one(
+        "class Net(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return x\n"
+        "    def outputs(self, image):\n"
+        "        return self(image)\n"
+        "    def width(self, image):\n"
+        "        return len(image)\n"
+        "def evaluate(net: Net, loader):\n"
+        "    for x in loader:\n"
+        "        show(net.outputs(image=x))  # warm\n"
+        "    for x in loader:\n"
+        "        show(net.width(image=x))\n"
+        "    while ready():\n"
+        "        net.outputs()\n"
+    )
+
+
 def test_what_is_set_behind_a_throttle() -> None:
     check_one(
         "for i, x in enumerate(y):\n"

@@ -806,7 +806,7 @@ class Steps:
             not isinstance(call.func, ast.Attribute)
             or callee.kind != "function"
             or callee.function is None
-            or not call.args
+            or not (call.args or call.keywords)
         ):
             return False
         kind = self.project.value(function, call.func.value).kind
