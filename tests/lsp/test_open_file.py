@@ -150,7 +150,10 @@ def test_what_stands_elsewhere_stays_the_same_object() -> None:
 
 @pytest.mark.parametrize("deep", [f"y = {'(' * 5000}x{')' * 5000}", f"y = x{' + x' * 900}", f"y = {'-' * 3000}x"])
 def test_a_deep_text_harms_nothing(deep: str) -> None:
-    assert changed(TEXT, "y = x + 1", deep) in (None, frozenset(("first",)))
+    known = module(TEXT)
+    assert known.take(Source.of("a.py", TEXT.replace("y = x + 1", deep).encode())) in (None, frozenset(("first",)))
+    assert known.take(Source.of("a.py", TEXT.replace("y = x + 1", "y = x + 2").encode())) == frozenset(("first",))
+    assert told(known) == told(module(TEXT.replace("y = x + 1", "y = x + 2")))
 
 
 FILES = sorted((Path(__file__).parents[2] / "torchlint/facts").glob("*.py"))
