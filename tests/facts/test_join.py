@@ -30,6 +30,7 @@ from torchlint.facts.values import (
     Value,
     constant,
     join,
+    replace,
 )
 from torchlint.text.source import Source
 
@@ -153,6 +154,11 @@ def _holds_for(both: Value, paths: tuple[Value, Value]) -> None:
 )
 def test_what_is_left(one: Value, other: Value, expected: Value) -> None:
     assert (expected, expected) == (join(one, other), join(other, one))
+
+
+def test_a_kind_takes_no_field_of_another() -> None:
+    with pytest.raises(TypeError, match="no field of number: device"):
+        replace(Number(), device="cpu")
 
 
 def test_what_is_none_or_unknown_on_one_path_is_no_proven_tensor() -> None:

@@ -79,9 +79,9 @@ class Answers:
 
 @dataclass_transform(eq_default=False)
 class Fields:
-    """An object of a class that lists its fields: it holds those that were given, and the class answers the others.
+    """Has fields as a dataclass has them: an object holds those that it was given, and its class answers the others.
 
-    As of `dataclasses.dataclass`, which compiles code for each class at every start: 0.3 ms for one.
+    `dataclasses.dataclass` compiles code for each class, at every start: 0.3 ms for one, 4 ms for all kinds of values.
     """
 
     _names: ClassVar[dict[str, None]] = {}
@@ -94,9 +94,9 @@ class Fields:
         cls._all = attrgetter("__class__", *cls._names)
 
     def __init__(self, *given: object, **named: object) -> None:
-        fields = self.__dict__
-        fields.update(zip(self._names, given))  # noqa: B905 # as few as are given
-        fields.update(named)
+        if given:
+            named.update(zip(self._names, given))  # noqa: B905 # as few as are given
+        self.__dict__ = named
 
     def __eq__(self, other: object) -> bool:
         return self is other or (self.__class__ is other.__class__ and self._all(self) == self._all(other))
@@ -543,7 +543,9 @@ def replace(value: _V, **changes: Any) -> _V:
     """A value with other fields. Raises TypeError where its kind has no such field."""
     if not changes.keys() <= value._names.keys():
         raise TypeError(f"no field of {value.kind}: {', '.join(changes.keys() - value._names.keys())}")
-    return value.__class__(**{**vars(value), **changes})
+    new = object.__new__(value.__class__)
+    new.__dict__ = {**vars(value), **changes}
+    return new
 
 
 # Joins
