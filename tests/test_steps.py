@@ -505,6 +505,7 @@ def test_functions_that_are_called_after_a_model() -> None:
         "def sample(v_pred_fn, z, sigmas):\n    for sigma in sigmas:\n        z = z - v_pred_fn(z, sigma)  # warm\n    return z\n"
         "def score(names, key_fn):\n    for name in names:\n        x = key_fn(name)\n"
         "def build(names, make_model_fn):\n    for name in names:\n        x = make_model_fn(name)\n"
+        "def start(net, z):\n    def v_pred_fn(x, t):\n        return net(x, t)\n    return sample(v_pred_fn, z, [1, 2])\n"
     )
 
 

@@ -37,7 +37,7 @@ TENSOR_ONLY = frozenset(
     masked_fill_ masked_select softmax log_softmax expand_as view_as scatter scatter_ scatter_add_ index_select
     new_zeros new_ones new_full new_tensor new_empty type_as is_cuda clamp clamp_ clamp_min clamp_max bmm mm
     addmm addcmul_ addcdiv_ mul_ add_ sub_ div_ zero_ fill_ copy_ normal_ uniform_ sigmoid sigmoid_ relu relu_ exp_
-    logsumexp topk chunk unbind narrow cumsum_ log1p rsqrt bernoulli_ numel nelement
+    logsumexp nansum nanmean topk chunk unbind narrow cumsum_ log1p rsqrt bernoulli_ numel nelement
     index_copy_ index_fill_ index_add_ grad_fn unfold movedim swapaxes_ tril triu
     sqrt_ pow_ abs_ matmul isnan isinf byte""".split()
 )

@@ -791,9 +791,11 @@ class Steps:
             last = (names.chain(call.func) or [""])[-1]
             if last == "forward" and self.project.value(function, _receiver(call)).kind == "module":
                 return True
-            named = not _MAKES.match(last) and (
-                _RUNS.search(last) or (calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")))
+            named = (
+                calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not _MAKES.match(last)
             )
+            if _RUNS.search(last) and not _MAKES.match(last) and value.kind in ("unknown", "function"):
+                return True
             if value.kind == "unknown" and (named or part):
                 return True
             if self._hands_on_model(function, call):
