@@ -10,7 +10,9 @@ from torchlint.rule.rewrite import Place, arguments, line_after, line_before, op
 def fix(site: Site, finding: Finding) -> Fix | None:
     """Collect in a list, and join once behind the loop."""
     statement, loop = site.statement, site.loop()
-    assert isinstance(statement, ast.Assign) and loop is not None
+    if loop is None:
+        return None  # what grows from call to call
+    assert isinstance(statement, ast.Assign)
     target, tensors = site.part("grown"), site.part("parts")
     if not isinstance(target, ast.Name) or not isinstance(tensors, ast.List | ast.Tuple) or len(tensors.elts) != 2:
         return None

@@ -25,7 +25,8 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     """A tensor grows by torch.cat in a loop.
 
     ## What it does
-    Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop and nothing else in the loop sets it.
+    Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop and nothing else in the loop sets it,
+    and `self.x = torch.cat([self.x, new])` in the forward of a module, where each call adds to what the object keeps.
 
     ## Why is this slow?
     Each iteration copies all that was collected before: n iterations copy in the order of n² rows.
@@ -60,7 +61,10 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
     """
     loop, name = site.loop(), chain(site.part("grown"))
-    if loop is None or name is None or not any(chain(part) == name for part in _parts(site)):
+    if loop is None:
+        yield from _across_calls(site)
+        return
+    if name is None or not any(chain(part) == name for part in _parts(site)):
         return
     if (
         any(site.value(part).on_cpu for part in _parts(site))
@@ -72,6 +76,64 @@ def growing_cat(site: Site) -> Iterator[Finding]:
         return
     whole = ".".join(name)
     yield site.finding(f"`{whole}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape.")
+
+
+def _across_calls(site: Site) -> Iterator[Finding]:
+    """`self.keys = torch.cat([self.keys, new])` in a forward, or in what a loop calls: what an object keeps grows from call to call."""
+    grown = site.part("grown")
+    if not _is_kept(site, grown):
+        return
+    kept = ast.dump(_read(grown))
+    if not any(ast.dump(_read(part)) == kept for part in _parts(site)):
+        return
+    if any(site.value(part).on_cpu for part in _parts(site)) or site.rare or site.role == "test":
+        return
+    others = [
+        target for target in _targets(site) if ast.dump(_read(target)) == kept and not contains(site.statement, target)
+    ]
+    if not all(_is_other_arm(site, target) for target in others):
+        return  # made anew, or cut, in each call
+    if site.in_forward or site.warm_caller is not None:
+        message = f"`{ast.unparse(grown)}` grows by `{site.short()}`: each call copies all of it, and has a new shape."
+        yield site.finding(message)
+
+
+def _read(target: ast.expr) -> ast.expr:
+    """An expression as it is read: `self.store["key"]` of what is assigned there."""
+    return ast.parse(ast.unparse(target), mode="eval").body
+
+
+def _is_kept(site: Site, grown: ast.expr) -> bool:
+    """Whether something is an attribute of the method's own object, or an entry of one: `self.store["key"]`."""
+    if isinstance(grown, ast.Subscript):
+        if not isinstance(grown.slice, ast.Constant | ast.Name):
+            return False
+        grown = grown.value
+    name = chain(grown)
+    function = site.function
+    own = function.parameters[0].arg if function.is_method and function.parameters else None
+    return name is not None and len(name) > 1 and name[0] == own
+
+
+def _targets(site: Site) -> Iterator[ast.expr]:
+    """What the function assigns to."""
+    for node in site.flow.nodes:
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            yield node
+
+
+def _is_other_arm(site: Site, target: ast.expr) -> bool:
+    """Whether an assignment is for the first call: in the other arm of a condition that the growth stands in."""
+    conditions = (guard.node for guard in site.flow.guards(target) if isinstance(guard.node, ast.If))
+    return any(_arm(one, site.target) + _arm(one, target) == 0 for one in conditions if _arm(one, target))
+
+
+def _arm(condition: ast.If, node: ast.AST) -> int:
+    """1 in the body of a condition, -1 in its `else`, 0 outside."""
+    for arm, statements in ((1, condition.body), (-1, condition.orelse)):
+        if any(contains(one, node) for one in statements):
+            return arm
+    return 0
 
 
 def _parts(site: Site) -> list[ast.expr]:
