@@ -176,7 +176,9 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
 
 def _is_evaluation(site: Site, call: ast.Call, model: list[str]) -> bool:
     """Whether a call runs a function of the project with an evaluation loop."""
-    targets = site.project.targets(site.function, call) if chain(call.func) != model else []
+    called = chain(call.func)
+    itself = called == model or _is_part(site, called, model)
+    targets = site.project.targets(site.function, call) if not itself else []
     return any(site.analysis.steps.holds_warm_loop(target) for target in targets)
 
 
@@ -199,6 +201,8 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
     called = chain(call.func)
     if called == model:
         return True
+    if _is_part(site, called, model):
+        return _is_model(site, call)
     own = site.function.parameters[0].arg if site.function.is_method else None
     if called is not None and called[0] == own == model[0]:
         return any(_runs_own(site, target, model[1:]) for target in site.project.targets(site.function, call))
@@ -216,6 +220,12 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
             for inner in target.flow.calls
         )
     return False
+
+
+def _is_part(site: Site, called: list[str] | None, model: list[str]) -> bool:
+    """Whether something is called of the model, `model.encoder(x)`, that is not the method's own object."""
+    own = site.function.parameters[0].arg if site.function.is_method else None
+    return called is not None and len(called) > len(model) and called[: len(model)] == model != [own]
 
 
 def _runs_own(site: Site, method: Function, part: list[str]) -> bool:
