@@ -203,9 +203,8 @@ def mixed(*values: Value) -> Device:
     devices = {v.device for v in values if v.kind in ("tensor", "module", "batch") or (v.device == "cpu" and not v)}
     if "accelerator" in devices:
         return "accelerator"
-    # Beside a tensor of the host that has dimensions there is no other than of the host.
-    extended = any(v.device == "cpu" and v.kind == "tensor" and not v.scalar for v in values)
-    return "cpu" if devices == {"cpu"} or extended else ""
+    # A tensor of the host that is not known to have dimensions goes along with one of the device.
+    return "cpu" if devices == {"cpu"} else ""
 
 
 def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
