@@ -983,6 +983,16 @@ def test_a_method_of_a_model_that_is_called_by_keywords() -> None:
     )
 
 
+def test_a_name_that_is_missing_where_a_buffer_is_registered() -> None:
+    check_one(
+        "for x in y:\n"
+        "    table = getattr(model, 'table', None)  # hot\n"
+        "    if table is None:\n"
+        "        model.register_buffer('table', x)  # hot\n"
+        "    loss.backward()  # hot\n"
+    )
+
+
 def test_what_is_set_behind_a_throttle() -> None:
     check_one(
         "for i, x in enumerate(y):\n"

@@ -217,9 +217,10 @@ def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -
 
 def _registered(name: list[str], guard: Guard, flow: Flow) -> bool:
     """Whether `self.register_buffer("table", ...)` behind a condition gives the object the attribute that it misses."""
-    block = (guard.block or ()) if len(name) == 2 and name[0] == "self" else ()
+    if guard.block is None or len(name) != 2 or name[0] != "self":
+        return False
     return any(
-        isinstance(given, ast.Constant) and given.value == name[1] and any(contains(one, call) for one in block)
+        isinstance(given, ast.Constant) and given.value == name[1] and any(contains(one, call) for one in guard.block)
         for called in _REGISTERS
         for call in flow.calls_named(called)
         for given in call.args[:2]
