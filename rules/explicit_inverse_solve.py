@@ -64,7 +64,7 @@ def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html
     - https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html
     """
-    if site.name == ".inverse()" and not site.receiver.is_tensor:
+    if site.role == "test" or (site.name == ".inverse()" and not site.receiver.is_tensor):
         return
     yield site.finding(
         f"`{site.short(site.whole)}` inverts a matrix only to multiply by it; `torch.linalg.solve` does less",

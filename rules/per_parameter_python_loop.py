@@ -37,7 +37,7 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    For models of a handful of parameters, and in what happens every few hundred steps, which is not reported.
+    For models of a handful of parameters; in what happens every few hundred steps and in tests, which is not reported.
 
     ## Bad
 
@@ -67,7 +67,7 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     """
     assert isinstance(site.target, ast.For)
     loop = site.target
-    if site.hot is None or not site.accelerator or not _over_parameters(site, loop.iter):
+    if site.hot is None or not site.accelerator or site.role == "test" or not _over_parameters(site, loop.iter):
         return
     names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     if isinstance(loop.iter, ast.Name):

@@ -7,8 +7,9 @@ from .values import PROVEN, UNKNOWN, Tensor, Unknown, Value, replace
 
 def kept(value: Value, asked: Value) -> Value:
     """A value where it is what was asked for."""
-    if value.kind == "unknown" and asked.kind == "tensor":
-        return replace(asked, other_kinds=asked.other_kinds | {"unknown"})  # nobody knows where it lives
+    if asked.kind == "tensor" and value.kind != "tensor":
+        # Nothing but the test says that it may be one, and nobody knows where it lives.
+        return replace(asked, other_kinds=asked.other_kinds | {"unknown"})
     if value.kind != asked.kind or (asked.class_ is not None and value.class_ is not asked.class_):
         return asked or value
     known = replace(value, certainty=PROVEN, other_kinds=frozenset())
