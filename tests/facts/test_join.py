@@ -36,7 +36,7 @@ from torchlint.text.source import Source
 
 KINDS: tuple[type[Value], ...] = get_args(Value)
 MODULE = Module(Source.of("a.py", b"class A: pass\nclass B: pass\ndef f(): pass\ndef g(): pass\n"), "a", False)
-CALLS = [ast.parse(text, mode="eval").body for text in ("f()", "g()", "lambda: 1")]
+CALLS = [ast.parse(text, mode="eval").body for text in ("f()", "\ng()", "\n\nlambda: 1")]  # no two at one place
 FUNCTIONS = tuple(MODULE.top_functions.values())
 FLAG = st.booleans()
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
@@ -139,6 +139,7 @@ def _holds_for(both: Value, paths: tuple[Value, Value]) -> None:
         (Tensor(), List(), Tensor(LIKELY, frozenset(("list",)))),
         (List(), Dict(), UNKNOWN),
         (constant(1), constant(True), Number(integer=True)),
+        (constant(1), constant(1.0), Number()),
         (constant("cpu"), constant("cuda"), CUDA),
         (constant("cuda"), constant("x"), STR),
         (DEVICE, constant("cuda"), CUDA),

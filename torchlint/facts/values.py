@@ -437,6 +437,12 @@ class Number(Apart):
     needs_accelerator: bool = False
     """A test that holds only where there is an accelerator: `torch.cuda.is_available()`."""
 
+    def __eq__(self, other: object) -> bool:
+        same = super().__eq__(other)
+        return same and isinstance(other, Number) and self.const.__class__ is other.const.__class__  # 1 == 1.0 == True
+
+    __hash__ = None  # type: ignore[assignment]
+
     def on_both(self, other: Self) -> dict[str, Any]:
         same_type = self.const.__class__ is other.const.__class__  # 1 == 1.0 == True
         return super().on_both(other) | ({} if same_type else {"const": None})
@@ -640,9 +646,14 @@ def _choices(a: Callee, b: Callee) -> tuple[Any, ...]:
 
 
 def _order(one: Callee) -> tuple[object, ...]:
-    node = one.function.node if one.function is not None else one.made_by
-    place = repr(one.function), getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-    return (one.class_name, *place, one.kind, one.compiled, one.certainty, sorted(one.other_kinds))
+    """An order of callees that tells any two apart which are not equal."""
+    places = [
+        (getattr(node, "lineno", -1), getattr(node, "col_offset", -1))
+        for node in (one.function.node if one.function is not None else None, one.made_by)
+    ]
+    module = one.made_in.path if one.made_in is not None else ""
+    kinds = one.kind, one.compiled, one.certainty, sorted(one.other_kinds)
+    return (one.class_name, repr(one.function), *places, module, *kinds, [_order(each) for each in one.choices])
 
 
 def _parts_anywhere(value: Common) -> dict[str, Any]:
