@@ -251,7 +251,7 @@ def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         pair.map(lambda two: "({}, {})".format(*two)),
         pair.map(lambda two: "[{} for b in {} if b]".format(*two)),
         pair.map(lambda two: "f({} for b in {})".format(*two)),
-        pair.map(lambda two: "({}) if a else ({})".format(*two)),
+        pair.map(lambda two: "(({}) if a else ({}))".format(*two)),
         inner.map("not ({})".format),
         inner.map("f(\n    ({}),  # a comment\n)".format),
         inner.map("(lambda b: {})".format),

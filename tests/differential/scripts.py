@@ -127,8 +127,6 @@ class M(torch.nn.Module):
         y = torch.ones(2).half().to(x.device)
         return [t.dtype for t in f(x)] + [y.dtype]
 print(M()(torch.ones(1)))
-torch.set_default_device("meta")
-print([t.device for t in f(torch.ones(1, device="cpu"))] if False else "ok")
 """,
     "legacy ctor": r"""
 import torch
