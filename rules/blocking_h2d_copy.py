@@ -156,9 +156,9 @@ def _unblocked(site: Site, loop: ast.For, method: str, parts: set[str]) -> ast.C
 
 
 def _moves_to_device(site: Site) -> bool:
-    """Whether the call names a device that may be an accelerator, and nothing else but a dtype."""
+    """Whether the call names a device that may be an accelerator, and nothing else but a dtype or a memory format."""
     call = site.call
-    if len(call.args) > 2 or any(k.arg not in ("device", "dtype") for k in call.keywords):
+    if len(call.args) > 2 or any(k.arg not in ("device", "dtype", "memory_format") for k in call.keywords):
         return False
     if len(call.args) == 2 and (site.name != ".to()" or site.value(call.args[1]).kind != "dtype"):
         return False
