@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from ..facts import names
-from ..facts.module import Class, Function
+from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.stamp import as_bytes
 from ..torch_api.operators import operator
@@ -56,10 +56,21 @@ def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
     if method.cls is None or method not in of_one_family(project, method.name):
         return
     for path in _few(project.calling(method.name)):
-        module = project.module(path)
-        for caller, call in calls_named(module, method.name) if module is not None else ():
-            if not project.targets(caller, call) and method in may_run(project, caller, call):
-                yield CallSite(caller, call)
+        if (module := project.module(path)) is not None:
+            yield from _by_name(project, module, method.name).get(method, ())
+
+
+def _by_name(project: Project, module: Module, name: str) -> dict[Function, list[CallSite]]:
+    """The calls in a file of a method on objects of which nobody knows the class, by what they may run."""
+
+    def found() -> dict[Function, list[CallSite]]:
+        sites: dict[Function, list[CallSite]] = {}
+        for caller, call in calls_named(module, name):
+            for method in may_run(project, caller, call) if not project.targets(caller, call) else ():
+                sites.setdefault(method, []).append(CallSite(caller, call))
+        return sites
+
+    return project.ask(("by name", module, name), found, {})
 
 
 def _calls_of_objects(project: Project, method: Function, klass: Class) -> Iterator[CallSite]:
@@ -138,6 +149,10 @@ def of_one_family(project: Project, name: str) -> list[Function]:
     paths = project.definers(name)
     if len(paths) > MOST_HEIRS:
         return []
+    return project.ask(("family", name), lambda: _family(project, name, paths), [])
+
+
+def _family(project: Project, name: str, paths: Collection[str]) -> list[Function]:
     modules = [module for path in paths if (module := project.module(path)) is not None]
     methods = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
     classes = [method.cls for method in methods if method.cls is not None]
