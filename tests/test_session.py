@@ -406,6 +406,32 @@ def test_an_edit_of_a_function_shows_rules_only_what_hangs_on_it(
     assert "rare" in shown
 
 
+STEPS = """\
+from names import Parts
+
+
+def train(loader, model, optimizer):
+    for x, y in loader:
+        loss = model(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        inner = Parts(x, num_workers=2)
+"""
+
+
+def test_the_first_change_of_an_alias_is_seen_in_other_open_files(session: Session, root: Path) -> None:
+    names = "from torch.utils.data import DataLoader as {}\n"
+    (root / "names.py").write_text(names.format("Halves"))
+    text = f"import torch\n{STEPS}"
+    session.edit("train.py", text.encode())
+    assert session.look(["train.py", "names.py"])["train.py"].findings == ()
+    session.edit("names.py", names.format("Parts").encode())
+    after = list(session.glance("train.py").findings)
+    assert after == as_told(session, {"train.py": text, "names.py": names.format("Parts")})["train.py"]
+    assert places(after) == [(11, "TL408")]
+
+
 def test_an_edit_costs_what_hangs_on_the_file_alone(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     session.look(["train.py", "model.py", "pkg/losses.py"])
     asked: list[str] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ..lint.dispatch import last_word
@@ -112,7 +113,14 @@ class Index:
             return False
         if kind == "regions" and analysis.regions.index is known.regions.index:
             return False
+        if kind == "renames" and self.renames is before.renames:
+            return False
         return self.mark(*atom) != before.mark(*atom)
+
+    @cached_property
+    def renames(self) -> Mapping[str, AbstractSet[str]]:
+        """The other names that imports give to things."""
+        return self._analysis.project.renames
 
     @cached_property
     def _steps(self) -> dict[str, str]:
@@ -135,8 +143,8 @@ class Index:
     def _renames(self) -> str:
         """The other names that imports give to what rules look for."""
         words = {"compile", *(word for rule in load().values() for word in map(last_word, rule.on))}
-        renames = self._analysis.project.renames
-        return _mark(sorted((alias, sorted(names & words)) for alias, names in renames.items() if names & words))
+        renames = self.renames.items()
+        return _mark(sorted((alias, sorted(names & words)) for alias, names in renames if names & words))
 
 
 def _by_path(items: Iterable[tuple[tuple[str, int, int], object]]) -> dict[str, str]:

@@ -34,9 +34,6 @@ _KEPT_OF_FUNCTION = frozenset(
     "flow bindings bound _free nested defaults parameters own_loops decorator_names is_abstract loops_by_place".split()
 )
 """What is known of a function by its own tree."""
-_DICT_OF_MODULE: Any = Module.__dict__["__dict__"]
-_DICT_OF_FUNCTION: Any = Function.__dict__["__dict__"]
-_DICT_OF_CLASS: Any = Class.__dict__["__dict__"]
 
 
 class Glass(Source):
@@ -63,11 +60,44 @@ class Glass(Source):
         return getattr(module.text, name)
 
 
-class OpenFunction(Function):
+class _Part:
+    """A part of an open file: who reads what is kept of it is noted."""
+
+    __slots__ = ()
+
+    module: Module
+    _kept: dict[str, Any]
+    """What is kept of it, of which nobody is told."""
+
+    @property
+    def _module(self) -> OpenModule:
+        module = self.module
+        assert isinstance(module, OpenModule)
+        return module
+
+    def look(self) -> None:
+        """Told that somebody looks into it."""
+        self._module.look()
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        self.look()
+        return self._kept
+
+    def own(self, name: str, answer: Callable[[Any], Any]) -> Any:
+        """What is kept of it under a name."""
+        kept = self._kept
+        if name not in kept:
+            kept[name] = self._module.quietly(lambda: answer(self))
+        return kept[name]
+
+
+class OpenFunction(_Part, Function):
     """A function of an open file. Of one that stands in no other, the head stays as it is as long as the file is the same."""
 
     __slots__ = ("_node", "unit")
 
+    _kept = Function.__dict__["__dict__"]
     _node: FunctionNode | ast.Module
     unit: str
     """The name of the outermost function around it."""
@@ -100,30 +130,11 @@ class OpenFunction(Function):
     def node(self, node: FunctionNode | ast.Module) -> None:
         self._node = node
 
-    @property
-    def _module(self) -> OpenModule:
-        module = self.module
-        assert isinstance(module, OpenModule)
-        return module
-
     def look(self) -> None:
         """Told that somebody looks into the function."""
         module = self._module
         if module.watcher is not None and self.parent is not None:
             module.watcher.open("unit", module.path, self.unit)
-
-    @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        self.look()
-        kept: dict[str, Any] = _DICT_OF_FUNCTION.__get__(self)
-        return kept
-
-    def own(self, name: str, answer: Callable[[Any], Any]) -> Any:
-        """What is kept of the function under a name."""
-        kept = _DICT_OF_FUNCTION.__get__(self)
-        if name not in kept:
-            kept[name] = self._module.quietly(lambda: answer(self))
-        return kept[name]
 
     @property
     def start(self) -> tuple[int, int]:
@@ -148,11 +159,12 @@ class OpenFunction(Function):
         return self._module.quietly(lambda: super(OpenFunction, self).binds(name))
 
 
-class OpenClass(Class):
+class OpenClass(_Part, Class):
     """A class of an open file."""
 
     __slots__ = ("_node",)
 
+    _kept = Class.__dict__["__dict__"]
     _node: ast.ClassDef
 
     @property
@@ -170,29 +182,6 @@ class OpenClass(Class):
         return self.parent.parent is not None
 
     @property
-    def _module(self) -> OpenModule:
-        module = self.module
-        assert isinstance(module, OpenModule)
-        return module
-
-    def look(self) -> None:
-        """Told that somebody looks into the class."""
-        self._module.look()
-
-    @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        self.look()
-        kept: dict[str, Any] = _DICT_OF_CLASS.__get__(self)
-        return kept
-
-    def own(self, name: str, answer: Callable[[Any], Any]) -> Any:
-        """What is kept of the class under a name."""
-        kept = _DICT_OF_CLASS.__get__(self)
-        if name not in kept:
-            kept[name] = self._module.quietly(lambda: answer(self))
-        return kept[name]
-
-    @property
     def start(self) -> tuple[int, int]:
         if self.is_inner:
             self.look()
@@ -205,8 +194,10 @@ class OpenClass(Class):
         return self._node.bases
 
 
-class OpenModule(Module):
+class OpenModule(_Part, Module):
     """A module that takes edits in place. Raises SourceError where the file does not parse."""
+
+    _kept = Module.__dict__["__dict__"]
 
     of_function = OpenFunction
     of_class = OpenClass
@@ -247,23 +238,14 @@ class OpenModule(Module):
     def tree(self, tree: ast.Module) -> None:
         self._tree = tree
 
+    @property
+    def _module(self) -> OpenModule:
+        return self
+
     def look(self) -> None:
         """Told that somebody looks at all of the file."""
         if self.watcher is not None:
             self.watcher.open("text", self.path)
-
-    @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        self.look()
-        kept: dict[str, Any] = _DICT_OF_MODULE.__get__(self)
-        return kept
-
-    def own(self, name: str, answer: Callable[[Any], Any]) -> Any:
-        """What is kept of the module under a name."""
-        kept = _DICT_OF_MODULE.__get__(self)
-        if name not in kept:
-            kept[name] = self.quietly(lambda: answer(self))
-        return kept[name]
 
     def quietly(self, ask: Callable[[], T]) -> T:
         """What somebody finds out who need not be told what is looked at for it."""
@@ -424,12 +406,14 @@ class OpenModule(Module):
 
     def _forget(self, changed: Collection[str]) -> None:
         """Forget what is kept of the file that may hang on the text, or on functions that are others now."""
-        _keep(_DICT_OF_MODULE.__get__(self), _KEPT_OF_MODULE)
+        _keep(self._kept, _KEPT_OF_MODULE)
         for klass in self.classes:
-            _DICT_OF_CLASS.__get__(klass).clear()
+            assert isinstance(klass, OpenClass)
+            klass._kept.clear()
         for function in self.functions:
-            is_other = function.unit in changed  # type: ignore[attr-defined]
-            _keep(_DICT_OF_FUNCTION.__get__(function), () if is_other else _KEPT_OF_FUNCTION)
+            assert isinstance(function, OpenFunction)
+            is_other = function.unit in changed
+            _keep(function._kept, () if is_other else _KEPT_OF_FUNCTION)
 
 
 def _keep(kept: dict[str, Any], names: Collection[str]) -> None:
@@ -559,6 +543,6 @@ def _looked_at(kind: type[Any], name: str, answer: Callable[[Any], Any]) -> prop
 
 
 for _kind in (OpenModule, OpenFunction, OpenClass):
-    for _name, _kept in vars(_kind.__mro__[1]).items():
+    for _name, _kept in vars(_kind.__base__).items():
         if isinstance(_kept, cached_property):
             setattr(_kind, _name, _looked_at(_kind, _name, getattr(_kept, "_answer", None) or _kept.func))

@@ -195,6 +195,7 @@ class Session:
         if before is not None:
             project.renew(lambda atom: index.is_other(before, atom))
         project.index = index
+        _ = index.renames  # before an edit makes others of them
         result = lint_project(project, paths, self.settings, analysis=analysis)
         self._torch = analysis.known_torch
         if project.faults:

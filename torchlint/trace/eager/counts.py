@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from torchlint.trace.eager.device import size_in_bytes
-from torchlint.trace.eager.watching import Watching, computes, event_name
+from torchlint.trace.eager.watching import Eager, computes, event_name
 from torchlint.trace.program.recorder import Recorder
 
 
-class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
+class OperatorCounts(Eager):  # type: ignore[no-untyped-call]
     """Records each operator that computes something at the user's line it serves; views and new memory are none.
 
     On a virtual GPU, which sees the operators itself, that does the same.
@@ -21,10 +21,6 @@ class OperatorCounts(Watching):  # type: ignore[no-untyped-call]
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self._recorder = recorder
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:  # else each operator passes through a wrapper; it watches eager code only
-        return False
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

@@ -14,7 +14,7 @@ from torchlint.torch_api import operators as table
 from torchlint.trace.eager import private
 from torchlint.trace.eager.device import CPU, Thread, VirtualGpu, size_in_bytes
 from torchlint.trace.eager.tags import Survey
-from torchlint.trace.eager.watching import Watching, computes, event_name
+from torchlint.trace.eager.watching import Eager, computes, event_name
 from torchlint.trace.program.recorder import Place, here
 
 Tensors = list[torch.Tensor]
@@ -356,17 +356,13 @@ def _tensors(values: Iterable[object]) -> Tensors:
     return found
 
 
-class DeviceOperators(Watching):  # type: ignore[no-untyped-call]
+class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
     """Sees every operator of a thread, forward, backward and in the optimizer: it places the results and records."""
 
     def __init__(self, gpu: VirtualGpu) -> None:
         super().__init__()
         self._gpu, self._thread = gpu, gpu.thread
         self._keep_fresh = importlib.util.find_spec("triton") is not None
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:  # else each operator passes through a wrapper; compiled code never gets here
-        return False
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

@@ -31,6 +31,14 @@ class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return True
 
 
+class Eager(Watching):  # type: ignore[no-untyped-call]
+    """One that watches eager code only, at a place where each operator would else pass through a wrapper of Dynamo."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
 @functools.cache
 def computes(func: object) -> bool:
     """Whether an operator computes something."""
