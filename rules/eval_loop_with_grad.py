@@ -416,8 +416,19 @@ def _is_frozen(site: Site, name: str) -> bool:
     if not site.source.holds(b"requires_grad"):
         return False
     name = re.escape(name)
-    frozen = rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad"
-    return site.source.fact(f"frozen {name}", lambda source: re.search(frozen, source.text) is not None)
+    frozen = re.compile(rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad")
+    return site.source.fact(f"frozen {name}", lambda source: any(map(frozen.search, _around_grad(source.text))))
+
+
+def _around_grad(text: str) -> Iterator[str]:
+    """The lines that hold `requires_grad`, each with what stands above it: the head of a loop may."""
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        if "requires_grad" in line:
+            above = at - 1
+            while above > 0 and not lines[above].strip():
+                above -= 1
+            yield "\n".join(lines[max(above, 0) : at + 1])
 
 
 def _sources(site: Site) -> Iterator[ast.Call]:

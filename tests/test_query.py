@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from torchlint.query.database import ROUNDS, Database, Parts
+from torchlint.query.database import ROUNDS, Database
+from torchlint.query.incremental import Incremental
 
 
 def mixed(*parts: int) -> int:
@@ -27,12 +28,22 @@ class World:
     What they ask depends on what they were told before if `jumps`; they grow with what they are told if `grows`.
     """
 
-    def __init__(self, seed: int, size: int, *, jumps: bool = False, grows: bool = False, few: int = 50) -> None:
+    def __init__(
+        self,
+        seed: int,
+        size: int,
+        *,
+        jumps: bool = False,
+        grows: bool = False,
+        few: int = 50,
+        database: Callable[[], Database] = lambda: Database(lambda key: key[1], noting=True),
+    ) -> None:
         self.seed, self.size, self.jumps, self.grows, self.few = seed, size, jumps, grows, few
         self.files = dict.fromkeys(range(size), 0)
         self.counted: Counter[int] = Counter()
-        self.database = Database(lambda key: key[1], noting=True)
-        self.parts = [Parts(self.database) for _ in range(3)]
+        self.database = database()
+        self.parts = [self.database.parts() for _ in range(3)]
+        self.shown: dict[int, int] = {}
 
     def fresh(self) -> World:
         """The same world, of which nothing was asked."""
@@ -73,6 +84,13 @@ class World:
 
         return self.database.noted(parts, lambda: parts.of(number, work))
 
+    def look(self, one: int) -> int:
+        """What is kept elsewhere, and made of two answers."""
+        key = ("look", one)
+        if one not in self.shown or key not in self.database:
+            self.shown[one] = self.database.linked(key, lambda: self.ask(one) + self.part(one % 12))
+        return self.shown[one]
+
     def all(self, order: random.Random | None = None) -> list[int]:
         numbers = list(range(self.size))
         if order is not None:
@@ -108,6 +126,96 @@ def test_answers_after_edits_are_those_of_a_fresh_database(size: int, jumps: boo
                 world.files[order.randrange(size)] += 1
             world.changed()
             assert world.all(order) == world.fresh().all(), seed
+
+
+@pytest.mark.parametrize("few", [1, 2, 5, 50])
+@pytest.mark.parametrize("grows", [False, True])
+@pytest.mark.parametrize("jumps", [False, True])
+@pytest.mark.parametrize("size", [3, 4, 9, 20])
+def test_answers_that_stand_after_edits_are_those_of_a_fresh_database(
+    size: int, jumps: bool, grows: bool, few: int
+) -> None:
+    for seed in range(10):
+        order = random.Random(seed)
+        world = World(seed, size, jumps=jumps, grows=grows, few=few, database=lambda: Incremental(lambda key: key[1]))
+        for turn in range(12):
+            for _ in range(order.randrange(3)):
+                one = order.randrange(size)
+                assert world.ask(one) == world.fresh().ask(one), (seed, turn)
+            for _ in range(order.randrange(3)):
+                world.files[order.randrange(size)] += 1
+            world.changed()
+            for _ in range(order.randrange(3)):
+                one = order.randrange(size)
+                assert world.look(one) == world.fresh().look(one), (seed, turn)
+            if order.random() < 0.3:
+                assert world.all(order) == world.fresh().all(), (seed, turn)
+
+
+def test_what_was_made_of_an_answer_that_comes_out_equal_stands() -> None:
+    files, counted = {"a": 4, "b": 1}, Counter[str]()
+    database = Incremental(lambda key: key)
+    parts = database.parts()
+
+    def ask(name: str) -> int:
+        def work() -> int:
+            counted[name] += 1
+            if name in files:
+                database.note(name, str(files[name]))
+                return files[name] // 2
+            return sum(map(ask, name)) if name != "part" else database.noted(parts, lambda: parts.of("ab", ask))
+
+        return database.get((name,), work, 0)
+
+    def look() -> int:
+        if ("look",) not in database:
+            counted["look"] += 1
+            return database.linked(("look",), lambda: ask("part") + ask("b"))
+        return 2
+
+    assert look() == 2
+    assert counted == {"a": 1, "b": 1, "ab": 1, "part": 1, "look": 1}
+    files["a"] = 5
+    database.changed(lambda leaf: str(files[leaf[0]]) != leaf[1])
+    assert look() == 2
+    assert counted == {"a": 2, "b": 1, "ab": 1, "part": 1, "look": 1}
+    files["a"], files["b"] = 2, 2  # their sum is what it was
+    database.changed(lambda leaf: str(files[leaf[0]]) != leaf[1])
+    assert look() == 3
+    assert counted == {"a": 3, "b": 2, "ab": 2, "part": 1, "look": 2}
+    files["a"] = 6
+    database.changed(lambda leaf: str(files[leaf[0]]) != leaf[1])
+    assert look() == 5
+    assert counted == {"a": 4, "b": 2, "ab": 3, "part": 2, "look": 3}
+
+
+def test_answers_of_a_circle_stand_together() -> None:
+    files, counted = {"a": 3, "b": 1}, Counter[str]()
+    database = Incremental(lambda key: key)
+    graph = {"x": ["y", "a"], "y": ["x", "b"], "z": ["y"]}
+
+    def ask(name: str) -> int:
+        def work() -> int:
+            counted[name] += 1
+            if name in files:
+                database.note(name, str(files[name]))
+                return files[name] // 2
+            return max(map(ask, graph[name]))
+
+        return database.get((name,), work, 0)
+
+    assert ask("z") == 1
+    counted.clear()
+    files["a"] = 2
+    database.changed(lambda leaf: str(files[leaf[0]]) != leaf[1])
+    assert ask("z") == 1
+    assert counted == {"a": 1}
+    files["a"], files["b"] = 1, 5
+    database.changed(lambda leaf: str(files[leaf[0]]) != leaf[1])
+    assert ask("z") == 2
+    files["b"] = 0
+    database.changed(lambda leaf: str(files[leaf[0]]) != leaf[1])
+    assert ask("z") == 0  # nothing that only they say of each other stays
 
 
 def test_nothing_is_worked_out_anew_for_a_change_that_says_the_same() -> None:

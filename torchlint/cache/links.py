@@ -16,6 +16,7 @@ from ..lint.dispatch import last_word
 from ..program import regions, steps
 from ..program.noting import INDEXED, Answer, Atom
 from ..program.project import read
+from ..program.steps import StepIndex
 from ..rule import load
 from ..rule.site import Analysis
 from ..settings.config import Settings
@@ -109,7 +110,7 @@ class Index:
     def is_other(self, before: Index, atom: Atom) -> bool:
         """Whether a thing is another one than it was."""
         kind, analysis, known = atom[0], self._analysis, before._analysis
-        if kind in ("steps", "training") and analysis.steps.index is known.steps.index:
+        if kind in ("steps", "training") and self.step_index is before.step_index:
             return False
         if kind == "regions" and analysis.regions.index is known.regions.index:
             return False
@@ -123,8 +124,13 @@ class Index:
         return self._analysis.project.renames
 
     @cached_property
+    def step_index(self) -> StepIndex:
+        """What the project does on every step."""
+        return self._analysis.steps.index
+
+    @cached_property
     def _steps(self) -> dict[str, str]:
-        index = self._analysis.steps.index
+        index = self.step_index
         return _by_path([*index.loops.items(), *index.functions.items()])
 
     @cached_property
@@ -133,7 +139,7 @@ class Index:
 
     @cached_property
     def _training(self) -> str:
-        return _mark(sorted(self._analysis.steps.index.training))
+        return _mark(sorted(self.step_index.training))
 
     @cached_property
     def _options(self) -> str:

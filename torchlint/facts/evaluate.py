@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from ..query.database import Database, Parts
+from ..query.database import Database
 from . import calls, names, narrowing, operations
 from . import torch_table as table
 from .argparse_defaults import argparse_defaults
@@ -153,8 +153,8 @@ class Evaluator:
         node = function.node
         vararg = node.args.vararg if not isinstance(node, ast.Module) else None
         self.rest = vararg.arg if vararg is not None else ""
-        self.answers = Parts(database)
-        self._resolved: dict[str, str | None] = {}
+        self.answers = database.parts()
+        self._resolved: dict[str, str | None] = database.memo()
         self._nested = 0
         """How many bindings are being read, one for another."""
 
@@ -548,9 +548,10 @@ class Evaluator:
             return self.canonical(".".join([value.class_name, *parts[1:]]))
         key = key_of(node)
         assert key is not None
-        if key not in self._resolved:
-            self._resolved[key] = self._resolve(node, key)
-        return self._resolved[key]
+        if key in self._resolved:
+            return self._resolved[key]
+        found = self._resolved[key] = self._resolve(node, key)
+        return found
 
     def _resolve(self, node: ast.expr, key: str) -> str | None:
         found = self.world.resolve(self.function, node)

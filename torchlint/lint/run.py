@@ -277,10 +277,11 @@ class _Run:
                 yield compiled, function, None
 
     def _dispatch(self, scope: Scope, *, with_calls: bool = False) -> Dispatch:
-        def made() -> Dispatch:
-            return Dispatch(self.rules, self.project, scope, with_calls=with_calls)
-
-        return self.analysis.once(("dispatch", scope, with_calls, self.codes), made)
+        known, key = self.analysis.dispatches, (scope, with_calls, self.codes)
+        if key not in known:
+            known[key] = Dispatch(self.rules, self.project, scope, with_calls=with_calls)
+        found: Dispatch = known[key]
+        return found
 
     def _sifted(self, paths: Sequence[str], dispatch: Dispatch) -> Iterator[tuple[Function, Collection[int] | None]]:
         """The functions that hold a word of the rules, and its lines; all functions, whole, with --no-sieve."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..facts.module import BODIES, Class, Function, FunctionNode, Module, first_line
 from ..system.cached import cached_property
 from ..system.stamp import as_bytes
-from ..text.source import Searches, Source
+from ..text.source import Searches, Source, Words
+from ..text.whole_words import WholeWords
 
 if TYPE_CHECKING:
     from ..query.database import Database
@@ -26,7 +27,7 @@ PARTS = frozenset(
 )
 """Kinds of things that an open file tells are looked at."""
 _KEPT_OF_MODULE = frozenset(
-    """path name is_package body functions classes stars watcher searches finds edited import_names imports aliases top_functions
+    """path name is_package body functions classes stars watcher searches finds edited _around import_names imports aliases top_functions
     top_classes _spans nested assigned function_from _asked _tree _source""".split()
 )
 """What an edit inside of a function leaves of a module as it is."""
@@ -214,6 +215,8 @@ class OpenModule(_Part, Module):
         """How facts of the text are found, by their names."""
         self.edited = (b"", b"")
         """The lines of the last edit, before and after it."""
+        self._around = (b"", b"")
+        """The text of the function that the last edit was in, before and after it; nothing where the edit says the same."""
         super().__init__(source, name, is_package)
 
     @property
@@ -297,13 +300,23 @@ class OpenModule(_Part, Module):
             return repr(self._source.fact(what, self.finds[what])) != before
         if kind == "holds text":
             wanted = what[5:].encode("latin-1") if what.startswith("text ") else self.searches[what]
-            return (not isinstance(wanted, bytes) or self.is_near(wanted)) and str(self._source.holds(wanted)) != before
+            if isinstance(wanted, bytes):
+                words: Collection[bytes] = (wanted,)
+            elif isinstance(wanted, WholeWords) or (isinstance(wanted, Words) and wanted.pattern is None):
+                words = (*wanted.words, *wanted.sure)
+            else:
+                words = (b"",)
+            return any(map(self.is_near, words)) and str(self._source.holds(wanted)) != before
         wanted = as_bytes(what)
         return self.is_near(wanted) and str(self.quietly(lambda: self._asked_for(kind, what))) != before
 
     def is_near(self, text: bytes) -> bool:
         """Whether the last edit may have written or taken away a text."""
         return b"\n" in text or any(text in lines for lines in self.edited)
+
+    def holds_in_edited(self, text: bytes) -> bool:
+        """Whether the function that is another one since the last edit holds a text, or did."""
+        return any(text in around for around in self._around)
 
     # Edits
 
@@ -336,6 +349,10 @@ class OpenModule(_Part, Module):
             changed = frozenset((function.unit,)) if taken else frozenset()
         self._source = source
         self.edited = b"".join(before[first - 1 : last]), b"".join(after[first - 1 : last])
+        self._around = b"", b""
+        if function is not None and changed:
+            start = first_line(function._node) - 1  # type: ignore[arg-type]
+            self._around = b"".join(before[start : function.last_line]), b"".join(after[start : function.last_line])
         self._forget(changed)
         return changed
 

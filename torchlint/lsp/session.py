@@ -190,12 +190,13 @@ class Session:
         for path in paths:
             project.module(path)
         analysis = Analysis(project, self.settings)
+        project.ask_again(analysis)
         analysis.know_torch(torch)
         before, index = project.index, Index(analysis, self.settings)
         if before is not None:
             project.renew(lambda atom: index.is_other(before, atom))
         project.index = index
-        _ = index.renames  # before an edit makes others of them
+        _ = index.renames, index.step_index  # before an edit makes others of them
         result = lint_project(project, paths, self.settings, analysis=analysis)
         self._torch = analysis.known_torch
         if project.faults:

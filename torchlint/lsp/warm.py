@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..cache.links import Index
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
+from ..program.context import Context
 from ..program.noting import Atom, Noting, mark
-from ..program.project import Sought, import_text
+from ..program.project import Sought, _place, import_text
+from ..program.steps import Steps
+from ..query.incremental import Incremental
+from ..rule.site import Analysis
 from ..system.stamp import as_bytes
 from ..text.source import Source
 from .open_file import PARTS, OpenFunction, OpenModule
@@ -42,6 +47,7 @@ class Warm(Noting):
 
     def __init__(self, read: Callable[[str], File], paths: Sequence[str]) -> None:
         """`read` gives a file as it is now."""
+        self._database: Incremental
         super().__init__({path: lambda: b"" for path in paths})
         self._file = read
         self.stop: Stop = lambda: False
@@ -55,10 +61,29 @@ class Warm(Noting):
         """The functions that are others in the file that is being taken in; None where all of it is."""
         self._finds: dict[tuple[str, str], Callable[[Source], Any]] = {}
         """How facts of open files are found."""
+        self._asks: tuple[Steps, Context] | None = None
+        """Who asks for what is kept from run to run."""
+        self._dispatches: tuple[Mapping[str, AbstractSet[str]], dict[Hashable, Any]] | None = None
+        """What rules are shown, while imports give these other names to things."""
 
     def look_anew(self) -> None:
         """Forget what rules said."""
         self._shown.clear()
+
+    def _asked_of(self, noting: bool) -> Incremental:
+        return Incremental(_place)
+
+    def ask_again(self, analysis: Analysis) -> None:
+        """Take part in a run: how answers are worked out hangs on what asked for them in the first run."""
+        if self._asks is None:
+            self._asks = analysis.steps, analysis.context
+        else:
+            analysis.steps, analysis.context = self._asks
+            for one in self._asks:
+                one.refresh()
+        if self._dispatches is None or self._dispatches[0] is not self.renames:
+            self._dispatches = self.renames, analysis.dispatches
+        analysis.dispatches = self._dispatches[1]
 
     # Open files
 
@@ -152,11 +177,23 @@ class Warm(Noting):
             return isinstance(owner, OpenFunction) and owner.module is module and owner.unit in changed
 
         self._changed = changed
-        self._shown = {key: said for key, said in self._shown.items() if key in self._database}
+        self._shown = {key: said for key, said in self._shown.items() if self._database.may_stand(key)}
         try:
             self._taken(module.path, self._uses_near(module), is_gone)
         finally:
             self._changed = None
+
+    def _is_gone(self, key: tuple[Any, ...], is_gone: Callable[[Any], bool]) -> bool:
+        if self._changed is None:
+            return super()._is_gone(key, is_gone)
+        return is_gone(key[1]) and any(isinstance(part, ast.AST) for part in key)  # the function itself stays
+
+    def _stands(self, name: tuple[str, str]) -> bool:
+        return name in self.answers and ("question", *name) in self._database
+
+    def _keep_answered(self) -> None:
+        known = self.answers.items()
+        self.answers = {name: answer for name, answer in known if self._database.may_stand(("question", *name))}
 
     def _uses_near(self, module: OpenModule) -> dict[Sought, bool]:
         """Whether the file of an edit may have used what was looked for, where the edit may have changed that."""
@@ -187,7 +224,7 @@ class Warm(Noting):
             return mark([repr(self.fact(atom[1], atom[2], self._finds[atom[1], atom[2]]))]) != atom[-1]
         module = self._open(atom[1])
         if module is not None and kind == "stored":
-            return all(
+            return module.holds_in_edited(as_bytes(atom[3])) and all(
                 _stored(self._storing(module, one, atom[3])) != atom[-1]
                 for one in module.classes
                 if one.qualname == atom[2]

@@ -41,6 +41,11 @@ class Context:
         self._folders: dict[frozenset[str], frozenset[str]] = {}
         """Of some files, where they lie."""
 
+    def refresh(self) -> None:
+        """Forget what holds for one run."""
+        self._roles.clear()
+        self._folders.clear()
+
     # Grad mode
 
     def grad_off(self, function: Function, node: ast.AST) -> bool:

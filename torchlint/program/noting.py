@@ -96,7 +96,7 @@ class Noting(Project):
         def remembered(question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
             names = [(question.__name__, repr(key)) for key in keys]
             self.used.update(names)
-            new = {name: key for name, key in zip(names, keys, strict=True) if name not in self.answers}
+            new = {name: key for name, key in zip(names, keys, strict=True) if not self._stands(name)}
             failed: dict[tuple[str, str], FileError] = {}
             for name, one in zip(new, ask(_Asked(question), list(new.values())) if new else (), strict=True):
                 if isinstance(one, FileError):
@@ -108,6 +108,10 @@ class Noting(Project):
             return [failed.get(name) or self.answers[name].answer for name in names]
 
         return remembered
+
+    def _stands(self, name: tuple[str, str]) -> bool:
+        """Whether the answer to a question about the whole project is known."""
+        return name in self.answers
 
     @property
     def is_known(self) -> bool:
@@ -375,8 +379,12 @@ class Noting(Project):
             for function, values in self._evaluators.items()
             if not is_gone(function) and values.answers not in stale
         }
-        self._database.forget(lambda key: key[0] in _OF_A_RUN or is_gone(key[1]))
+        self._database.forget(lambda key: key[0] in _OF_A_RUN or self._is_gone(key, is_gone))
         self._keep_answered()
+
+    def _is_gone(self, key: tuple[Any, ...], is_gone: Callable[[Any], bool]) -> bool:
+        """Whether a key is about something that is gone."""
+        return any(map(is_gone, key[1:]))
 
     def renew(self, is_other: Callable[[Atom], bool]) -> None:
         """Forget what depends on things of the whole project that are others now."""

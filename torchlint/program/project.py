@@ -116,7 +116,7 @@ class Project:
         """What torchlint failed at that more than one file may need to be known."""
         self._sources: dict[str, Source | None] = {}
         self._modules: dict[str, Module | None] = {}
-        self._database = Database(_place, noting=noting)
+        self._database = self._asked_of(noting)
         self._evaluators: dict[Function, Evaluator] = {}
         self._found: dict[tuple[str, str, str], str | None] = {}
         self._import_words: dict[str, frozenset[bytes]] = {}
@@ -125,6 +125,9 @@ class Project:
         self._holders: dict[bytes, frozenset[str]] = {}
         self._rewritten: set[str] = set()
         """Files that have another text than when `_called_behind` was made."""
+
+    def _asked_of(self, noting: bool) -> Database:
+        return Database(_place, noting=noting)
 
     # What answers depend on
 

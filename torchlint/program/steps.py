@@ -90,6 +90,12 @@ class Hot:
         self._project = project
         self._why = why
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hot) and self._why == other._why
+
+    def __hash__(self) -> int:
+        return hash(self._why)
+
     @property
     def function(self) -> Function:
         return function_at(self._project, self._why.function)
@@ -236,6 +242,12 @@ class Steps:
     def index(self) -> StepIndex:
         """What is known of the whole project."""
         return self.project.indexed("steps", lambda: step_index(self.project, self.project.asking(asked_here(self))))
+
+    def refresh(self) -> None:
+        """Forget what holds for one run."""
+        for name in ("index", "_by_function"):
+            self.__dict__.pop(name, None)
+        self._statements.clear()
 
     def know(self, index: StepIndex) -> None:
         """Take over what another process has found out."""

@@ -125,6 +125,14 @@ class Database:
         self.provisional = False
         """Whether that has read another of its answers."""
 
+    def parts(self) -> Parts:
+        """A place for parts of answers."""
+        return Parts(self)
+
+    def memo(self) -> dict[Any, Any]:
+        """A place for what is looked up again and again for the parts of answers."""
+        return {}
+
     def get(self, key: Key, work: Callable[[], T], initial: T) -> T:
         """The answer of a key; `work` finds it at the first time."""
         node = self._nodes.get(key)
@@ -202,12 +210,16 @@ class Database:
             for key in circle.asked:
                 self._circle_of.pop(key, None)
             self._open, self.circle, self.here, self.provisional = opened, outer, here, provisional
-        for key, value in circle.values.items():
-            self._node(key).value = value
+        self._solved(circle.values)
         for opened in (self._base, *(outer.open for outer in self._circles)):
             for key, one in opened.items():
                 if key in circle.values:
                     raise _Known(one)
+
+    def _solved(self, values: dict[Key, Any]) -> None:
+        """Take the answers of a circle."""
+        for key, value in values.items():
+            self._node(key).value = value
 
     def _joined(self, circle: _Solving) -> None:
         """Solve a circle with all that turns out to be a part of it."""
@@ -232,7 +244,7 @@ class Database:
                 self._of_circle(circle, key)
             if circle.values == before:
                 for (parts, part), value in circle.parts.items():
-                    parts.known[part] = value
+                    parts.keep(part, value)
                 return
         for key in keys:
             if circle.values[key] != before[key]:
@@ -386,6 +398,10 @@ class Parts(Node):
             self.known[key] = answer
             database.provisional = before
         return answer
+
+    def keep(self, key: Any, value: Any) -> None:
+        """Keep one that holds for good."""
+        self.known[key] = value
 
     def clear(self) -> None:
         """Forget them."""

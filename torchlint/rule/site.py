@@ -68,6 +68,8 @@ class Analysis:
         self._tests_versions: dict[str, bool] = {}
         self._stated_for: dict[str, Range | None] = {}
         self._kept: dict[Hashable, Any] = {}
+        self.dispatches: dict[Hashable, Any] = {}
+        """What rules are shown, by scope; an editor keeps them from run to run."""
 
     def tree(self, module: Module) -> Tree:
         if module.path not in self._trees:

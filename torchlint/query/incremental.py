@@ -1,0 +1,470 @@
+"""Answers that stand after a change where nothing they were made of came out different: early cutoff.
+
+`Database.changed` forgets all that was made of a thing that is another one now. Here only what read the thing itself is
+forgotten; what was made of that is doubted. When somebody asks for a doubted answer, those that it was made of are seen to
+first, and worked out again where they have to be. If all of them are what they were, so is the answer, and nobody works it
+out. (As in Salsa and Bazel's Skyframe, "verified at" and "changed at".)
+
+- Answers that lead to one another stand together or not at all.
+- What is asked for in the middle of another question is not looked into: it is worked out anew if it is doubted. So nothing
+  that is doubted is ever used, and circles are met as in a database that knows nothing.
+- Of each value of a function (`Parts`) it is known by itself what it was made of, since all values of a function together
+  are made of almost anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakSet
+
+from .database import _OPEN, Database, Key, Leaf, Node, Parts, _all
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+OLD = 50
+"""So many changes after it was asked for last, a doubted answer is forgotten."""
+
+
+class Answer(Node):
+    """An answer that may be doubted."""
+
+    __slots__ = ("__weakref__", "before", "changed", "circle", "doubted", "initial", "key", "past", "verified", "work")
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(noting=True)
+        self.key = key
+        self.work: Callable[[], Any] | None = None
+        """How it is worked out; None where only who asks for it knows that."""
+        self.initial: Any = None
+        self.before: Any = _OPEN
+        """What it was before it was doubted."""
+        self.doubted = False
+        self.circle: tuple[Answer, ...] = ()
+        """Those that it was answered together with."""
+        self.past: tuple[Node, ...] = ()
+        """What it was made of before it was forgotten."""
+        self.verified = 0
+        """The revision in which it was last known to stand."""
+        self.changed = 0
+        """The revision in which it became what it is."""
+
+    def doubt(self) -> None:
+        """It may be another one."""
+        if not self.doubted and self.value is not _OPEN:
+            self.before, self.value, self.doubted = self.value, _OPEN, True
+
+    def forget(self) -> None:
+        """It has to be worked out anew."""
+        if self.value is not _OPEN:
+            self.before = self.value
+        self.value, self.doubted, self.past = _OPEN, False, tuple(self.parts)
+        self.leaves, self.parts = set(), set()
+        circle, self.circle = self.circle, ()
+        for one in circle:
+            one.forget()
+
+    def settle(self, revision: int) -> None:
+        """It was worked out in a revision."""
+        if self.before is _OPEN or not _is_same(self.before, self.value):
+            self.changed = revision
+        self.before, self.past, self.verified = _OPEN, (), revision
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # noqa: BLE001 - what can't be compared is another one
+        return False
+
+
+class Incremental(Database):
+    """A database that is asked again and again between changes."""
+
+    def __init__(self, place: Callable[[Key], Any]) -> None:
+        super().__init__(place, noting=True)
+        self._nodes: dict[Key, Answer]  # type: ignore[assignment]
+        self._linked: dict[Key, Answer]  # type: ignore[assignment]
+        self.revision = 1
+        self._caches: WeakSet[_Parts] = WeakSet()
+        self._settled: dict[Answer, None] = {}
+        """Those that were worked out since the last change."""
+        self._readers: dict[Leaf, set[Answer | _Parts]] = {}
+        """What was made of a thing that was read, or was so once."""
+        self._makes: dict[Node, set[Answer | _Parts]] = {}
+        """What was made of an answer, or was so once."""
+
+    def parts(self) -> Parts:
+        found = _Parts(self)
+        self._caches.add(found)
+        return found
+
+    def memo(self) -> dict[Any, Any]:
+        return _Nothing()
+
+    def _node(self, key: Key) -> Answer:
+        if key not in self._nodes:
+            self._nodes[key] = Answer(key)
+        return self._nodes[key]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no question is being answered."""
+        return not self._base and not self._circles
+
+    def _ask(self, key: Key, work: Callable[[], T], initial: T) -> T:
+        node = self._node(key)
+        if node.doubted:
+            self._look_into(node)
+            if node.value is not _OPEN:
+                if self.here is not None:
+                    self.here.parts.add(node)
+                known: T = node.value
+                return known
+        node.work, node.initial = work, initial
+        value = super()._ask(key, work, initial)
+        if node.value is not _OPEN and node.verified != self.revision:
+            self._take(node)
+        return value
+
+    def _take(self, node: Answer) -> None:
+        node.settle(self.revision)
+        self._settled[node] = None
+
+    def _solved(self, values: dict[Key, Any]) -> None:
+        super()._solved(values)
+        circle = tuple(map(self._node, values))
+        for one, other in zip(circle, (*circle[1:], circle[0]), strict=True):
+            self._take(one)
+            one.circle = circle
+            one.parts.add(other)
+
+    # Answers that are kept elsewhere
+
+    def linked(self, key: Key, answer: Callable[[], T]) -> T:
+        node = self._linked.get(key)
+        if node is None:
+            node = self._linked[key] = Answer(key)
+        if node.value is _OPEN:
+            node.forget()
+        here, quiet = self.here, self.quiet
+        if here is not None:
+            here.parts.add(node)
+        self.here, self.quiet = node, False
+        try:
+            value = node.value = answer()
+        finally:
+            self.here, self.quiet = here, quiet
+        if node.verified != self.revision:
+            node.settle(self.revision)
+        self._settled[node] = None
+        return value
+
+    def may_stand(self, key: Key) -> bool:
+        """Whether it is known what an answer that is kept elsewhere was made of, and it need not be worked out anew."""
+        node = self._linked.get(key)
+        return node is not None and (node.doubted or node.value is not _OPEN)
+
+    def noted(self, node: Node, answer: Callable[[], T]) -> T:
+        """What is asked of the parts of answers counts for who asks."""
+        assert isinstance(node, _Parts)
+        quiet, self.quiet = self.quiet, False
+        try:
+            return answer()
+        finally:
+            self.quiet = quiet
+
+    def __contains__(self, key: Key) -> bool:
+        """Whether the answer of a key stands."""
+        node = self._nodes.get(key) or self._linked.get(key)
+        if node is not None and node.doubted:
+            self._look_into(node)
+        return node is not None and node.value is not _OPEN
+
+    # Doubts
+
+    def _look_into(self, node: Answer) -> None:
+        """See whether a doubted answer stands; if not, or if that can't be seen to now, forget it."""
+        if not self.is_free:
+            node.forget()
+            return
+        here, quiet = self.here, self.quiet
+        self.here, self.quiet = None, False
+        try:
+            for circle in _in_order(node):
+                self._stand_together(circle)
+        finally:
+            self.here, self.quiet = here, quiet
+
+    def _stand_together(self, circle: list[Answer]) -> None:
+        """See whether answers that lead to one another stand."""
+        for one in circle:
+            for part in tuple(one.parts):
+                if part not in circle and one.doubted and not self._is_as_it_was(part, one.verified):
+                    for other in circle:
+                        if other.doubted:
+                            other.forget()
+                    return
+        stands = all(one.doubted for one in circle)  # else one was worked out for the sake of another question
+        for one in circle:
+            if one.doubted and stands:
+                one.value, one.before, one.doubted, one.verified = one.before, _OPEN, False, self.revision
+            elif one.doubted:
+                one.forget()
+
+    def stand(self, parts: Iterable[Node], since: int) -> bool:
+        """Whether some answers are what they were in a revision."""
+        here, quiet = self.here, self.quiet
+        self.here, self.quiet = None, False
+        try:
+            return all(self._is_as_it_was(part, since) for part in parts)
+        finally:
+            self.here, self.quiet = here, quiet
+
+    def _is_as_it_was(self, part: Node, since: int) -> bool:
+        assert isinstance(part, Answer)
+        if part.doubted:
+            self._look_into(part)
+        if part.value is _OPEN:
+            if part.work is None:
+                return False
+            past, part.past = part.past, ()
+            for one in past:  # it may be asked for again
+                assert isinstance(one, Answer)
+                if one.doubted:
+                    self._look_into(one)
+            if part.value is _OPEN:
+                try:
+                    self._ask(part.key, part.work, part.initial)
+                except Exception:  # noqa: BLE001 - who asks for it next is told
+                    return False
+            if part.value is _OPEN:
+                return False
+        return part.changed <= since
+
+    # Changes
+
+    def changed(self, is_other: Callable[[Leaf], bool], more: Iterable[Node] = ()) -> set[Node]:
+        """Doubt the answers for which something was read that is another one now; tells which these were."""
+        self._index()
+        others = set(filter(is_other, tuple(self._readers)))
+        if not others:
+            return set()
+        forgotten: set[Answer] = set()
+        caches: set[_Parts] = set()
+        for leaf in others:
+            for reader in self._readers.pop(leaf):
+                if isinstance(reader, _Parts):
+                    caches.add(reader)
+                elif leaf in reader.leaves:
+                    forgotten.add(reader)
+        stale: set[Node] = set(forgotten)
+        todo: list[Node] = list(forgotten)
+        while todo:
+            part = todo.pop()
+            for made in self._makes.get(part, ()):
+                if isinstance(made, _Parts):
+                    caches.add(made)
+                elif made not in stale and part in made.parts:
+                    stale.add(made)
+                    todo.append(made)
+        for cache in caches:
+            cache.doubt(others, stale, self.revision)
+        self.revision += 1
+        for node in stale:
+            assert isinstance(node, Answer)
+            if node in forgotten:
+                node.forget()
+            else:
+                node.doubt()
+        if self.revision % OLD == 0:
+            self._clean()
+        return stale
+
+    def _index(self) -> None:
+        """Take in what the answers of late were made of."""
+        for node in self._settled:
+            self.index(node, node)
+        self._settled.clear()
+
+    def index(self, own: Answer | _Parts, made: Node | _Made) -> None:
+        """Know of an answer, or a part of answers, what it was made of."""
+        for leaf in made.leaves:
+            self._readers.setdefault(leaf, set()).add(own)
+        for part in made.parts:
+            self._makes.setdefault(part, set()).add(own)
+
+    def _clean(self) -> None:
+        """Forget doubted answers that nobody asks for, and what was made of what once."""
+        old = self.revision - OLD
+        for nodes in (self._nodes, self._linked):
+            for key in [key for key, node in nodes.items() if node.value is _OPEN and node.verified < old]:
+                nodes.pop(key).work = None
+        self._readers, self._makes = {}, {}
+        for node in _all((*self._nodes.values(), *self._linked.values())):
+            assert isinstance(node, Answer)
+            self.index(node, node)
+        for cache in self._caches:
+            for made in cache.made:
+                self.index(cache, made)
+
+    def forget(self, is_stale: Callable[[Key], bool]) -> None:
+        for nodes in (self._nodes, self._linked):
+            for key in [key for key in nodes if is_stale(key)]:
+                nodes.pop(key).work = None
+
+
+def _in_order(first: Answer) -> Iterator[list[Answer]]:
+    """Doubted answers that lead to one another, what they were made of before them (Tarjan)."""
+    number: dict[Answer, int] = {}
+    low: dict[Answer, int] = {}
+    path: list[Answer] = []
+    on_path: set[Answer] = set()
+    todo: list[tuple[Answer, Iterator[Node]]] = []
+
+    def enter(node: Answer) -> None:
+        number[node] = low[node] = len(number)
+        path.append(node)
+        on_path.add(node)
+        todo.append((node, iter(tuple(node.parts))))
+
+    enter(first)
+    found: list[list[Answer]] = []
+    while todo:
+        node, parts = todo[-1]
+        for part in parts:
+            assert isinstance(part, Answer)
+            if not part.doubted:
+                continue
+            if part not in number:
+                enter(part)
+                break
+            if part in on_path:
+                low[node] = min(low[node], number[part])
+        else:
+            todo.pop()
+            if todo:
+                around = todo[-1][0]
+                low[around] = min(low[around], low[node])
+            if low[node] == number[node]:
+                at = path.index(node)
+                circle = path[at:]
+                del path[at:]
+                on_path.difference_update(circle)
+                found.append(circle)
+    return iter(found)
+
+
+class _Nothing(dict[Any, Any]):
+    """Keeps nothing."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+
+class _Made(NamedTuple):
+    """What a part was made of."""
+
+    leaves: frozenset[Leaf]
+    parts: frozenset[Node]
+
+
+class _Parts(Parts):
+    """Parts of answers of each of which it is known what it was made of."""
+
+    __slots__ = ("__weakref__", "_doubted", "_made", "_same", "_values")
+
+    def __init__(self, database: Incremental) -> None:
+        super().__init__(database)
+        self._values: dict[Any, Any] = {}
+        """Those that were made of something; `known` are the others."""
+        self._made: dict[Any, _Made] = {}
+        self._same: dict[_Made, _Made] = {}
+        """What parts were made of, each once."""
+        self._doubted: dict[Any, tuple[Any, _Made, int]] = {}
+        """Those that may be others now, what they were made of, and when they stood."""
+
+    @property
+    def made(self) -> Iterable[_Made]:
+        """What they were made of."""
+        return self._same
+
+    def of(self, key: K, work: Callable[[K], T]) -> T:
+        known = self.known.get(key)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        database = self._database
+        known = self._values.get(key)
+        if known is None and self._doubted:
+            known = self._standing(key)
+        if known is not None:
+            self._tell(self._made[key])
+            return known  # type: ignore[no-any-return]
+        circle = database.circle
+        if circle is not None and (self, key) in circle.parts:
+            database.provisional = True
+            if key in self._made:
+                self._tell(self._made[key])
+            return circle.parts[self, key]  # type: ignore[no-any-return]
+        before, database.provisional = database.provisional, False
+        here = database.here
+        database.here = own = Node(noting=True)
+        try:
+            answer = work(key)
+        finally:
+            database.here = here
+            if here is not None:
+                here.leaves |= own.leaves
+                here.parts |= own.parts
+        self._made.pop(key, None)
+        if own.leaves or own.parts:
+            made = _Made(frozenset(own.leaves), frozenset(own.parts))
+            if made not in self._same:
+                self._same[made] = made
+                database.index(self, made)  # type: ignore[attr-defined]
+            self._made[key] = self._same[made]
+        if circle is not None and database.provisional:
+            circle.parts[self, key] = answer
+        else:
+            database.provisional = before
+            self.keep(key, answer)
+        return answer
+
+    def keep(self, key: Any, value: Any) -> None:
+        (self._values if key in self._made else self.known)[key] = value
+
+    def _standing(self, key: Any) -> Any:
+        """A doubted part that stands, None where there is none."""
+        database = self._database
+        assert isinstance(database, Incremental)
+        found = self._doubted.pop(key, None)
+        if found is None or not database.is_free or not database.stand(found[1].parts, found[2]):
+            return None
+        self._made[key] = found[1]
+        self._values[key] = found[0]
+        return found[0]
+
+    def _tell(self, made: _Made) -> None:
+        here = self._database.here
+        if here is not None:
+            here.leaves |= made.leaves
+            here.parts |= made.parts
+
+    def doubt(self, others: set[Leaf], stale: set[Node], revision: int) -> None:
+        """Doubt those for which something was read that is another one now, or that were made of doubted answers."""
+        gone = {made for made in self._same if not others.isdisjoint(made.leaves)}
+        doubted = {made for made in self._same if not stale.isdisjoint(made.parts)} - gone
+        if not gone and not doubted:
+            return
+        for key in [key for key, made in self._made.items() if made in gone or made in doubted]:
+            made, value = self._made.pop(key), self._values.pop(key, None)
+            if made in doubted and value is not None:
+                self._doubted[key] = value, made, revision
+        self._doubted = {key: one for key, one in self._doubted.items() if one[1] not in gone}
+        for made in gone:
+            del self._same[made]
+
+    def clear(self) -> None:
+        super().clear()
+        for kept in (self._values, self._made, self._same, self._doubted):
+            kept.clear()
