@@ -4,12 +4,20 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.flow import Loop
 from torchlint.facts.module import Function
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
 _WRITERS = ("save", "savez", "savez_compressed", "savetxt", "dump", "to_csv", "to_json", "to_pickle", "to_parquet")
 
+_SCORES = regex(
+    r"(?:^|[._])(?:y|pred(?:s|iction|ictions)?|labels?|lbls?|targets?|tags?|true|truths?|gts?|prob(?:s|abilities|ability)?"
+    r"|scores?|logits?|loss(?:es)?|acc|correct|mse|mae|rmse|errors?|ppls?|perplexit(?:y|ies)|y?hats?)(?:_|$)"
+)
+"""What collects predictions, labels and metrics is called, not images or sounds."""
+_ADDS = ("append", "extend")
 _USES = 16
 """Of a name that is read more often, nobody is asked what each of its readers is."""
 
@@ -30,7 +38,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
-    device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back; and what is written into a tensor of the host
+    device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back;
+    what such a loop collects as predictions, labels, scores or losses by its name (`y_pred.extend(output.cpu().numpy())`),
+    unless it is written to a file behind the loop; and what is written into a tensor of the host
     (`losses[i] = criterion(output, y)`). With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
     what they call. It is a warning where the value goes back to the device, and an `info` otherwise.
@@ -84,7 +94,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if _is_offload(site):
         return
     returns = _returns_batch(site)
-    by_default = site.hot is not None or returns or _of_one(site) or _scored(site)
+    by_default = site.hot is not None or returns or _of_one(site) or _scored(site) or _is_collected(site)
     if not site.settings.preview and (not by_default or reads.behind_type_test(site)):
         return
     if reads.host_copy(site, site.call, LIKELY) is None:
@@ -220,10 +230,76 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
         yield site.finding(message, severity="info", at=stored, related=site.why_hot())
 
 
+def _is_collected(site: Site) -> bool:
+    """Whether an evaluation loop collects predictions, labels or scores: they could stay where they are until it ends."""
+    if site.warm is None:
+        return False
+    holder = _holder(site.statement)
+    if holder is None or not _SCORES.search(".".join(_words(holder)).lower()):
+        return False
+    return not _is_written(site, _key(holder))
+
+
+def _holder(statement: ast.stmt) -> ast.expr | None:
+    """The list that a statement adds to; None where it does something else."""
+    if isinstance(statement, ast.AugAssign):
+        return statement.target
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    added = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ADDS
+    return call.func.value if added else None  # type: ignore[union-attr]
+
+
+def _words(node: ast.expr) -> Iterator[str]:
+    """The names that lead to something, and the keys: found, y_pred of `found["y_pred"]`."""
+    if isinstance(node, ast.Subscript):
+        yield from _words(node.value)
+        if isinstance(node.slice, ast.Constant):
+            yield str(node.slice.value)
+    else:
+        yield from chain(node) or ()
+
+
 def _writes(site: Site) -> bool:
-    """Whether what an evaluation loop collects is written to a file behind it: the copies are what it is for."""
-    end = 0 if site.warm is None else site.warm.end_lineno or 0
-    return end > 0 and any(call.lineno > end for name in _WRITERS for call in site.flow.calls_named(name))
+    """Whether what an evaluation loop copies is written to a file behind it: the copies are what it is for."""
+    made = site.statement
+    holder = _holder(made)
+    names = [_key(target) for target in made.targets] if isinstance(made, ast.Assign) else [_key(holder)]
+    return any(_is_written(site, name) for name in names)
+
+
+def _is_written(site: Site, name: str) -> bool:
+    """Whether a name, or what is made of it, is written to a file behind the loop; with no name, whether anything is."""
+    loop = site.warm
+    if loop is None:
+        return False
+    written = site.once(("written", loop), lambda: _written(site, loop))
+    return name in written if name else bool(written)
+
+
+def _written(site: Site, loop: Loop) -> frozenset[str]:
+    """The names of what is written to files behind a loop, and of what that was made of."""
+    end = loop.end_lineno or loop.lineno
+    calls = [call for name in _WRITERS for call in site.flow.calls_named(name) if call.lineno > end]
+    found = {name for call in calls for name in _read(call)}
+    if not found:
+        return frozenset()
+    made = [node for node in site.flow.nodes if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)]
+    for statement in [node for node in reversed(made) if node.lineno >= loop.lineno]:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if not found.isdisjoint([*map(_key, targets), _key(_holder(statement))]):
+            found |= _read(statement.value)
+    return frozenset(found)
+
+
+def _read(node: ast.AST) -> set[str]:
+    return {_key(part) for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)} - {""}
+
+
+def _key(node: ast.expr | None) -> str:
+    """The name that something is, or is a part of: `pose` for `pose[i]`, `self.pose`; "" for other expressions."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return ".".join(chain(node) or ()) if node is not None else ""
 
 
 def _first(site: Site) -> ast.Call | None:

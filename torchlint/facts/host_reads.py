@@ -11,6 +11,7 @@ from ..torch_api.operators import operator
 from . import calls, names
 from .flow import Flow, Loop, contains
 from .module import Class, Function
+from .results import Origins
 from .syntax import block
 from .values import LIKELY, PROVEN, Certainty, Value
 
@@ -87,7 +88,7 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
 
     A field of a batch that was not moved yet is in host memory.
     """
-    if not place.accelerator:
+    if not _near_accelerator(place):
         return None
     while True:
         value = place.value(node)
@@ -101,6 +102,14 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
             node = node.value
         else:
             return None
+
+
+def _near_accelerator(place: Place) -> bool:
+    """Whether the program deals with an accelerator at the place, or at the evaluation loop that calls its function."""
+    if place.accelerator:
+        return True
+    caller = place.warm_caller if place.role != "test" else None
+    return caller is not None and place.at(*caller).accelerator
 
 
 def _of_batch(place: Place, node: ast.expr) -> bool:
@@ -142,7 +151,7 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
             return None
         if place.value(func.value).only_tested:
             return None
-        return device_tensor(place, func.value, LIKELY) or _loss(place, func.value)
+        return device_tensor(place, func.value, LIKELY) or _loss(place, func.value) or _result(place, func.value)
     if not call.args or call.keywords:
         return None
     name = place.resolve(func)
@@ -172,11 +181,12 @@ def host_copy(place: Place, call: ast.Call, certainty: Certainty = PROVEN) -> as
     value = place.value(func.value)
     if value.on_cpu:
         return None
-    if _becomes_array(place, call):
-        if not value:
-            return func.value if place.accelerator else None
-        certainty = LIKELY
-    return device_tensor(place, func.value, certainty)
+    if not value and func.attr == "cpu":
+        if _becomes_array(place, call):
+            return func.value if _near_accelerator(place) else None
+        return _result(place, func.value)
+    # Arrays have no `cpu()`.
+    return device_tensor(place, func.value, LIKELY if func.attr == "cpu" else certainty)
 
 
 def _becomes_array(place: Place, call: ast.Call) -> bool:
@@ -241,6 +251,13 @@ def _loss(place: Place, node: ast.expr) -> ast.expr | None:
     """`loss.item()` in a step loop, where nothing else is known of `loss`."""
     named = isinstance(node, ast.Name) and _LOSS.search(node.id) is not None
     return node if named and place.accelerator and place.hot is not None and not place.value(node) else None
+
+
+def _result(place: Place, node: ast.expr) -> ast.expr | None:
+    """`psnr.item()` of what a call gave that nobody knows, and that was handed tensors, where that runs on each iteration."""
+    if place.value(node) or severity(place) is None or not _near_accelerator(place):
+        return None
+    return node if Origins(place.function.bindings.reach, place.value, place.resolve).made(node) else None
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:
