@@ -89,7 +89,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     if not isinstance(site.target, ast.Call):
         yield from _of_subclass(site)
         return
-    missing = list(_missing(site))
+    missing = list(_missing(site)) if not _gives_device(site) else []
     if missing and not site.settings.preview and not (_is_worth_it(site, missing) and site.feeds_device):
         return
     if missing:
@@ -100,7 +100,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 def _is_worth_it(site: Site, missing: list[str]) -> bool:
     """Whether what a loader lacks matters: to fetch rows of memory is little work, and so may be what is unknown."""
     if _UNPINNED not in missing:
-        return _dataset(site).class_ is not None
+        # A function that puts samples together, pads them mostly, has work to do in any case.
+        return _dataset(site).class_ is not None or site.argument("collate_fn", 6) is not None
     return len(missing) > 1 or not _is_held(_dataset(site))
 
 
@@ -112,7 +113,7 @@ def _missing(site: Site) -> Iterator[str]:
         yield "`num_workers=0`"
     pinned = _option(site, "pin_memory", 7)
     if (
-        site.accelerator
+        _has_accelerator(site)
         and not _of_indices(site)
         and not _gives_arrays(site)
         and (pinned is None or _is(pinned, False))
@@ -154,9 +155,30 @@ def _is(value: Value, literal: object) -> bool:
     return type(value.const) is type(literal) and value.const == literal
 
 
+def _has_accelerator(site: Site) -> bool:
+    """Whether batches may go to an accelerator: files of data seldom name one, scripts do."""
+    if site.accelerator or site.feeds_device:
+        return True
+    script = site.function is site.module.body or site.source.holds(b"__main__")
+    return not script and site.analysis.context.anywhere
+
+
 def _dataset(site: Site) -> Value:
     given = site.argument("dataset", 0)
     return site.value(given) if given is not None else UNKNOWN
+
+
+def _gives_device(site: Site) -> bool:
+    """Whether the samples of the dataset are on the device already, where no worker should put them and nothing can be pinned."""
+    klass = _dataset(site).class_
+    item = site.project.method(klass, "__getitem__") if klass is not None else None
+    return item is not None and _on_device(site.project.returns(item))
+
+
+def _on_device(value: Value) -> bool:
+    return value.device == "accelerator" or any(
+        map(_on_device, (*(value.items or ()), *(value.entries or {}).values()))
+    )
 
 
 def _in_memory(site: Site) -> bool:
@@ -266,7 +288,7 @@ def _not_handed(made: Site, init: Function, inner: Site) -> Iterator[str]:
     if not held and (workers is None or _is(workers, 0)):
         yield "no `num_workers`" if workers is None else "`num_workers=0`"
     pinned = _handed(made, init, inner, "pin_memory", 7)
-    if made.accelerator and (pinned is None or _is(pinned, False)):
+    if _has_accelerator(made) and (pinned is None or _is(pinned, False)):
         yield _UNPINNED
 
 

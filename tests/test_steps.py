@@ -288,6 +288,19 @@ def test_step_in_a_function_of_another_file() -> None:
     )
 
 
+def test_step_of_an_object_that_a_factory_makes() -> None:
+    """The file that calls the method imports neither the class nor its module."""
+    check(
+        {
+            "pkg/agents.py": "class Agent:\n    def learn(self, batch):\n        loss.backward()  # hot\n"
+            "    def show(self):\n        print(loss)\n",
+            "pkg/__init__.py": "def get_agent(name):\n    from .agents import Agent\n    return Agent()\n",
+            "main.py": "from pkg import get_agent\nagent = get_agent(name)\nfor batch in loader:\n    agent.learn(batch)  # hot\n"
+            "agent.show()\nfor batch in loader:\n    other.learn(batch)\n",
+        }
+    )
+
+
 def test_helper_in_another_file_that_a_step_loop_calls() -> None:
     check(
         {

@@ -1042,6 +1042,8 @@ class Evaluator:
             return NUMBER if one else NDARRAY
         if kind == "scaler" and attr == "scale":
             return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
+        if kind == "loader" and attr in ("next", "__next__"):
+            return self.element(base, None)
         if kind in ("loader", "optimizer", "scheduler", "scaler"):
             return UNKNOWN
         if self.of_distribution(base, attr):

@@ -497,25 +497,39 @@ def for_environment(place: Place, node: ast.expr) -> bool:
     return place.consumed_by(("step",), node)
 
 
+_COLLECTIVES = ("broadcast", "all_reduce")
+
+
 def decides(place: Place, node: ast.expr) -> bool:
     """Whether the value decides if the loop goes on, or is handed out by it, and so has to be on the host.
 
     `while t.item() > limit`, and in evaluation and generation loops `if token.item() == end: break` and
-    `yield token.item()`; in a step loop such a test is mostly a check for NaN.
+    `yield token.item()`; in a step loop such a test is mostly a check for NaN, unless processes agree on it.
     """
     loops = place.flow.loops(node)
     if not loops:
         return False
     if isinstance(loops[0], ast.While) and contains(loops[0].test, node):
         return True
-    if place.hot is not None:
-        return False
     statement = place.statement
-    if isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body)):
+    leaves = isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body))
+    if place.hot is not None:
+        return leaves and _is_agreed(place, loops[0], node)
+    if leaves:
         return True
     names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
     assigned = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
     return not names.isdisjoint(assigned) or (bool(calls_) and ast.dump(node) in calls_)
+
+
+def _is_agreed(place: Place, loop: Loop, node: ast.expr) -> bool:
+    """Whether the loop gives what is read to a collective: `broadcast(stop, 0)` before `if stop.item(): break`."""
+    read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return any(
+        loop in place.flow.loops(call) and any(isinstance(one, ast.Name) and one.id in read for one in call.args)
+        for name in _COLLECTIVES
+        for call in place.flow.calls_named(name)
+    )
 
 
 def _leaving(loop: Loop) -> tuple[frozenset[str], frozenset[str]]:

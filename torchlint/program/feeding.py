@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ..facts import names
 from ..facts.module import Function, Module
+from ..facts.values import Value
 from ..system.regex import regex
 from ..text.source import Words
+from .families import may_run
 from .project import Project
 from .steps import Steps
 
@@ -18,6 +20,8 @@ _SENDS = regex(
 )
 """What functions are called that send what they are given: `move_to(batch, device)`."""
 _SENDING = Words(b".to(", b".cuda(", b".xpu(", b"to_device(", b"_to(", b"to_cuda(", b"to_gpu(")
+_DEPTH = 2
+"""How many calls lie between a loop and the function that sends its batches, at most, apart from the first."""
 _LIGHTNING = ("LightningModule", "LightningDataModule")
 
 
@@ -32,19 +36,33 @@ def is_handed_over(project: Project, function: Function) -> bool:
 def feeders(project: Project, steps: Steps, module: Module) -> frozenset[ast.expr]:
     """The calls that make loaders whose batches go to the device on each step or in an evaluation loop.
 
-    They are looked for in a file, in what it imports, and in what imports it.
+    They are looked for in a file, in what it imports, and in what imports it, or the package that hands it on.
     """
-    users = [found for path in project.importers(module) if (found := project.module(path)) is not None]
-    near = dict.fromkeys((module, *project.imports_of(module), *users))
-    return frozenset(
-        feeder for one in near for function in _running(project, steps, one) for feeder in _sent(project, function)
+    users = list(_users(project, module))
+    packages = [user for user in users if user.path.endswith("__init__.py")]
+    through = [user for package in packages for user in _users(project, package)]
+    near = dict.fromkeys((module, *project.imports_of(module), *users, *through))
+    sent = (feeder for one in near for function in _running(project, steps, one) for feeder in _sent(project, function))
+    given = (
+        feeder
+        for one in near
+        for function in _looping(project, steps, one)
+        for feeder in _given(project, steps, function)
     )
+    return frozenset((*sent, *given))
+
+
+def _users(project: Project, module: Module) -> Iterator[Module]:
+    """The files that import a module."""
+    return (found for path in project.importers(module) if (found := project.module(path)) is not None)
 
 
 def _running(project: Project, steps: Steps, module: Module) -> Iterable[Function]:
     """The functions of a file that run on each step, or hold an evaluation loop."""
-    if not module.source.holds(_SENDING):
-        return ()
+    return _looping(project, steps, module) if module.source.holds(_SENDING) else ()
+
+
+def _looping(project: Project, steps: Steps, module: Module) -> Iterable[Function]:
     project.note("steps", module.path)
     return dict.fromkeys((*steps.functions_in({module.path}), *steps.warm_in(module.path)))
 
@@ -63,3 +81,59 @@ def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
             given = project.value(function, call.args[0])
             if given.kind in ("tensor", "batch") and given.from_loader:
                 yield from given.loader_calls
+
+
+# Batches that somebody else sends
+
+
+def _given(project: Project, steps: Steps, function: Function) -> Iterator[ast.expr]:
+    """The loaders of a training or evaluation loop that gives its batches to a function which sends: `model.set_input(batch)`."""
+    for loop in function.own_loops:
+        if not isinstance(loop, ast.For):
+            continue
+        parts = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
+        loaders = _loaders(project.value(function, loop.iter))
+        if not loaders or not (steps.is_step_loop(function, loop) or steps.is_warm(function, loop)):
+            continue
+        calls = function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+        given = [call for call in calls if loop in function.flow.loops(call) and _takes(call, parts)]
+        if any(_sends(project, target, _DEPTH) for call in given for target in may_run(project, function, call)):
+            yield from loaders
+
+
+def _loaders(value: Value) -> frozenset[ast.expr]:
+    """The calls that make the loaders whose batches, numbered or paired, a value gives: `enumerate(loader)`."""
+    given = value.element
+    parts = (given, *(given.items or ())) if given is not None else ()
+    return frozenset(
+        call for part in parts if part.kind in ("tensor", "batch") and not part.managed for call in part.loader_calls
+    )
+
+
+def _takes(call: ast.Call, names_: Collection[str]) -> bool:
+    """Whether a call is given something of that name, or a part of it."""
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(isinstance(part, ast.Name) and part.id in names_ for one in given for part in ast.walk(one))
+
+
+def _sends(project: Project, function: Function, depth: int) -> bool:
+    """Whether a function moves what it is given, or hands it on to one that does."""
+    if any(
+        isinstance(call.func, ast.Attribute) and _may_be_batch(project.value(function, call.func.value))
+        for method in _MOVES
+        for call in function.flow.calls_named(method)
+    ):
+        return True
+    own = {parameter.arg for parameter in function.parameters[function.is_method :]}
+    return depth > 0 and any(
+        _sends(project, target, depth - 1)
+        for call in function.flow.calls
+        if _takes(call, own)
+        for target in may_run(project, function, call)
+    )
+
+
+def _may_be_batch(value: Value) -> bool:
+    if value.kind in ("tensor", "batch"):
+        return value.device != "accelerator"
+    return value.kind == "unknown"

@@ -904,7 +904,14 @@ class Project:
         # A method is not imported by its own name.
         own_name = function.cls.name if function.cls is not None else function.name
         others = self.mentioning(Sought(own, function.module.name, own_name, name))
-        return [own, *others] if others is not None else None
+        if others is None:
+            return None
+        return list(dict.fromkeys((own, *others, *(self._by_objects(name) if function.cls is not None else ()))))
+
+    def _by_objects(self, name: str) -> list[str]:
+        """The files that call a method, where they are few: `model = get_model(options)` imports no class."""
+        paths = self.calling(name) if name != "__init__" else frozenset[str]()
+        return sorted(paths) if len(paths) <= MAX_SITES else []
 
     def mentioning(self, sought: Sought) -> list[str] | None:
         """The files that may use what is sought, sorted; None where there are too many."""

@@ -812,7 +812,20 @@ class Steps:
                 return True
             if self._hands_on_model(function, call):
                 return True
+            if not (call.args or call.keywords) and isinstance(call.func, ast.Attribute):
+                # `model.validate()`, of an object that was given the batch before.
+                if over_batches is None:
+                    over_batches = isinstance(loop, ast.For) and self._brings_batches(function, loop.iter)
+                if over_batches and self._runs_module_once(function, call):
+                    return True
         return False
+
+    def _runs_module_once(self, function: Function, call: ast.Call) -> bool:
+        """Whether all that a call may run are methods that run a module outside of loops of their own."""
+        targets = families.may_run(self.project, function, call)
+        return bool(targets) and all(
+            one.cls is not None and self.runs_module(one) and self._runs_once(one) for one in targets
+        )
 
     def _is_method_of_module(self, function: Function, call: ast.Call, callee: Value) -> bool:
         """`model.decode(tokens)`: a method that the project gives to a model, takes tensors, and runs a module."""
