@@ -612,6 +612,22 @@ def test_argument_of_a_method() -> None:
             },
             "tensor",
         ),
+        # What keywords give
+        ({"a.py": TORCH + "f(**others)\ndef f(**kwargs):\n    for x in kwargs.values():\n        x"}, "unknown"),
+        ({"a.py": TORCH + "f(x=torch.zeros(3))\ndef f(**kwargs):\n    kwargs.get('y')"}, "unknown"),
+        ({"a.py": TORCH + "f(x=3)\nf(y=torch.zeros(3))\ndef f(**kwargs):\n    kwargs['x']"}, "number"),
+        (
+            {"a.py": TORCH + "f(a=torch.zeros(3))\ndef f(a, **kwargs):\n    for x in kwargs.values():\n        x"},
+            "unknown",
+        ),
+        ({"a.py": TORCH + "f(a=torch.zeros(3))\ndef f(**kwargs):\n    for x in kwargs.values():\n        x"}, "tensor"),
+        (
+            {
+                "a.py": TORCH
+                + "f(**{key: torch.zeros(3) for key in keys})\ndef f(**kwargs):\n    for k, x in kwargs.items():\n        x"
+            },
+            "tensor",
+        ),
         # Processes and threads
         (
             {

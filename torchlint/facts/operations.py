@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 from . import calls, names
 from . import torch_table as table
@@ -175,10 +176,10 @@ def batch_method(base: Batch, attr: str, args: Arguments) -> Value:
     if attr in ("to", "cuda", "cpu"):
         return calls.move(base, attr, args)
     if attr in ("items", "popitem"):
-        pair = Tuple(items=(STR, calls.batch_tensor(base)))
+        pair = Tuple(items=(STR, held(base)))
         return sequence(pair) if attr == "items" else pair
     if attr == "values":
-        return sequence(calls.batch_tensor(base))
+        return sequence(held(base))
     if attr == "keys":
         return sequence(STR)
     if attr in ("pop", "get"):
@@ -192,6 +193,18 @@ def batch_method(base: Batch, attr: str, args: Arguments) -> Value:
     return UNKNOWN
 
 
+def held(mapping: Value) -> Value:
+    """What a mapping holds under its keys, whichever."""
+    if mapping.kind == "batch":
+        return calls.batch_tensor(mapping)
+    if mapping.kind == "tensor" and (mapping.grad or mapping.from_loader):
+        return mapping  # a model, or a loader, gave a dictionary of tensors
+    if mapping.kind == "dict":
+        each = list((mapping.entries or {}).values())
+        return mapping.element or (functools.reduce(join, each) if each else UNKNOWN)
+    return UNKNOWN
+
+
 def container_method(base: Value, attr: str, args: Arguments) -> Value:
     """A method of a string, a dictionary or a list."""
     if base.kind == "str" and attr == "format":
@@ -200,10 +213,10 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
         return STR if attr not in ("split", "splitlines") else sequence(STR)
     if base.kind == "dict":
         if attr in ("items", "popitem"):
-            pair = Tuple(items=(STR if base.entries else UNKNOWN, base.element or UNKNOWN))
+            pair = Tuple(items=(STR if base.entries else UNKNOWN, held(base)))
             return sequence(pair) if attr == "items" else pair
         if attr == "values":
-            return sequence(base.element or UNKNOWN)
+            return sequence(held(base))
         if attr == "keys":
             return sequence(STR if base.entries else UNKNOWN)
         if attr in ("get", "pop", "setdefault"):

@@ -18,6 +18,7 @@ from ..facts.chosen import Choice
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
+from ..facts.operations import held
 from ..facts.promises import promised
 from ..facts.roles import is_test
 from ..facts.values import DICT, PROVEN, TUPLE, UNKNOWN, Dict, List, Tensor, Tuple, Value, constant, join, replace
@@ -519,7 +520,7 @@ class Project:
         return self.mentioning(Sought(module.path, module.name, name, name)) or []
 
     def keywords(self, function: Function) -> Value:
-        """The dictionary that `**kwargs` of a function is: its keys are known where all callers are."""
+        """The dictionary that `**kwargs` of a function is: its keys are known where all callers write them."""
         return self._ask(("keywords", function), lambda: self._keywords(function), DICT)
 
     def _keywords(self, function: Function) -> Value:
@@ -527,15 +528,18 @@ class Project:
         given = []
         for site in self.call_sites(function, MAX_SITES) or ():
             keys: dict[str, Value] = {}
+            others: list[Value] = []
             for keyword in (site.given or site.call).keywords:
+                value = self.value(site.function, keyword.value)
                 if keyword.arg is not None:
-                    keys[keyword.arg] = self.value(site.function, keyword.value)
-                    continue
-                rest = self.value(site.function, keyword.value).entries
-                if rest is None:
-                    return DICT
-                keys.update(rest)
-            given.append(Dict(entries={key: value for key, value in keys.items() if key not in named}))
+                    keys[keyword.arg] = value
+                elif value.entries is not None:
+                    keys.update(value.entries)
+                else:
+                    others.append(held(value))
+            keys = {key: value for key, value in keys.items() if key not in named}
+            each = _joined([*keys.values(), *others]) if others else None
+            given.append(Dict(entries=None if others else keys, element=each))
         return _joined(given) if given else DICT
 
     def positional_rest(self, function: Function) -> Value:
