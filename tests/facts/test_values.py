@@ -924,6 +924,20 @@ def test_devices(value_of: ValueOf, code: str, expected: str) -> None:
     assert expected == value_of(code)
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("class Net(nn.Module):\n    def validation_step(self, x, i):\n        i", "unknown"),
+        ("class Net(nn.Module):\n    def shared(self, x):\n        x", "unknown"),
+        ("class Net:\n    def validation_step(self, x, i):\n        x", "unknown"),
+        ("class Net(nn.Module):\n    def validation_step(self, x, i):\n        x", "batch? @accelerator managed"),
+        ("class Net(L.LightningModule):\n    def test_step(self, x):\n        x[0]", "tensor? @accelerator managed"),
+    ],
+)
+def test_batches_that_a_framework_gives(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
 # Functions
 
 

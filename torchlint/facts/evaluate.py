@@ -140,6 +140,9 @@ class World(Protocol):
         """What the values of a function say."""
 
 
+_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
+
+
 class Evaluator:
     """The values in one function, each worked out when it is asked for: what nobody asks for is not evaluated."""
 
@@ -515,11 +518,19 @@ class Evaluator:
             return passed
         if annotated:
             return annotated
+        if self.is_given_batches() and function.parameters[1].arg == name:
+            return Batch(LIKELY, device="accelerator", managed=True)
         named = operations.by_name(name)
         if named.kind != "device" and self.takes_tensors():
             default = self.default(name)
             return LIKELY_TENSOR if default is None or default.kind == "none" else default
         return named
+
+    def is_given_batches(self) -> bool:
+        """Whether a framework calls the method with batches that it has moved: Lightning's steps."""
+        function = self.function
+        named = function.name in _STEPS and function.is_method and len(function.parameters) > 1
+        return named and function.cls is not None and self.world.is_module(function.cls)
 
     def takes_tensors(self) -> bool:
         """Whether the arguments are tensors where nothing else is said: the forward of a module, a compiled function."""

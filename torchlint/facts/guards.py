@@ -359,7 +359,7 @@ def _is_clock(node: ast.expr) -> bool:
 
 
 _COUNTER = regex(
-    r"(?:^|_)(?:i|j|k|n|ni|idx|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|tick|update)s?\d*$",
+    r"(?:^|_)(?:i|j|k|n|ni|idx|nb|nr|it|iter|iters|iteration|iterations|step|steps|batch|batch_idx|index|epoch|num|counter|count|t|tick|update)s?\d*$",
     re.IGNORECASE,
 )
 

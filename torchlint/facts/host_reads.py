@@ -67,7 +67,7 @@ class Place(Protocol):
     @property
     def warm(self) -> Loop | None: ...
     @property
-    def warm_caller(self) -> tuple[Function, Loop] | None: ...
+    def warm_caller(self) -> tuple[Function, ast.AST] | None: ...
     @property
     def project(self) -> Any: ...
     @property
@@ -489,7 +489,10 @@ def how_often(place: Place) -> str:
     """The end of a sentence: when the cost is paid."""
     if place.hot is not None:
         return "on every training step"
-    return "on every iteration of this loop" if place.warm is not None else "on every iteration of a loop that calls it"
+    if place.warm is not None:
+        return "on every iteration of this loop"
+    called = place.warm_caller is not None and isinstance(place.warm_caller[1], ast.FunctionDef | ast.AsyncFunctionDef)
+    return "on every batch that it is called for" if called else "on every iteration of a loop that calls it"
 
 
 def for_environment(place: Place, node: ast.expr) -> bool:

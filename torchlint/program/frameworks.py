@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ..facts import names
 from ..facts.module import Class, Function
@@ -37,6 +37,14 @@ _STEPS: Mapping[str, frozenset[str]] = {
     "Hook": frozenset(("before_step", "after_step", "after_backward", "before_iter", "after_iter")),
     "Optimizer": frozenset(("step",)),
 }
+# Methods that a framework calls on each batch of an evaluation or a prediction, likewise ("": any module).
+_BATCHES: Mapping[str, frozenset[str]] = {
+    "": frozenset(("validation_step", "test_step", "predict_step")),
+    "Callback": frozenset(
+        """on_validation_batch_start on_validation_batch_end on_test_batch_start on_test_batch_end
+        on_predict_batch_start on_predict_batch_end""".split()
+    ),
+}
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
 STEP_NAMES = frozenset[str]().union(*_STEPS.values())
@@ -49,12 +57,24 @@ def runs_on_steps(project: Project, function: Function) -> bool:
     return any(map(_handles_iteration, function.decorators)) or _differentiates_gradients(function)
 
 
+def runs_on_batches(project: Project, function: Function) -> bool:
+    """Whether a framework calls a function on each batch of an evaluation."""
+    klass = function.cls
+    groups = [base for base, methods in _BATCHES.items() if function.name in methods] if klass is not None else []
+    if klass is None or not groups:
+        return False
+    return project.is_module(klass) if "" in groups else _has_base(project, klass, groups)
+
+
 def _is_named(project: Project, function: Function) -> bool:
     assert function.cls is not None
     groups = [base for base, methods in _STEPS.items() if function.name in methods]
-    return "" in groups or (
-        bool(groups) and any(base in name for name in _bases(project, function.cls) for base in groups)
-    )
+    return "" in groups or (bool(groups) and _has_base(project, function.cls, groups))
+
+
+def _has_base(project: Project, klass: Class, parts: Collection[str]) -> bool:
+    """Whether a base of a class has one of some words in its name."""
+    return any(part in name for name in _bases(project, klass) for part in parts)
 
 
 def _bases(project: Project, klass: Class) -> list[str]:

@@ -18,7 +18,7 @@ from ..system.cached import cached_property
 from ..system.regex import regex
 from ..text.source import Source, Words
 from . import families, settled
-from .frameworks import STEP_NAMES, runs_on_steps
+from .frameworks import STEP_NAMES, runs_on_batches, runs_on_steps
 from .places import (
     Ask,
     Asked,
@@ -79,6 +79,10 @@ class StepIndex:
     training: frozenset[str]
     """The names of the functions with step loops."""
     functions: Mapping[Place, Why]
+
+
+Caller = tuple[Function, Loop | ast.FunctionDef | ast.AsyncFunctionDef]
+"""A loop that calls something on each iteration, in its function; a function that a framework calls so, and its definition."""
 
 
 class Hot:
@@ -695,17 +699,17 @@ class Steps:
                 found.update(dict.fromkeys(new))
         return found
 
-    def warm_caller(self, function: Function, node: ast.AST) -> tuple[Function, Loop] | None:
+    def warm_caller(self, function: Function, node: ast.AST) -> Caller | None:
         """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.
 
         What a function does beside a loop of its own that runs a model is little next to that.
         """
         if self.guarded(function, node, None) in ("throttled", "cold"):
             return None
-        nobody: tuple[Function, Loop] | None = None
+        nobody: Caller | None = None
         return self._ask(("warm caller", function), lambda: self._find_caller(function), nobody)
 
-    def _find_caller(self, function: Function) -> tuple[Function, Loop] | None:
+    def _find_caller(self, function: Function) -> Caller | None:
         """The nearest one; where too many functions have to be looked at for it, that is not known."""
         seen = {function}
         level = [function]
@@ -720,14 +724,16 @@ class Steps:
             seen.update(level)
         return None
 
-    def _above(self, function: Function) -> tuple[tuple[Function, Loop] | None, Sequence[Function]]:
+    def _above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
         """The evaluation or generation loop that calls a function, and the functions that call it on each of their calls."""
-        none: tuple[tuple[Function, Loop] | None, Sequence[Function]] = (None, ())
+        none: tuple[Caller | None, Sequence[Function]] = (None, ())
         return self._ask(("above", function), lambda: self._find_above(function), none)
 
-    def _find_above(self, function: Function) -> tuple[tuple[Function, Loop] | None, Sequence[Function]]:
+    def _find_above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
         if isinstance(function.node, ast.Module) or function.name == "forward" or self.holds_warm_loop(function):
             return None, ()
+        if runs_on_batches(self.project, function):
+            return (function, function.node), ()
         further: dict[Function, None] = {}
         sites = list(itertools.islice(families.calls_of(self.project, function), MOST_CALLERS + 1))
         named = list(itertools.islice(families.calls_by_name(self.project, function), MOST_CALLERS + 1))

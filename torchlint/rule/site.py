@@ -22,7 +22,7 @@ from ..program.places import place_of
 from ..program.project import CallSite, Project
 from ..program.regions import Region, Regions
 from ..program.stated import Stated, project_torch
-from ..program.steps import Hot, Steps
+from ..program.steps import Caller, Hot, Steps
 from ..settings.config import Settings, compiled_in
 from ..system.cached import cached_property
 from ..text.finding import Finding, Fix, Related, Severity
@@ -314,8 +314,8 @@ class Site:
         return self.analysis.steps.warm(self.function, self.target)
 
     @cached_property
-    def warm_caller(self) -> tuple[Function, Loop] | None:
-        """The evaluation or generation loop in another function that runs the place on each iteration, and that function."""
+    def warm_caller(self) -> Caller | None:
+        """The evaluation or generation loop in another function, or of a framework, that runs the place on each iteration."""
         return self.analysis.steps.warm_caller(self.function, self.target) if self.warm is None else None
 
     def callers(self, function: Function) -> Iterator[CallSite]:
@@ -554,7 +554,9 @@ class Site:
         if self.warm is not None:
             return (self.related(self.function, self.warm, "this loop runs the model"),)
         if self.warm_caller is not None:
-            return (self.related(*self.warm_caller, "this loop runs the model"),)
+            function, node = self.warm_caller
+            why = "called on every batch" if node is function.node else "this loop runs the model"
+            return (self.related(function, node, why),)
         return ()
 
     def why_compiled(self) -> tuple[Related, ...]:
