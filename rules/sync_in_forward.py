@@ -18,6 +18,11 @@ _TESTING = (ast.If, ast.While, ast.Assert, ast.IfExp)
         "$x.item(...)",
         *(f"$x.{name}(...)" for name in _TESTS.split()),
         *(f"torch.{name}(...)" for name in _TESTS.split()),
+        *(f"{name}(...)" for name in sorted(_CASTS)),
+        "if $_: ...",
+        "while $_: ...",
+        "assert $_",
+        "$_ if $_ else $_",
     ],
     severity="info",
     impact="medium",
@@ -30,7 +35,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.item()`, `int(...)` of a tensor, and branches on tensors (`if mask.all():`), in the `forward` of an `nn.Module`, in an attention processor of diffusers, in functions of a query, a key and a value, and in
+    Finds `.item()`, `int(...)` of a tensor, and branches on tensors (`if mask.all():`, `if count > 0:`), in the `forward` of an `nn.Module`, in an attention processor of diffusers, in functions of a query, a key and a value, and in
     functions that one of them calls; not in a function that keeps its results (`@lru_cache`), unless it is given
     tensors, which are new in each batch. Where a step loop of the project or a compiled region is known to run the
     place, the rules for those report it (TL101 to TL105, TL2xx), and this one is silent. Copies (`.cpu()`, `.tolist()`)
@@ -74,7 +79,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     """
     if not site.accelerator or site.in_compiled or site.hot is not None or site.role in ("test", "benchmark"):
         return
-    found = _read(site) or _tested(site) or _cast(site)
+    found = _found(site)
     if found is None or site.rare or reads.behind_type_test(site) or not reads.in_forward(site):
         return
     if site.warm is not None or site.warm_caller is not None or _told_by_ranks(site, found):
@@ -93,6 +98,13 @@ def _told_by_ranks(site: Site, found: ast.expr) -> bool:
         for call in site.flow.calls_named("all_gather")
         if call.args and site.resolve(call.func) == "torch.distributed.all_gather"
     )
+
+
+def _found(site: Site) -> ast.expr | None:
+    """What is read at the place."""
+    if isinstance(site.target, ast.Call):
+        return _read(site) or _tested(site) or _cast(site)
+    return _tested(site) if isinstance(site.target, _TESTING) else None
 
 
 def _read(site: Site) -> ast.expr | None:
@@ -130,5 +142,5 @@ def _tested(site: Site) -> ast.expr | None:
             first = next(reads.tested(site, node.test), None)
             if first is not None:
                 calls = [part for part in ast.walk(first) if isinstance(part, ast.Call)]
-                return first if site.target in calls else None
+                return first if site.target in (node, *calls) else None
     return None

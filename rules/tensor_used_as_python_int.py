@@ -18,7 +18,6 @@ _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
         *(f"torch.{name}(...)" for name in _SIZED),
         "$x[$i]",
     ],
-    scope="hot",
     impact="medium",
     category="sync",
     principle=("async",),
@@ -31,7 +30,8 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), in `range(t)`, as sizes or fill values of
     factories (`torch.zeros(t)`, `torch.full(size, t)`), and device tensors that the builtins `max`, `min`,
-    `sorted`, `any` and `all` compare; in step loops and in what they call.
+    `sorted`, `any` and `all` compare; in step loops and in what they call, in evaluation and generation loops and in
+    what these call, and (as `info`) in a `forward` and in what it calls.
 
     ## Why is this slow?
 
@@ -74,14 +74,17 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.index_select.html>
     """
     needed = [node for node in _needed(site) if not isinstance(node, ast.Constant)]
-    if not needed or not site.accelerator or (site.shown_whole and reads.severity(site) is None):
+    if not needed or not site.accelerator or site.in_compiled:
         return
     found = next((node for node in needed if _tensor(site, node) and reads.device_tensor(site, node) is not None), None)
-    level = reads.severity(site) if found is not None else None
-    if found is None or level is None or reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
+    if found is None or reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
         return
-    message = f"`{site.short(found)}` is read from the device {reads.how_often(site)}: {_why(site)}"
-    yield site.finding(message, severity=level, at=found, related=site.why_hot())
+    level = reads.severity(site)
+    if level is None and (site.rare or site.role in ("test", "benchmark") or not reads.in_forward(site)):
+        return
+    often = reads.how_often(site) if level is not None else "on every call of the module"
+    message = f"`{site.short(found)}` is read from the device {often}: {_why(site)}"
+    yield site.finding(message, severity=level or "info", at=found, related=site.why_hot())
 
 
 def _needed(site: Site) -> Iterator[ast.expr]:

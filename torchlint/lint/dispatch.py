@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Literal
 
 from ..facts import names
 from ..facts.module import Class, Function, Module
@@ -14,6 +15,8 @@ from ..rule import Rule, Scope
 from ..system.cached import cached_property
 from .sieve import Sieve
 
+Shown = Scope | Literal["unnamed"]
+"""Where functions are shown: `unnamed` is on the lines of `unnamed.lines`, for what no name tells."""
 Asked = tuple[str, Rule, tuple[str, ...]]
 """The word of some patterns of a rule, the rule, and those patterns."""
 
@@ -30,19 +33,24 @@ def last_word(trigger: str) -> str:
     return trigger.removesuffix("()").rpartition(".")[2]
 
 
-def _shown(rule: Rule, trigger: str, scope: Scope, with_calls: bool) -> bool:
-    """Whether a rule is shown what a trigger names where that scope is: kinds of nodes only where functions are shown whole."""
-    if rule.scope == "any" and trigger in _NAMES:
-        return scope == "hot"
+def _shown(rule: Rule, trigger: str, scope: Shown, with_calls: bool) -> bool:
+    """Whether a rule is shown what a trigger names where that scope is: what has no name only where functions are shown whole."""
+    if rule.scope == "any" and not searchable(trigger):
+        return scope in ("hot", "unnamed")
     if rule.scope == "hot" and with_calls:
         return trigger.endswith("()") and searchable(trigger)
     return rule.scope == scope
 
 
+def _named_at(node: ast.AST) -> int:
+    """The line of what a node without a name is told by: an index, the header of a statement."""
+    return node.slice.lineno if isinstance(node, ast.Subscript) else node.lineno  # type: ignore[attr-defined]
+
+
 class Dispatch:
     """What some rules ask for, by kind of node and by the last word of a name."""
 
-    def __init__(self, rules: Iterable[Rule], project: Project, scope: Scope, *, with_calls: bool = False) -> None:
+    def __init__(self, rules: Iterable[Rule], project: Project, scope: Shown, *, with_calls: bool = False) -> None:
         """`with_calls`: also the calls that rules of steps ask for, which a loop in another function may run."""
         self.project = project
         self.name = f"{scope} with calls" if with_calls else scope
@@ -99,7 +107,7 @@ class Dispatch:
         for node, parent in self._shown(function, lines):
             kind = node.__class__
             try:
-                if kind in kinds:
+                if kind in kinds and (lines is None or _named_at(node) in lines):
                     for asked in kinds[kind]:
                         yield node, parent, asked
                 if isinstance(node, ast.Call):
@@ -122,7 +130,7 @@ class Dispatch:
                 fail(error, node)
 
     def _shown(self, function: Function, lines: Collection[int] | None) -> Iterable[tuple[ast.AST, ast.AST]]:
-        if lines is None or self._kinds:
+        if lines is None:
             flow = function.flow
             return ((node, flow.parents[node]) for node in flow.nodes)
         return nodes_on(function, lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,8 @@ from ..text.finding import Finding
 from ..text.source import Source, SourceError, Words
 from ..text.suppress import JUDGE, Suppressions
 from ..text.tree import NoNode
-from .dispatch import Dispatch
+from . import unnamed
+from .dispatch import Dispatch, Shown
 from .kept import keeps_comments
 from .sieve import Sieve, places
 
@@ -272,11 +273,29 @@ class _Run:
             yield anywhere if function in repeated else elsewhere, function, lines
         for function in repeated:
             yield hot, function, None
+        yield from self._unnamed(paths, repeated)
         if compiled:
             for function in self.analysis.regions.functions_in(wanted):
                 yield compiled, function, None
 
-    def _dispatch(self, scope: Scope, *, with_calls: bool = False) -> Dispatch:
+    def _unnamed(
+        self, paths: Sequence[str], repeated: Container[Function]
+    ) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
+        """The functions not shown whole that hold something without a name, with the lines of that."""
+        dispatch = self._dispatch("unnamed")
+        if not dispatch:
+            return
+        for path in paths:
+            source = self.project.source(path)
+            found = unnamed.lines(source) if source is not None else ()
+            module = self.project.module(path) if found else None
+            if module is None:
+                continue
+            for function, lines in module.functions_at(sorted(found)).items():
+                if function not in repeated and function is not module.body:
+                    yield dispatch, function, lines
+
+    def _dispatch(self, scope: Shown, *, with_calls: bool = False) -> Dispatch:
         known, key = self.analysis.dispatches, (scope, with_calls, self.codes)
         if key not in known:
             known[key] = Dispatch(self.rules, self.project, scope, with_calls=with_calls)

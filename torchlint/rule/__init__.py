@@ -103,7 +103,8 @@ def rule(
     and which libcst nodes a finding must have are all taken from it. Names are those that things have where they are
     defined: imports, aliases and the project's re-exports are followed. A pattern without a name (`$x[$i]`, `for $x in $xs: ...`)
     can't be looked for: it needs the scope `hot` or `compiled`, and with `any` is shown where functions are shown whole, in
-    step loops with what they call and in evaluation loops. `shapeless` says why a rule has no shape.
+    step loops with what they call and in evaluation loops, and elsewhere on lines that may read the device by it
+    (`lint.unnamed`). `shapeless` says why a rule has no shape.
     `scope` says where: `hot` (step loops and what they call, functions with evaluation loops; method and function calls
     also in what these call),
     `compiled` (compiled regions), `any`; `file` is for the tool's own rules, which are shown a FileSite.
