@@ -173,10 +173,17 @@ _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 
 
+_OF_MODULES = frozenset(("parameters", "named_parameters", "buffers", "modules", "state_dict", "train", "eval"))
+"""What modules have and tensors have not: `model.cpu().parameters()`."""
+
+
 def host_copy(place: Place, call: ast.Call, certainty: Certainty = PROVEN) -> ast.expr | None:
     """The device tensor that `.cpu()`, `.to("cpu")`, `.numpy()`, `.tolist()`, `.type(torch.FloatTensor)` copies."""
     func = call.func
     if not isinstance(func, ast.Attribute) or not _copies(place, func.attr, call):
+        return None
+    asked = place.flow.parents.get(call)
+    if isinstance(asked, ast.Attribute) and asked.attr in _OF_MODULES:
         return None
     value = place.value(func.value)
     if value.on_cpu:
