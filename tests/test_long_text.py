@@ -32,10 +32,12 @@ WORDS = (
     "torch.", "torch ", "torch", ".item(", "import ", "import a, ", "from a ", "as ", "noqa", "noqa: TL1, ", "# noqa ",
     "TL101, ", "TL101", "torchlint: ignore[", "torchlint: ignore[TL101], ", "ignore-file", "coding: ", "loader ", "loader",
     "compile(", "def f(", "self.a", "no_grad ", "backward(", ".step(", "register_", "tl.load(", "%(a)s", "{a}", "b'", "f'",
+    "[=", "[a]", "=[a]", ":, ", "a[0] > ", "if a[", "int(", "not (", "for a in range(",
 )  # fmt: skip
 PLACES = {
     "in a string": "x = '''{}'''\n",
     "in a comment": "# {}\n",
+    "behind a bracket that stays open": "# x[{}\n",
     "behind a statement": "x = 1  # {}\n",
     "as a comment about a finding": "# torchlint: ignore[{}]\nx = 1\n",
 }
@@ -49,6 +51,15 @@ def test_long_lines(tmp_path: Path, place: str) -> None:
         text = PLACES[place].format(word.encode().decode("unicode_escape") * (length // len(word)))
         (tmp_path / f"m{number}.py").write_text(text + TRAIN)
     lint(tmp_path, len(WORDS))
+
+
+def test_many_names(tmp_path: Path) -> None:
+    """Each is looked up among all that is assigned."""
+    reads = ("y = x[a{}]", "y = x[:a{}]", "if a{} > 0: y = 1", "a{} = b == c; y = x[a{}]")
+    for number, read in enumerate(reads):
+        lines = (f"{read.replace('{}', str(name))}\n" for name in range(10_000))
+        (tmp_path / f"m{number}.py").write_text("".join(lines) + TRAIN)
+    lint(tmp_path, len(reads))
 
 
 def test_many_lines(tmp_path: Path) -> None:

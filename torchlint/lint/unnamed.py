@@ -8,29 +8,37 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 
 from ..system.regex import regex
 from ..text.source import Source
 
-_INNER = rb"(?:[^\[\]\n]|\[[^\[\]\n]*\])*"
-_COMPARED = regex(rb"\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*?[=!<>~&|]%s\]" % _INNER)
+_PLAIN = rb"[^\[\]\n%s]{0,200}"
+_NESTED = rb"(?:\[" + _PLAIN % b"" + rb"\]%s){0,8}"
+# Each repeat has a limit and ends where no other can begin: a file that is nothing but brackets costs no more a byte.
+_INSIDE = _PLAIN % b"" + _NESTED % (_PLAIN % b"")
+_COMPARED = regex(rb"\[" + _PLAIN % b"=!<>~&|" + _NESTED % (_PLAIN % b"=!<>~&|") + b"[=!<>~&|]" + _INSIDE + rb"\]")
 """`x[a > b]`, `x[~kept]`, `x[:, a & b]`"""
-_INDEX = regex(rb"\[(?:[:.]+, ?)*([a-z_]\w*(?:\.\w+)*)(?:, ?[:.]+)*\]")
+_INDEX = regex(rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})(?:, ?[:.]{1,3}){0,4}\]")
 """`x[kept]`, `x[:, kept]`, `x[data.mask, :]`"""
-_BOUND = regex(rb"\[(%s:%s)\]" % (_INNER, _INNER))
+_BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
 """`x[:t]`, `x[i, : lengths[i]]`"""
 _TAKEN = regex(
-    rb"(?:\bif|\bwhile|\bassert|\bint|\bfloat|\bbool|\brange|\brandperm)[ (]+([a-z_]\w*(?:\[[^\[\]\n]*\])?)[ :,)]"
+    rb"(?:if(?<!\w..)|while(?<!\w.{5})|assert(?<!\w.{6})|int(?<!\w...)|float(?<!\w.{5})|bool(?<!\w....)"
+    rb"|range(?<!\w.{5})|randperm(?<!\w.{8}))[ (]+(?:not[ (]+)?(?:-?[\d.]+ [<>]=? )?"
+    rb"([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]"
 )
-"""`if t > 0`, `int(t)`, `range(lengths[i])`"""
-_ROWS = regex(rb"for ([a-z_]\w*) in range\(")
+"""`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; the word before its start, by which a search is quick"""
+_ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
 _NAME = regex(rb"[a-z_]\w*(\[)?")
+_ASSIGNED = regex(rb"\n[ \t]*(?:[\w.]+, )*([\w.]+) = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
+"""A name, and the line that it is assigned, with the next one where a call begins at its end."""
 _CALLED_MASK = regex(rb"mask|valid|keep|kept|inlier|flag")
 _BOOLEAN = regex(
     rb"[=!]= |[<>]=? |~|&|\||\.bool\(|\.byte\(|torch\.bool|uint8|logical_|is(?:in|nan|inf|finite)\(|\.(?:eq|ne|gt|lt|ge|le)\("
 )
 _ELEMENT = regex(
-    rb"\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\][ \t]*\n"
+    rb"\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\][ \t\r]*$"
 )
 _BODY = 2000
 """How many bytes of a loop are looked through for its index."""
@@ -63,32 +71,28 @@ class _Text:
 
     def may_be_mask(self, name: bytes) -> bool:
         """Whether a name says that it is a mask, or is assigned what a comparison gives."""
-        return _CALLED_MASK.search(name) is not None or self._assigned(name, True)
+        return _CALLED_MASK.search(name) is not None or self._is_assigned(name, True)
 
     def has_element(self, text: bytes) -> bool:
         """Whether an expression holds an element of something, or a name that is assigned one or a sum."""
-        return any(match[1] or self._assigned(match[0], False) for match in _NAME.finditer(text))
+        return any(match[1] or self._is_assigned(match[0], False) for match in _NAME.finditer(text))
 
     def reads_rows(self, loop: re.Match[bytes]) -> bool:
         """Whether something is indexed by the name of a loop below it."""
         end = loop.end() + _BODY
         return any(self.data.find(b"[" + loop[1] + closing, loop.end(), end) >= 0 for closing in (b"]", b","))
 
-    def _assigned(self, name: bytes, boolean: bool) -> bool:
+    def _is_assigned(self, name: bytes, boolean: bool) -> bool:
         key = name, boolean
         if key not in self._known:
-            self._known[key] = self._is_assigned(name, _BOOLEAN if boolean else _ELEMENT)
+            what = _BOOLEAN if boolean else _ELEMENT
+            self._known[key] = any(map(what.search, self._assignments.get(name.rpartition(b".")[2], ())))
         return self._known[key]
 
-    def _is_assigned(self, name: bytes, what: re.Pattern[bytes]) -> bool:
-        data, wanted = self.data, name + b" = "
-        at = data.find(wanted)
-        while at >= 0:
-            start = at + len(wanted)
-            end = data.find(b"\n", start)
-            if data[end - 1 : end] == b"(":
-                end = data.find(b"\n", end + 1)
-            if what.search(data, start, end + 1 if end >= 0 else len(data)) is not None:
-                return True
-            at = data.find(wanted, start)
-        return False
+    @cached_property
+    def _assignments(self) -> dict[bytes, list[bytes]]:
+        """What is assigned to each name, or to an attribute of that name, whatever its object."""
+        found: dict[bytes, list[bytes]] = {}
+        for name, value in _ASSIGNED.findall(self.data):
+            found.setdefault(name.rpartition(b".")[2], []).append(value)
+        return found

@@ -1,0 +1,102 @@
+"""Which lines may read the device without a name that says so: by their text alone, too many rather than too few."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchlint.lint import unnamed
+from torchlint.text.source import Source
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = x[0]",
+        "y = x[i]",  # of which nothing is known
+        "y = x[:, None]",
+        "y = x[names]",
+        "y = x[1:]",
+        "y = x[:n]",
+        "y = [a, b]",
+        "if n > 0:",
+        "if not n:",
+        "n = int(n)",
+        "notif n > 0",
+        "print(n)",
+        "for i in range(n):",  # and nothing is indexed by it
+    ],
+)
+@pytest.mark.parametrize("before", ["", "names = x > 0\nseven = x.sum()\n", "x.n = seven\n"])
+def test_nothing_is_read(line: str, before: str) -> None:
+    other = before.replace("names", "others")
+
+    assert [] == found(f"{other}{line}\n    pass\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = x[x > 0]",
+        "y = x[~kept]",
+        "y = x[:, a & b]",
+        "y = x[a[0] == 1, :]",
+        "x[x != x] = 0",
+        "y = x[mask]",
+        "y = x[:, data.mask, :]",
+        "y = x[: n[0]]",
+        "y = x[i, : lengths[i]]",
+        "y = x[n[0] : n[1]]",
+        "if n[0] > 0:",
+        "while n[i]:",
+        "if not n[0] > 0:",
+        "if not (0 <= n[k][0] <= 4):",
+        "assert n[0] > 0",
+        "n = int(n[0])",
+        "y = torch.randperm(n[i])",
+    ],
+)
+def test_what_the_line_itself_shows(line: str) -> None:
+    assert [line] == found(f"{line}\n    pass\n")
+
+
+@pytest.mark.parametrize(
+    ("assigned", "line"),
+    [
+        ("ok = x > 0", "y = x[ok]"),
+        ("ok = x.gt(0)", "y = x[:, ok]"),
+        ("self.ok = ~other", "y = x[self.ok]"),
+        ("self.ok = ~other", "y = x[data.ok]"),
+        ("n, ok = f(x), x.isnan()", "y = x[ok]"),
+        ("ok = torch.where(\n    x > 0, 1, 0)", "y = x[ok]"),
+        ("t = x.max()", "y = x[:t]"),
+        ("t = lengths[0]", "y = x[:t]"),
+        ("t = lengths[0]\r", "y = x[:t]"),
+        ("t = x.sum()", "if t > 0:"),
+        ("t = x.sum()", "n = int(t)"),
+    ],
+)
+def test_what_an_assignment_shows(assigned: str, line: str) -> None:
+    assert line in found(f"{assigned}\n{line}\n    pass\n")
+    assert line not in found(f"{line}\n    pass\n")
+
+
+def test_a_name_that_ends_like_another() -> None:
+    assert [] == found("not_ok = y\nnok = x > 0\ny = x[ok]\n")
+
+
+def test_a_loop_whose_index_takes_rows() -> None:
+    assert ["for i in range(n):"] == found("for i in range(n):\n    y = x[i]\n")
+    assert ["for i in range(n):"] == found("for i in range(n):\n    y = x[i, 0]\n")
+    assert [] == found("for i in range(n):\n    y = x[j]\n")
+    assert [] == found("for i in range(n):\n" + "    y = 1\n" * 500 + "    y = x[i]\n")
+
+
+def test_a_file_without_torch() -> None:
+    assert [] == found("y = x[x > 0]\n", before="import numpy\n")
+
+
+def found(text: str, before: str = "import torch\n") -> list[str]:
+    """The lines that are found, without their blanks."""
+    data = (before + text).encode()
+    lines = data.decode().split("\n")
+    return [lines[number - 1].strip() for number in sorted(unnamed.lines(Source.of("a.py", data)))]
