@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar, overload
@@ -583,10 +584,8 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
         return replace(base, certainty=min(base.certainty, LIKELY), made_by=node)
     if attr == "type_as":
         return replace(base, device=args.first.device, boolean=_is_boolean(args.first), integer=args.first.integer)
-    if attr in ("items", "values", "popitem") and (base.grad or base.from_loader) and not args.positional:
-        # A model, or a loader, gave a dict of tensors.
-        pair = Tuple(items=(STR, base))
-        return sequence(base if attr == "values" else pair) if attr != "popitem" else pair
+    if attr in VIEWS and (base.grad or base.from_loader) and not args.positional:
+        return view_of_mapping(base, attr)
     row = operator(f"torch.Tensor.{attr}")
     if row is not None and row.alias == "itself" and row.returns.kind == "tensor":
         return replace(base, boolean=row.dtype == "bool", integer=row.dtype in _INTEGERS, made_by=node)
@@ -598,6 +597,32 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
     if row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.loader_calls:
         return replace(made, loader_calls=base.loader_calls)
     return made
+
+
+VIEWS = frozenset(("items", "popitem", "values", "keys"))
+"""Methods that show what a mapping holds."""
+
+
+def view_of_mapping(mapping: Value, attr: str, key: Value = STR) -> Value:
+    """What one of `VIEWS` gives of a mapping."""
+    if attr == "keys":
+        return sequence(key)
+    if attr == "values":
+        return sequence(held(mapping))
+    pair = Tuple(items=(key, held(mapping)))
+    return sequence(pair) if attr == "items" else pair
+
+
+def held(mapping: Value) -> Value:
+    """What a mapping holds under its keys, whichever."""
+    if mapping.kind == "batch":
+        return batch_tensor(mapping)
+    if mapping.kind == "tensor" and (mapping.grad or mapping.from_loader):
+        return mapping  # a model, or a loader, gave a dictionary of tensors
+    if mapping.kind == "dict":
+        each = list((mapping.entries or {}).values())
+        return mapping.element or (functools.reduce(join, each) if each else UNKNOWN)
+    return UNKNOWN
 
 
 def _is_boolean(value: Value) -> bool:

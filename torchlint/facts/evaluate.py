@@ -140,7 +140,7 @@ class World(Protocol):
         """What the values of a function say."""
 
 
-_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
+_STEPS = table.EVALUATION_STEPS | {"training_step"}
 
 
 class Evaluator:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 
 from . import calls, names
 from . import torch_table as table
@@ -175,13 +174,8 @@ def batch_method(base: Batch, attr: str, args: Arguments) -> Value:
     """A method of a batch, which may be a tensor or hold some."""
     if attr in ("to", "cuda", "cpu"):
         return calls.move(base, attr, args)
-    if attr in ("items", "popitem"):
-        pair = Tuple(items=(STR, held(base)))
-        return sequence(pair) if attr == "items" else pair
-    if attr == "values":
-        return sequence(held(base))
-    if attr == "keys":
-        return sequence(STR)
+    if attr in calls.VIEWS:
+        return calls.view_of_mapping(base, attr)
     if attr in ("pop", "get"):
         return calls.batch_tensor(base)
     if (
@@ -193,18 +187,6 @@ def batch_method(base: Batch, attr: str, args: Arguments) -> Value:
     return UNKNOWN
 
 
-def held(mapping: Value) -> Value:
-    """What a mapping holds under its keys, whichever."""
-    if mapping.kind == "batch":
-        return calls.batch_tensor(mapping)
-    if mapping.kind == "tensor" and (mapping.grad or mapping.from_loader):
-        return mapping  # a model, or a loader, gave a dictionary of tensors
-    if mapping.kind == "dict":
-        each = list((mapping.entries or {}).values())
-        return mapping.element or (functools.reduce(join, each) if each else UNKNOWN)
-    return UNKNOWN
-
-
 def container_method(base: Value, attr: str, args: Arguments) -> Value:
     """A method of a string, a dictionary or a list."""
     if base.kind == "str" and attr == "format":
@@ -212,13 +194,8 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
     if base.kind == "str":
         return STR if attr not in ("split", "splitlines") else sequence(STR)
     if base.kind == "dict":
-        if attr in ("items", "popitem"):
-            pair = Tuple(items=(STR if base.entries else UNKNOWN, held(base)))
-            return sequence(pair) if attr == "items" else pair
-        if attr == "values":
-            return sequence(held(base))
-        if attr == "keys":
-            return sequence(STR if base.entries else UNKNOWN)
+        if attr in calls.VIEWS:
+            return calls.view_of_mapping(base, attr, STR if base.entries else UNKNOWN)
         if attr in ("get", "pop", "setdefault"):
             if base.entries and isinstance(args.first.const, str):
                 return base.entries.get(args.first.const, base.element or UNKNOWN)

@@ -117,5 +117,8 @@ NO_MODULE_SUFFIXES = (
     "Adapter",
 )
 
+# Methods that Lightning, and the trainers made like it, call on each batch of an evaluation or a prediction, without gradients.
+EVALUATION_STEPS = frozenset(("validation_step", "test_step", "predict_step"))
+
 # Loaders of libraries that are torch's, and hand on its options by name.
 LIBRARY_LOADERS = frozenset(("torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader"))

@@ -13,7 +13,7 @@ from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.context import Context
 from ..program.noting import Atom, Noting, mark
-from ..program.project import Sought, _place, import_text
+from ..program.project import Sought, import_text, place_of
 from ..program.steps import Steps
 from ..query.incremental import Incremental
 from ..rule.site import Analysis
@@ -71,7 +71,7 @@ class Warm(Noting):
         self._shown.clear()
 
     def _asked_of(self, noting: bool) -> Incremental:
-        return Incremental(_place)
+        return Incremental(place_of)
 
     def ask_again(self, analysis: Analysis) -> None:
         """Take part in a run: how answers are worked out hangs on what asked for them in the first run."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..facts import names
 from ..facts.module import Function, Module
 from ..facts.roles import Role, role_of
+from ..facts.torch_table import EVALUATION_STEPS
 from ..text.whole_words import WholeWords
 from .project import Project
 
@@ -26,9 +27,7 @@ _OFF = frozenset(
 )
 _SET = frozenset(("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"))
 _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
-_FRAMEWORK_EVAL = frozenset(
-    ("validation_step", "test_step", "predict_step", "on_validation_epoch_end", "evaluation_step")
-)
+_FRAMEWORK_EVAL = EVALUATION_STEPS | {"on_validation_epoch_end", "evaluation_step"}
 _PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from ..facts import names
 from ..facts.module import Class, Function
+from ..facts.torch_table import EVALUATION_STEPS
 from ..system.regex import regex
 from .project import Project
 
@@ -39,7 +40,7 @@ _STEPS: Mapping[str, frozenset[str]] = {
 }
 # Methods that a framework calls on each batch of an evaluation or a prediction, likewise ("": any module).
 _BATCHES: Mapping[str, frozenset[str]] = {
-    "": frozenset(("validation_step", "test_step", "predict_step")),
+    "": EVALUATION_STEPS,
     "Callback": frozenset(
         """on_validation_batch_start on_validation_batch_end on_test_batch_start on_test_batch_end
         on_predict_batch_start on_predict_batch_end""".split()

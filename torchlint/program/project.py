@@ -13,12 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..facts import names
 from ..facts import torch_table as table
-from ..facts.calls import MODEL_NAME
+from ..facts.calls import MODEL_NAME, held
 from ..facts.chosen import Choice
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
-from ..facts.operations import held
 from ..facts.promises import promised
 from ..facts.roles import is_test
 from ..facts.values import DICT, PROVEN, TUPLE, UNKNOWN, Dict, List, Tensor, Tuple, Value, constant, join, replace
@@ -128,7 +127,7 @@ class Project:
         """Files that have another text than when `_called_behind` was made."""
 
     def _asked_of(self, noting: bool) -> Database:
-        return Database(_place, noting=noting)
+        return Database(place_of, noting=noting)
 
     # What answers depend on
 
@@ -1164,7 +1163,7 @@ class Project:
         return found
 
 
-def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
+def place_of(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the keys of questions are ordered by: as what they are about stands in the project."""
     kind, owner, *about = key
     module = owner if isinstance(owner, Module) else owner.module
