@@ -11,6 +11,7 @@ import runpy
 import sys
 import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ torch = pytest.importorskip("torch")
 
 from tests.trace.programs import Traced
 from torchlint.messages.event import Event
+from torchlint.trace.eager.counts import OperatorCounts
 from torchlint.trace.eager.virtual import plain, real_gpu, tags, virtual_gpu
 from torchlint.trace.program.recorder import Recorder
 
@@ -161,6 +163,75 @@ def test_synchronizations(traced: Callable[..., Traced]) -> None:
         """
     )
     assert program.lines() == program.expected()
+
+
+def test_inference_mode_hides_nothing(traced: Callable[..., Traced]) -> None:
+    """Autograd takes no operator apart there, so that `item` or `linear` come whole."""
+    program = traced(
+        """
+        import torch
+        from torch import nn
+        from torch.nn import functional as F
+        model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 4)).cuda()  # h2d cuda x4
+        host = torch.randn(2, 1, 4, 4)
+        with torch.inference_mode():
+            x = host.to("cuda", non_blocking=True)  # h2d to
+            y = model(x).softmax(-1)
+            rnn, _ = nn.GRU(4, 4, batch_first=True, device="cuda")(y[None])
+            seen = F.scaled_dot_product_attention(y[None, None], y[None, None], y[None, None], is_causal=True)
+            best, where = y.topk(2)
+            same = torch.where(y > 0.5, y, torch.zeros_like(y)).reshape(-1).to(torch.float64).chunk(2)
+            lost = F.cross_entropy(y, where[:, 0], label_smoothing=0.1)
+            y[y < 0.5] = 0.0
+            host.sum().item(), bool(host.min() < 9), host.tolist()
+            if y.isnan().any(): pass  # sync bool
+            y.sum().item()  # sync item
+            [int(one) for one in where[:, 0]]  # sync int x2
+            f"{lost:.3f}"  # sync format
+            where.tolist()  # sync tolist
+            torch.where(y > 0)  # sync nonzero
+            y[y > 0]  # sync mask
+            torch.argwhere(y)  # sync nonzero
+            torch.allclose(y, y)  # sync allclose
+            y.cpu()  # d2h cpu, sync copy
+        with torch.no_grad():
+            y.mean().item()  # sync item
+        """
+    )
+    assert program.lines() == program.expected()
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_inference_mode_counts_the_operators_of_no_grad(tmp_path: Path, device: str) -> None:
+    source = """
+        import torch
+        from torch import nn
+        from torch.nn import functional as F
+        model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 4)).to(DEVICE).eval()
+        x = torch.randn(2, 1, 4, 4).to(DEVICE)
+        with torch.MODE():
+            y = model(x)
+            z = F.scaled_dot_product_attention(y[None, None], y[None, None], y[None, None])
+            F.cross_entropy(y, y.argmax(1)).item()
+    """
+
+    def counted(mode: str) -> dict[int, int]:
+        recorder = Recorder(tmp_path / f"{mode}.jsonl")
+        code = textwrap.dedent(source).replace("MODE", mode).replace("DEVICE", repr(device))
+        (tmp_path / "program.py").write_text(code)
+        mode_of = virtual_gpu(recorder, counts=True) if device == "cuda" else OperatorCounts(recorder)
+        try:
+            with mode_of:
+                runpy.run_path(str(tmp_path / "program.py"))
+        finally:
+            recorder.close()
+        events = map(Event.from_json, recorder.path.read_text().splitlines())
+        counts: Counter[int] = Counter()
+        for event in events:
+            counts[event.line] += event.count if event.kind == "operator" else 0
+        return counts
+
+    assert counted("inference_mode") == counted("no_grad")
 
 
 def test_copies(traced: Callable[..., Traced]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchlint.trace.eager.device import size_in_bytes
-from torchlint.trace.eager.watching import Eager, computes, event_name
+from torchlint.trace.eager.watching import Eager, computes, event_name, has_parts
 from torchlint.trace.program.recorder import Recorder
 
 
@@ -25,6 +25,8 @@ class OperatorCounts(Eager):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
+        if has_parts(func):
+            return self.in_parts(func, args, kwargs or {})
         result = func(*args, **(kwargs or {}))
         if computes(func):
             with torch._C.DisableTorchFunction():

@@ -14,7 +14,7 @@ from torchlint.torch_api import operators as table
 from torchlint.trace.eager import private
 from torchlint.trace.eager.device import CPU, Thread, VirtualGpu, size_in_bytes
 from torchlint.trace.eager.tags import Survey
-from torchlint.trace.eager.watching import Eager, computes, event_name
+from torchlint.trace.eager.watching import Eager, computes, event_name, has_parts
 from torchlint.trace.program.recorder import Place, here
 
 Tensors = list[torch.Tensor]
@@ -312,6 +312,7 @@ class _Known:
     func: Any
     rule: Callable[[Call], None] | None
     overload: bool
+    has_parts: bool
     computes: bool
     event_name: str
     host_result: int
@@ -336,6 +337,7 @@ def _know(func: Any) -> _Known:
         func,
         rule,
         overload,
+        has_parts(func),
         computes(func),
         event_name(func),
         _HOST_RESULTS.get(func, -1),
@@ -375,6 +377,8 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
 
     def _run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         known = _SEEN.get(id(func)) or _know(func)
+        if known.has_parts:
+            return self.in_parts(func, args, kwargs)
         inputs = _tensors(args)
         if kwargs:
             inputs += _tensors(kwargs.values())

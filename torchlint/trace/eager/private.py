@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 import torch
+from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -196,6 +197,12 @@ def without_dispatch_modes(hidden: Callable[[TorchDispatchMode], bool]) -> Itera
             _push_mode(mode)
 
 
+def is_composite(func: OpOverload) -> bool:
+    """Whether an operator has no kernel but one that calls other operators."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has_kernel(func.name(), "CompositeImplicitAutograd") and not has_kernel(func.name(), "CPU")
+
+
 def probe_dispatch_modes() -> str | None:
     seen: list[str] = []
 
@@ -213,6 +220,8 @@ def probe_dispatch_modes() -> str | None:
         tensor.detach().sum().item()
     if "aten::_local_scalar_dense" not in seen:
         return "syncs: a dispatch mode does not see Tensor.item"
+    if not is_composite(torch.ops.aten.item.default) or is_composite(torch.ops.aten.mm.default):
+        return "syncs: which operators are made of others is unknown"
     if seen.count("aten::mul") < 2:
         return "syncs: a dispatch mode does not see the backward pass"
     if "aten::zeros" in seen:

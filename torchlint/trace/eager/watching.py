@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchlint.messages.event import NAMED_OPERATORS
+from torchlint.trace.eager import private
 
 _WITHOUT_KERNEL = frozenset({"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::detach",
                              "aten::lift_fresh", "aten::is_same_size", "aten::_local_scalar_dense", "aten::set_",
@@ -37,6 +39,17 @@ class Eager(Watching):  # type: ignore[no-untyped-call]
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False
+
+    def in_parts(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator that is made of others so that this mode sees these."""
+        with self:
+            return func.decompose(*args, **kwargs)
+
+
+@functools.cache
+def has_parts(func: object) -> bool:
+    """Whether an operator is made of others; autograd takes it apart, so that it is seen itself in inference mode alone."""
+    return isinstance(func, OpOverload) and private.is_composite(func)
 
 
 @functools.cache
