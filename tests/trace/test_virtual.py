@@ -338,6 +338,39 @@ def test_tensors_answer_as_on_the_device(traced: Callable[..., Traced]) -> None:
     assert [tags.is_cuda(tensor) for tensor in names["strangers"]] == [False] * 5
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_a_sparse_tensor_is_where_its_values_are(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        edges = torch.tensor([[0, 1], [1, 2]]).cuda()  # h2d cuda
+        ones, x = torch.ones(2, device="cuda"), torch.ones(3, 4, device="cuda")
+        host = torch.sparse_coo_tensor(edges.cpu(), torch.ones(2), (3, 3))  # d2h cpu, sync copy
+        made = torch.sparse_coo_tensor(edges, ones, (3, 3))
+        rows = torch.sparse_csr_tensor(torch.tensor([0, 1, 2], device="cuda"), edges[0], ones, (2, 2))  # h2d tensor
+        product = torch.sparse.mm(made, x)  # sync coalesce
+        product = made @ x  # sync coalesce
+        product = made.coalesce() @ x  # sync coalesce
+        made = made.coalesce()  # sync coalesce
+        product = made @ x
+        product = torch.sparse.mm(made, x)
+        product = rows @ x[:2]
+        with torch.inference_mode():
+            product = torch.sparse.mm(made, x[:, :2])
+        copied = torch.sparse_coo_tensor([[0], [1]], [2.0], (3, 3), device="cuda")  # h2d sparse_coo_tensor x2
+        copied = torch.sparse_coo_tensor(edges.cpu()[:, :1], ones[:1], (3, 3))  # d2h cpu, sync copy, h2d sparse_coo_tensor
+        moved = torch.sparse_coo_tensor(edges, ones, (3, 3), device="cpu")  # d2h sparse_coo_tensor x2, sync copy x2
+        empty = torch.sparse_coo_tensor((3, 3))
+        weights = torch.ones(2, device="cuda", requires_grad=True)
+        learned = torch.sparse_coo_tensor(edges, weights, (3, 3), is_coalesced=True)
+        torch.sparse.mm(learned, x).sum().backward()
+        where = [str(one.device) for one in (host, made, rows, product, copied, moved, empty, weights.grad)]
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["where"] == ["cpu", "cuda:0", "cuda:0", "cuda:0", "cuda:0", "cpu", "cpu", "cuda:0"]
+
+
 def test_default_devices(traced: Callable[..., Traced]) -> None:
     names = traced(
         """

@@ -398,14 +398,38 @@ def _ctc_loss(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> T
     return result
 
 
-@_handles(torch.sparse_coo_tensor)
-def _sparse_coo_tensor(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
-    """A size that is not given is read from the indices (SparseTensor.cpp)."""
-    named = _named(("indices", "values", "size"), args, kwargs)
-    if named.get("size") is None and isinstance(named["indices"], Tensor) and mode.gpu.tags.is_cuda(named["indices"]):
-        mode.gpu.sync("sparse_coo_tensor")
-    result: Tensor = mode._make(func, args, kwargs)
-    return result
+_SPARSE = {
+    torch.sparse_coo_tensor: ("indices", "values"),
+    torch.sparse_compressed_tensor: ("compressed_indices", "plain_indices", "values"),
+    torch.sparse_csr_tensor: ("crow_indices", "col_indices", "values"),
+    torch.sparse_bsr_tensor: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc_tensor: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_bsc_tensor: ("ccol_indices", "row_indices", "values"),
+}
+
+
+@_handles(*_SPARSE)
+def _make_sparse(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """It is where it is asked for, else where its values are; what is not there is copied (tensor_new.cpp)."""
+    parts, gpu = _SPARSE[func], mode.gpu
+    named = _named((*parts, "size"), args, kwargs)
+    if not named.keys() >= {*parts}:  # `sparse_coo_tensor(size)`
+        empty: Tensor = mode._make(func, args, kwargs)
+        return empty
+    values = named["values"]
+    if named.get("device") is None:
+        named["device"] = private.default_device() or (gpu.device_of(values) if isinstance(values, Tensor) else CPU)
+    target = gpu.device(named["device"])
+    if target.type in ("cpu", "cuda"):
+        for part in parts:
+            if not isinstance(named[part], Tensor):
+                with mode.thread.pause():
+                    named[part] = torch.as_tensor(named[part])
+            named[part] = mode.move(named[part], func.__name__, index_of(target))
+    if func is torch.sparse_coo_tensor and named.get("size") is None and gpu.tags.is_cuda(named["indices"]):
+        gpu.sync("sparse_coo_tensor")  # reads the size from the indices (SparseTensor.cpp)
+    made: Tensor = mode._placed(func, (), named)
+    return made
 
 
 @_handles(F.scaled_dot_product_attention)

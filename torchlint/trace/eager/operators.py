@@ -182,7 +182,9 @@ def _multiply(first: int) -> Callable[[Call], None]:
 
     def check(call: Call) -> None:
         left, right = call.args[first], call.args[first + 1]
-        if left.dtype == torch.float64:
+        if left.layout != torch.strided:
+            _gather_duplicates(call, left)
+        elif left.dtype == torch.float64:
             call.gpu.precision("float64")
         elif left.dtype == torch.float32:
             if torch.get_float32_matmul_precision() == "highest":
@@ -191,6 +193,12 @@ def _multiply(first: int) -> Callable[[Call], None]:
             call.gpu.precision("unaligned")
 
     return check
+
+
+def _gather_duplicates(call: Call, sparse: torch.Tensor) -> None:
+    """A product adds up the elements of one place first, and waits for how many are left (SparseCUDABlas.cpp)."""
+    if sparse.layout == torch.sparse_coo and not sparse.is_coalesced() and sparse._nnz() > 1:
+        call.gpu.sync("coalesce")
 
 
 def _always(name: str) -> Callable[[Call], None]:
@@ -222,7 +230,7 @@ for _rule, _names in (
     (_normal, ("normal.Tensor_Tensor", "normal.float_Tensor")),
     (_copy, ("copy_",)),
     (_multiply(0), ("mm", "bmm")),
-    (_multiply(1), ("addmm", "baddbmm")),
+    (_multiply(1), ("addmm", "baddbmm", "_sparse_addmm")),
 ):
     _RULES.update(dict.fromkeys(_operators(*_names), _rule))
 _WAITING_EXTENSIONS = {"torchvision::nms": "nms"}
