@@ -286,6 +286,27 @@ def test_copies(traced: Callable[..., Traced]) -> None:
     assert program.lines() == program.expected()
 
 
+def test_lengths_of_ctc_loss_go_to_the_host_and_back(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        from torch.nn import functional as F
+        scores = torch.randn(5, 2, 4, device="cuda", requires_grad=True)
+        targets = torch.ones(2, 3, dtype=torch.long, device="cuda")
+        host, device = torch.full((2,), 3), torch.full((2,), 3, device="cuda")
+        alone = F.ctc_loss(scores.cpu().log_softmax(-1), targets.cpu(), host, host)  # d2h cpu x2, sync copy x2
+        mean = F.ctc_loss(scores.log_softmax(-1), targets, host, host)  # h2d ctc_loss x4
+        listed = F.ctc_loss(scores.log_softmax(-1), targets, (3, 3), (3, 3))  # h2d ctc_loss x4
+        total = F.ctc_loss(scores.log_softmax(-1), targets, host, host, reduction="sum")  # h2d ctc_loss x3
+        moved = torch.nn.CTCLoss()(scores.log_softmax(-1), targets, device, device)  # d2h ctc_loss x2, sync copy x2, h2d ctc_loss x4
+        mean.backward()  # h2d ctc_loss x3
+        values = [float(one.detach()) for one in (alone, mean, listed, moved)]  # sync float x3
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["values"] == pytest.approx([program.names["values"][0]] * 4)
+
+
 def test_a_copy_says_how(traced: Callable[..., Traced]) -> None:
     program = traced(
         """

@@ -388,13 +388,23 @@ def _one_hot(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Te
     return result
 
 
+_CTC = ("log_probs", "targets", "input_lengths", "target_lengths", "blank", "reduction", "zero_infinity")
+_MEAN = 1  # as torch.nn.functional numbers its reductions
+
+
 @_handles(torch.ctc_loss)
 def _ctc_loss(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
-    """Lengths given as device tensors are copied to the host."""
-    lengths = [value for value in args[2:4] if isinstance(value, Tensor)]
-    moved = [mode.move(value, "ctc_loss", None) for value in lengths]
-    rest = (*moved, *args[4:]) if len(moved) == 2 else args[2:]
-    result: Tensor = func(*args[:2], *rest, **kwargs)
+    """Lengths are read on the host; a mean copies those of the targets to the device again (LossCTC.cpp)."""
+    named = _named(_CTC, args, kwargs)
+    for name in ("input_lengths", "target_lengths"):
+        if isinstance(named[name], Tensor):
+            lengths = mode.move(named[name], "ctc_loss", None)
+            with mode.thread.pause():
+                named[name] = lengths.tolist()
+    if named.get("reduction") == _MEAN and mode.gpu.tags.is_cuda(named["log_probs"]):
+        size = len(named["target_lengths"]) * named["log_probs"].element_size()
+        mode.gpu.copied("ctc_loss", size, to_device=True, pinned=False, blocking=True)
+    result: Tensor = func(**named)
     return result
 
 

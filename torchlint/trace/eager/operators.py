@@ -177,6 +177,17 @@ def _copy(call: Call) -> None:
     call.gpu.copied(name, size_in_bytes(source), to_device=to_device, pinned=pinned, blocking=blocking)
 
 
+def _ctc_loss(lengths: int) -> Callable[[Call], None]:
+    """The lengths from that argument on, and where each target begins, are copied to the device (LossCTC.cu)."""
+
+    def copy(call: Call) -> None:
+        size = 8 * len(call.args[lengths])
+        for _ in range(3):
+            call.gpu.copied("ctc_loss", size, to_device=True, pinned=False, blocking=True)
+
+    return copy
+
+
 def _multiply(first: int) -> Callable[[Call], None]:
     """A matrix product of the arguments `first` and the next, in a dtype or shape for which a GPU has no fast kernel."""
 
@@ -229,6 +240,8 @@ for _rule, _names in (
     ),
     (_normal, ("normal.Tensor_Tensor", "normal.float_Tensor")),
     (_copy, ("copy_",)),
+    (_ctc_loss(2), ("_ctc_loss",)),
+    (_ctc_loss(3), ("_ctc_loss_backward",)),
     (_multiply(0), ("mm", "bmm")),
     (_multiply(1), ("addmm", "baddbmm", "_sparse_addmm")),
 ):
