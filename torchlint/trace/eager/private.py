@@ -199,8 +199,9 @@ def without_dispatch_modes(hidden: Callable[[TorchDispatchMode], bool]) -> Itera
 
 def is_composite(func: OpOverload) -> bool:
     """Whether an operator has no kernel but one that calls other operators."""
+    name: Any = func.name
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    return has_kernel(func.name(), "CompositeImplicitAutograd") and not has_kernel(func.name(), "CPU")
+    return has_kernel(name(), "CompositeImplicitAutograd") and not has_kernel(name(), "CPU")
 
 
 def probe_dispatch_modes() -> str | None:
