@@ -67,6 +67,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     if site.role == "test":
         return
     if isinstance(site.target, ast.Call):
+        if _switched_off(site):
+            return
         if not (_one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site)):
             yield site.finding(
                 f"`{site.short()}` copies the model to every GPU on each forward and runs them from one process; "
@@ -92,6 +94,14 @@ def _told_of(site: Site, call: ast.Call) -> bool:
         for statement in block
         if isinstance(statement, ast.Expr)
         for node in ast.walk(statement)
+    )
+
+
+def _switched_off(site: Site) -> bool:
+    """`parallel = False` in front of `if parallel:`"""
+    return any(
+        isinstance(guard.test, ast.Name) and site.value(guard.test).const is (not guard.true)
+        for guard in site.flow.guards(site.target)
     )
 
 

@@ -1060,3 +1060,41 @@ def test_what_is_set_in_evaluation_alone() -> None:
 )
 def test_what_is_not_set_behind_a_throttle_alone(code: str) -> None:
     check_one(code)
+
+
+GATHERED = (
+    "def train_epoch(loader):\n"
+    "    for i, x in enumerate(loader):\n"
+    "        loss.backward()  # hot\n"
+    "        if i % 4 == 0:\n"
+    "            scaler.step(optimizer)  # hot\n"
+    "    if i % 4 != 0:\n"
+    "        scaler.step(optimizer)\n"
+)
+
+
+def test_a_step_for_what_is_left_over() -> None:
+    check_one(GATHERED + "for epoch in range(9):\n    prepare()\n    train_epoch(loader)\n")
+    check_one(
+        "for epoch in range(9):\n"
+        "    prepare()\n"
+        "    for x in loader:\n"
+        "        loss.backward()  # hot\n"
+        "        optimizer.step()  # hot\n"
+        "    optimizer.step()\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # Another optimizer, in front of the loop, or with a backward pass of its own.
+        "for x in y:\n    for z in x:\n        loss.backward()  # hot\n        inner.step()  # hot\n    prepare()  # hot\n    meta_optimizer.step()  # hot\n",
+        "for x in y:\n    optimizer.step()  # hot\n    for z in x:\n        loss.backward()  # hot\n        optimizer.step()  # hot\n",
+        "for x in y:\n    for z in x:\n        d_loss.backward()  # hot\n        optimizer.step()  # hot\n    g_loss.backward()  # hot\n    optimizer.step()  # hot\n",
+        # The loop only gathers.
+        "for x in y:\n    for z in x:\n        loss.backward()  # hot\n    prepare()  # hot\n    optimizer.step()  # hot\n",
+    ],
+)
+def test_a_step_that_is_none_left_over(code: str) -> None:
+    check_one(code)

@@ -746,6 +746,11 @@ def likely_module_result() -> Value:
 
 
 _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
+_NUMPY_ELEMENTWISE = frozenset(
+    """log log1p exp expm1 exp2 sqrt cbrt square abs absolute fabs sign negative reciprocal power float_power maximum minimum
+    fmax fmin clip mod sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh deg2rad rad2deg radians degrees""".split()
+)
+"""What gives a number of numbers."""
 
 
 # Draws of one number, up to so many positional arguments; one more is a shape.
@@ -769,6 +774,13 @@ NUMPY_REDUCES = frozenset("mean sum min max amin amax std var median prod argmax
 def numpy_call(name: str, args: Arguments) -> Value:
     last = name.rpartition(".")[2]
     if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
+        return NUMBER
+    if (
+        last in _NUMPY_ELEMENTWISE
+        and not (args.open or args.keywords)
+        and args.positional
+        and all(one.kind == "number" for one in args.positional)
+    ):
         return NUMBER
     if last in NUMPY_REDUCES and len(args) == 1 and not args.open:
         return NUMBER

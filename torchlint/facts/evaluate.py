@@ -41,6 +41,7 @@ from .values import (
     EXTENT,
     INTEGER,
     LIKELY,
+    LIKELY_NUMBER,
     LIKELY_TENSOR,
     LIST,
     NDARRAY,
@@ -524,7 +525,13 @@ class Evaluator:
         if named.kind != "device" and self.takes_tensors():
             default = self.default(name)
             return LIKELY_TENSOR if default is None or default.kind == "none" else default
-        return named
+        return named if named else self.by_default(name)
+
+    def by_default(self, name: str) -> Value:
+        """What a parameter is that nobody is seen to give: a number where its default is one, `uniform_range=0.3`."""
+        default = self.function.defaults.get(name)
+        value = default.value if isinstance(default, ast.Constant) else None
+        return LIKELY_NUMBER if isinstance(value, int | float) and not isinstance(value, bool) else UNKNOWN
 
     def is_given_batches(self) -> bool:
         """Whether a framework calls the method with batches that it has moved: Lightning's steps."""

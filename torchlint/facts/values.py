@@ -668,6 +668,7 @@ def _parts_anywhere(value: Common) -> dict[str, Any]:
 
 UNKNOWN: Value = Unknown()
 NUMBER = Number()
+LIKELY_NUMBER = Number(LIKELY)
 INTEGER = Number(integer=True)
 EXTENT = Number(integer=True, extent=True)
 BOOL = Number(integer=True, boolean=True)

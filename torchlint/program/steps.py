@@ -329,15 +329,11 @@ class Steps:
         return self._behind(function, None, steps)
 
     def _own(self, function: Function, found: dict[Place, Function], own: _Own) -> None:
-        flow = function.flow
         outside: set[str] = set()
-        for call in flow.calls:
-            parts = self._steps(function, call)
-            if not parts:
+        stepping = [(call, parts, self._step_loops(function, call)) for call, parts in self._stepping(function)]
+        for call, parts, loops in stepping:
+            if _is_left_over(call, parts, loops, stepping):
                 continue
-            loops = flow.loops(call)
-            while loops and (_only_iterates(loops[0], call) or self._over_runs(function, loops[0])):
-                loops = loops[1:]
             if loops:
                 found.setdefault(loop_place(function, loops[0]), function)
             else:
@@ -350,6 +346,19 @@ class Steps:
         whole = len(outside) == 2 and (function.cls is not None or self._is_given_optimizer(function))
         if whole or runs_on_steps(self.project, function):
             own.framework.append(place_of(function))
+
+    def _stepping(self, function: Function) -> Iterator[tuple[ast.Call, tuple[Step, ...]]]:
+        for call in function.flow.calls:
+            parts = self._steps(function, call)
+            if parts:
+                yield call, parts
+
+    def _step_loops(self, function: Function, call: ast.Call) -> Sequence[Loop]:
+        """The loops around a part of a step, without those over optimizers or runs."""
+        loops = function.flow.loops(call)
+        while loops and (_only_iterates(loops[0], call) or self._over_runs(function, loops[0])):
+            loops = loops[1:]
+        return loops
 
     def _is_given_optimizer(self, function: Function) -> bool:
         """`def iteration(model, optimizer, image):`, which steps what it is given."""
@@ -886,6 +895,26 @@ class Steps:
             and any(self.project.value(function, argument).kind == "module" for argument in given)
             and any(self.project.value(target, name).kind == "module" for target, name in called)
         )
+
+
+def _is_left_over(
+    call: ast.Call,
+    parts: tuple[Step, ...],
+    loops: Sequence[Loop],
+    stepping: Sequence[tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]],
+) -> bool:
+    """Whether a call takes the gradients that the last turns of a loop in front of it gathered, as the loop itself does."""
+    if parts != ("step",):
+        return False
+    nearest = loops[:1]
+    if any("backward" in other for _, other, around in stepping if around[:1] == nearest):
+        return False
+    written = ast.dump(call)
+    return any(
+        len(around) > len(loops) and ast.dump(inner) == written
+        for inner, other, around in stepping
+        if other == parts and inner.lineno < call.lineno and list(around[len(around) - len(loops) :]) == list(loops)
+    )
 
 
 def _receiver(call: ast.Call) -> ast.expr:
