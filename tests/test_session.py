@@ -317,26 +317,40 @@ STATEMENTS = (
     "return x",
     "pass",
     "# typed",
+    "",
+    "\f",
+    "x = x.cuda()  # noqa: TL402",
+    "y = 1  # noqa: TL101",
+    "text = '''\n# none\n'''",
 )
 WORDS = ("self", "model", "loss", "x", "device", "optimizer", "item", "cpu", "step", "backward", "torch", "range", "if")
 
 
 def line_changed(text: str, dice: random.Random) -> str:
-    """A text with another line in place of one of its lines."""
-    lines = text.splitlines()
+    """A text with another line in place of one of its lines, with one more, one less, or with some of them elsewhere."""
+    lines = text.split("\n")[:-1]
     at = dice.randrange(len(lines))
     line = lines[at]
     indent = line[: len(line) - len(line.lstrip())]
     words = [word for word in WORDS if word in line]
-    kind = dice.randrange(4)
-    if kind == 0 and words:
-        lines[at] = line.replace(dice.choice(words), dice.choice(WORDS), 1)
-    elif kind == 1:
-        lines[at] = f"{line}  # typed"
-    elif kind == 2:
-        lines[at] = dice.choice([one for one in lines if one.startswith(indent)])
-    else:
-        lines[at] = indent + dice.choice(STATEMENTS)
+    match dice.randrange(9):
+        case 0 if words:
+            lines[at] = line.replace(dice.choice(words), dice.choice(WORDS), 1)
+        case 1:
+            lines[at] = f"{line}  # {dice.choice(('typed', 'noqa', 'noqa: TL101'))}"
+        case 2:
+            lines[at] = dice.choice([one for one in lines if one.startswith(indent)])
+        case 3:
+            lines[at] = indent + dice.choice(STATEMENTS)
+        case 4:
+            lines[at : at + dice.randrange(1, 3)] = []
+        case 5:
+            part = lines[at : at + 3]
+            lines[at : at + 3] = []
+            to = dice.randrange(len(lines) + 1)
+            lines[to:to] = part
+        case _:
+            lines.insert(at + dice.randrange(2), indent + dice.choice(STATEMENTS))
     return "\n".join(lines) + "\n"
 
 
@@ -351,10 +365,11 @@ def test_lines_changed_in_open_files_are_what_a_fresh_run_says(
     (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.chdir(tmp_path)
     session = Session(tmp_path, config.load(load().values()))
+    newline = dice.choice(("\n", "\r\n"))
     texts = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in sorted(tmp_path.rglob("*.py"))}
     session.look(list(texts))
     for path, text in texts.items():
-        session.edit(path, f"{text}\n".encode())
+        session.edit(path, f"{text}\n".replace("\n", newline).encode())
         texts[path] = f"{text}\n"
     taken: list[str] = []
     before = Warm.take_part
@@ -370,9 +385,9 @@ def test_lines_changed_in_open_files_are_what_a_fresh_run_says(
         if not parses(text):
             continue
         texts[path] = text
-        session.edit(path, text.encode())
+        session.edit(path, text.replace("\n", newline).encode())
         asked = dice.choice(list(texts))
-        buffers = {path: text.encode() for path, text in texts.items()}
+        buffers = {path: text.replace("\n", newline).encode() for path, text in texts.items()}
         told = lint(list(map(Path, texts)), session.settings, buffers=buffers)
         for one in {path, asked}:
             assert list(session.glance(one).findings) == [found for found in told.findings if found.path == one]
@@ -401,6 +416,15 @@ def test_an_edit_of_a_function_shows_rules_only_what_hangs_on_it(
     assert session.glance("model.py").findings == found
     assert "rare" not in shown
     shown.clear()
+    longer = text
+    for old, new, more in (("class Net", "# more\n\nclass Net", 2), ("Linear(8", "Linear(\n            8", 3)):
+        longer = longer.replace(old, new)
+        session.edit("model.py", longer.encode())
+        after = list(session.glance("model.py").findings)
+        assert "rare" not in shown
+        assert after == as_told(session, {"model.py": longer})["model.py"]
+        assert [one.line - more for one in after] == [one.line for one in found]
+        shown.clear()
     session.edit("model.py", text.replace("x.item()", "x.item() + 1").encode())
     session.glance("model.py")
     assert "rare" in shown

@@ -330,13 +330,12 @@ class Flow:
 
     def calls_between(self, first: int, last: int) -> list[ast.Call]:
         """The calls that begin on lines `first` to `last`, by line."""
-        calls, lines = self._calls_by_line
-        return calls[bisect_left(lines, first) : bisect_right(lines, last)]
+        calls = self._calls_by_line
+        return calls[bisect_left(calls, first, key=_line) : bisect_right(calls, last, key=_line)]
 
     @cached_property
-    def _calls_by_line(self) -> tuple[list[ast.Call], list[int]]:
-        calls = sorted(self.calls, key=lambda call: call.lineno)
-        return calls, [call.lineno for call in calls]
+    def _calls_by_line(self) -> list[ast.Call]:
+        return sorted(self.calls, key=_line)
 
     def calls_named(self, name: str) -> list[ast.Call]:
         """The calls of anything whose name ends in `name`."""
@@ -406,6 +405,10 @@ class Flow:
         return frozenset(
             name for node in self.nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
         )
+
+
+def _line(call: ast.Call) -> int:
+    return call.lineno
 
 
 def roots(function: Function) -> list[ast.AST]:

@@ -213,8 +213,10 @@ class Function:
 
     @property
     def start(self) -> tuple[int, int]:
-        """The line and the column of its `def`, as in `ast`; line 0 for the body of a module."""
-        return (0, 0) if isinstance(self.node, ast.Module) else (self.node.lineno, self.node.col_offset)
+        """The label of the line of its `def`, and the column as in `ast`; zeros for the body of a module."""
+        if isinstance(self.node, ast.Module):
+            return 0, 0
+        return self.module.label(self.node.lineno), self.node.col_offset
 
     @property
     def first_line(self) -> int:
@@ -250,8 +252,8 @@ class Class:
 
     @property
     def start(self) -> tuple[int, int]:
-        """The line and the column of its `class`, as in `ast`."""
-        return self.node.lineno, self.node.col_offset
+        """The label of the line of its `class`, and the column as in `ast`."""
+        return self.module.label(self.node.lineno), self.node.col_offset
 
     @property
     def bases(self) -> list[ast.expr]:
@@ -430,6 +432,17 @@ class Module:
             for name, nodes in function.flow.loads.items():
                 found.setdefault(name, []).extend((function, node) for node in nodes)
         return found
+
+    def label(self, line: int) -> int:
+        """What a line is called: its number; in an editor something that stays when lines above it come and go.
+
+        Labels are ordered as the lines are.
+        """
+        return line
+
+    def line(self, label: int) -> int:
+        """The number of the line of that label."""
+        return label
 
     def lines_calling(self, name: str) -> list[int]:
         """The lines on which something of that name may be called."""

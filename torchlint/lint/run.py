@@ -227,7 +227,8 @@ class _Run:
         found: dict[str, list[Finding]] = {}
         for dispatch, function, lines in self._tasks():
             path = function.module.path
-            how = dispatch.name, lines and frozenset(lines), *self._about(function.module)
+            labels = lines and frozenset(map(function.module.label, lines))
+            how = dispatch.name, labels, *self._about(function.module)
             look = partial(self._noted, path, partial(self._shown, dispatch, function, lines))
             findings, errors = self.project.shown(function, how, look)
             for error in errors:

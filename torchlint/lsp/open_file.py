@@ -1,17 +1,20 @@
 """A file that is open in an editor: it takes an edit inside of a function in place, and tells which of its parts are looked at.
 
 What stands outside of the function keeps its tree, its functions and what is known of them, so that the engine of questions
-has to ask again only what was made of that function, or of the text of the file.
+has to ask again only what was made of that function, or of the text of the file. Where lines come or go, what stands below
+is moved by so many; places are told by labels of lines, which stay.
 """
 
 from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..facts.module import BODIES, Class, Function, FunctionNode, Module, first_line
+from ..facts.module import Class, Function, FunctionNode, Module, first_line
 from ..system.cached import cached_property
 from ..system.stamp import as_bytes
 from ..text.source import Searches, Source, Words
@@ -23,18 +26,39 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PARTS = frozenset(
-    ("text", "unit", "holds text", "lines calling", "lines holding", "outline", "import text", "fact", "says", "stored")
+    (
+        *("text", "unit", "holds text", "lines calling", "lines holding", "outline", "import text"),
+        *("fact", "says", "says lines", "stored"),
+    )
 )
 """Kinds of things that an open file tells are looked at."""
 _KEPT_OF_MODULE = frozenset(
     """path name is_package body functions classes stars watcher searches finds edited _around import_names imports aliases top_functions
-    top_classes _spans nested assigned function_from _asked _tree _source""".split()
+    top_classes _spans nested assigned function_from _asked _tree _source _labels _moved""".split()
 )
 """What an edit inside of a function leaves of a module as it is."""
+_BY_LINE = frozenset(("_spans", "function_from"))
+"""What of that tells lines."""
 _KEPT_OF_FUNCTION = frozenset(
     "flow bindings bound _free nested defaults parameters own_loops decorator_names is_abstract loops_by_place".split()
 )
 """What is known of a function by its own tree."""
+_APART = 1 << 40
+"""How far apart the labels of two lines are when a file is opened; others come to lie between them."""
+_STEP = 1 << 20
+"""How far the label of a new line lies behind that of the line above it, where there is room."""
+
+
+class _Edit(NamedTuple):
+    """The lines `first` to `last` (none, where `last` is the one above `first`) are others now, `more` of them than before."""
+
+    first: int
+    last: int
+    more: int
+
+    def line(self, line: int) -> int:
+        """The number of a line outside of the edit after it."""
+        return line + self.more if line > self.last else line
 
 
 class Glass(Source):
@@ -51,8 +75,12 @@ class Glass(Source):
         module: OpenModule = object.__getattribute__(self, "__dict__")["_module"]
         return module.fact(name, find)
 
+    def told_lines(self, name: str, find: Callable[[Source], list[int]]) -> list[int]:
+        module: OpenModule = object.__getattribute__(self, "__dict__")["_module"]
+        return module.told_lines(name, find)
+
     def __getattribute__(self, name: str) -> Any:
-        if name in ("holds", "fact", "__class__"):
+        if name in ("holds", "fact", "told_lines", "__class__"):
             return object.__getattribute__(self, name)
         module: OpenModule = object.__getattribute__(self, "__dict__")["_module"]
         if name == "path":
@@ -142,7 +170,7 @@ class OpenFunction(_Part, Function):
         if self.is_inner:
             self.look()
         node = self._node
-        return (0, 0) if isinstance(node, ast.Module) else (node.lineno, node.col_offset)
+        return (0, 0) if isinstance(node, ast.Module) else (self._module.label(node.lineno), node.col_offset)
 
     @property
     def root(self) -> FunctionNode | ast.Module:
@@ -186,7 +214,7 @@ class OpenClass(_Part, Class):
     def start(self) -> tuple[int, int]:
         if self.is_inner:
             self.look()
-        return self._node.lineno, self._node.col_offset
+        return self._module.label(self._node.lineno), self._node.col_offset
 
     @property
     def bases(self) -> list[ast.expr]:
@@ -217,6 +245,10 @@ class OpenModule(_Part, Module):
         """The lines of the last edit, before and after it."""
         self._around = (b"", b"")
         """The text of the function that the last edit was in, before and after it; nothing where the edit says the same."""
+        self._labels: list[int] | None = None
+        """The labels of the lines, and of the one behind the last; None where no line has come or gone."""
+        self._moved: dict[ast.AST, list[dict[str, Any]]] = {}
+        """Where the lines of the nodes of a statement are kept, for statements that stand in no function."""
         super().__init__(source, name, is_package)
 
     @property
@@ -287,8 +319,39 @@ class OpenModule(_Part, Module):
     def _lines(self, kind: str, text: str) -> list[int]:
         found = self.quietly(lambda: self._asked_for(kind, text))
         if self.watcher is not None:
-            self.watcher.open(kind, self.path, text, str(found))
+            self.watcher.open(kind, self.path, text, self._said(found))
         return found
+
+    def told_lines(self, name: str, find: Callable[[Source], list[int]]) -> list[int]:
+        """The lines of which the text says something, by that name."""
+        found = self._source.told_lines(name, find)
+        if self.watcher is not None:
+            self.finds[name] = find
+            self.watcher.open("says lines", self.path, name, self._said(found))
+        return found
+
+    def _said(self, lines: list[int]) -> str:
+        return str([self.label(line) for line in lines])
+
+    # Lines
+
+    def label(self, line: int) -> int:
+        return self._labels[line - 1] if self._labels is not None else line * _APART
+
+    def line(self, label: int) -> int:
+        return bisect_left(self._labels, label) + 1 if self._labels is not None else label // _APART
+
+    def _labelled(self, edit: _Edit, count: int) -> list[int] | None:
+        """The labels of the lines after an edit; None where there is no room for those of new ones. `count` were there before."""
+        labels = self._labels if self._labels is not None else [line * _APART for line in range(1, count + 2)]
+        kept = labels[edit.first - 1 : edit.last][: max(edit.last - edit.first + 1 + edit.more, 0)]
+        above = kept[-1] if kept else labels[edit.first - 2] if edit.first > 1 else 0
+        new = max(edit.last - edit.first + 1 + edit.more - len(kept), 0)
+        step = min((labels[edit.last] - above) // (new + 1), _STEP)
+        if new and not step:
+            return None
+        more = [above + step * number for number in range(1, new + 1)]
+        return [*labels[: edit.first - 1], *kept, *more, *labels[edit.last :]]
 
     def _asked_for(self, kind: str, text: str) -> list[int]:
         return super().lines_holding(f"{text}(" if kind == "lines calling" else text)
@@ -298,6 +361,8 @@ class OpenModule(_Part, Module):
         kind, _, what, before = atom
         if kind == "says":
             return repr(self._source.fact(what, self.finds[what])) != before
+        if kind == "says lines":
+            return self._said(self._source.told_lines(what, self.finds[what])) != before
         if kind == "holds text":
             wanted = what[5:].encode("latin-1") if what.startswith("text ") else self.searches[what]
             if isinstance(wanted, bytes):
@@ -308,7 +373,7 @@ class OpenModule(_Part, Module):
                 words = (b"",)
             return any(map(self.is_near, words)) and str(self._source.holds(wanted)) != before
         wanted = as_bytes(what)
-        return self.is_near(wanted) and str(self.quietly(lambda: self._asked_for(kind, what))) != before
+        return self.is_near(wanted) and self._said(self.quietly(lambda: self._asked_for(kind, what))) != before
 
     def is_near(self, text: bytes) -> bool:
         """Whether the last edit may have written or taken away a text."""
@@ -329,62 +394,75 @@ class OpenModule(_Part, Module):
 
     def _take(self, source: Source) -> frozenset[str] | None:
         before, after = self._source.data.splitlines(True), source.data.splitlines(True)
-        if len(before) != len(after):
+        edit = _edit(before, after)
+        if edit is None:
             return None
-        others = [number for number, (a, b) in enumerate(zip(before, after, strict=True), 1) if a != b]
-        if not others:
+        labels = self._labelled(edit, len(before)) if edit.more else self._labels
+        if edit.more and labels is None:
             return None
-        first, last = others[0], others[-1]
-        function = self._outermost(first, last)
-        if function is None:
-            if first < 3 or not all(_is_bare(line) for n in (first, last) for line in (before[n - 1], after[n - 1])):
+        function = self._outermost(edit, before)
+        end = edit.last + edit.more
+        is_bare = all(map(_is_bare, chain(before[edit.first - 1 : edit.last], after[edit.first - 1 : end])))
+        changed: frozenset[str] = frozenset()
+        self._around = b"", b""
+        if function is None or (is_bare and (function._node.end_lineno or 0) < edit.first):  # type: ignore[union-attr]
+            if not is_bare or edit.first < 3 or self._is_in_statement(edit, before):
                 return None
-            if first != last or self._is_in_statement(first):
-                return None
-            changed: frozenset[str] = frozenset()
+            self._move(edit)
         else:
-            taken = self._put(function, after, first, last)
+            old = function._node
+            assert not isinstance(old, ast.Module)
+            start, old_end = first_line(old), old.end_lineno or 0
+            taken = self._put(function, after, edit, is_bare)
             if taken is None:
                 return None
-            changed = frozenset((function.unit,)) if taken else frozenset()
-        self._source = source
-        self.edited = b"".join(before[first - 1 : last]), b"".join(after[first - 1 : last])
-        self._around = b"", b""
-        if function is not None and changed:
-            start = first_line(function._node) - 1  # type: ignore[arg-type]
-            self._around = b"".join(before[start : function.last_line]), b"".join(after[start : function.last_line])
-        self._forget(changed)
+            if taken:
+                changed = frozenset((function.unit,))
+                self._around = b"".join(before[start - 1 : old_end]), b"".join(after[start - 1 : old.end_lineno])
+        self._source, self._labels = source, labels
+        near = slice(max(edit.first - 2, 0), edit.last + 1), slice(max(edit.first - 2, 0), end + 1)
+        self.edited = b"".join(before[near[0]]), b"".join(after[near[1]])
+        self._forget(changed, edit)
         return changed
 
-    def _outermost(self, first: int, last: int) -> OpenFunction | None:
-        """The outermost function whose lines hold all of these."""
-        function: Function | None = self.function_at(first)
+    def _outermost(self, edit: _Edit, before: list[bytes]) -> OpenFunction | None:
+        """The outermost function that an edit is in, or that stands right above what it puts in or takes away."""
+        line = min(edit.first, edit.last)
+        while line > 0 and _is_bare(before[line - 1]):
+            line -= 1
+        function: Function | None = self.function_at(line)
         while function is not None and function.parent is not None and function.parent.parent is not None:
             function = function.parent
         if not isinstance(function, OpenFunction) or isinstance(function._node, ast.Module):
             return None
-        return function if last <= (function._node.end_lineno or 0) else None
+        return function if all(map(_is_bare, before[function._node.end_lineno or 0 : edit.last])) else None
 
-    def _is_in_statement(self, line: int) -> bool:
-        """Whether a statement of the module or of its classes holds the line."""
+    def _is_in_statement(self, edit: _Edit, before: list[bytes]) -> bool:
+        """Whether lines with nothing but comments may belong to a statement of the module or of its classes."""
+        if edit.more and before[edit.first - 2].rstrip(b"\r\n").endswith(b"\\"):
+            return True
         todo = list(self._tree.body)
         while todo:
             statement = todo.pop()
-            if first_line(statement) <= line <= (statement.end_lineno or 0):
-                if not isinstance(statement, ast.ClassDef) or line < statement.body[0].lineno:
+            if first_line(statement) <= edit.last and edit.first <= (statement.end_lineno or 0):
+                if not isinstance(statement, ast.ClassDef) or edit.first < first_line(statement.body[0]):
                     return True
                 todo = list(statement.body)
         return False
 
-    def _put(self, function: OpenFunction, lines: list[bytes], first: int, last: int) -> bool | None:
+    def _put(self, function: OpenFunction, lines: list[bytes], edit: _Edit, is_bare: bool) -> bool | None:
         """Put the new text of a function in its place, and tell whether it is another one; None where it can't be put there."""
         old = function._node
         assert not isinstance(old, ast.Module)
         start = first_line(old)
-        new = _parsed(b"".join(lines[start - 1 : old.end_lineno]), start, old.col_offset)
-        if new is None or not _has_same_head(old, new) or new.end_lineno != old.end_lineno:
+        if edit.more and edit.first <= old.lineno:
             return None
-        if _is_same(old, new, first, last):
+        below = max(edit.last, old.end_lineno or 0)
+        new = _parsed(b"".join(lines[start - 1 : below + edit.more]), start, old.col_offset)
+        if new is None or not _has_same_head(old, new):
+            return None
+        if _is_same(old, new, edit, is_bare):
+            self._move(edit)
             return False
         functions, classes, stars, imports = self.functions, self.classes, self.stars, function.imports
         self.functions, self.classes, self.stars, function.imports = [], [], [], {}
@@ -402,28 +480,54 @@ class OpenModule(_Part, Module):
             return None
         if [one.qualname for one in known_classes] != [one.qualname for one in inner_classes]:
             return None
+        self._move(_Edit(start, below, edit.more), old, new)
         pairs: Iterable[tuple[Any, Any]] = zip((*known, *known_classes), (*inner, *inner_classes), strict=True)
         for one, other in pairs:
             one._node = other._node
-        old.body = new.body
-        self._end(old, new.end_col_offset)
+        old.body, old.end_lineno, old.end_col_offset = new.body, new.end_lineno, new.end_col_offset
         return True
 
-    def _end(self, node: FunctionNode, column: int | None) -> None:
-        """A function ends at a column, and what ends with it."""
-        around: list[ast.stmt] = list(self._tree.body)
-        while around:
-            one = around.pop()
-            if one.lineno <= node.lineno and (one.end_lineno or 0) >= (node.end_lineno or 0):
-                if one.end_lineno == node.end_lineno:
-                    one.end_col_offset = column
-                if one is node:
-                    return
-                around = [inner for field in BODIES for inner in _statements(getattr(one, field, ()))]
+    def _move(self, edit: _Edit, old: FunctionNode | None = None, new: FunctionNode | None = None) -> None:
+        """Move the nodes below an edit, and the ends of those around it.
 
-    def _forget(self, changed: Collection[str]) -> None:
+        The text of `old` ends as that of `new`, which takes its place.
+        """
+        end = (old.end_lineno, old.end_col_offset) if old is not None else None
+        todo: list[tuple[ast.AST, bool]] = [(node, True) for node in self._tree.body]
+        while todo:
+            node, is_outside = todo.pop()
+            last = getattr(node, "end_lineno", None)
+            if last is not None:
+                if node is old:
+                    self._moved.pop(node, None)
+                if node is old or last < edit.first:
+                    continue
+                if first_line(node) > edit.last:  # type: ignore[arg-type]
+                    if edit.more:
+                        self._move_all(node, edit.more, keep=is_outside)
+                    continue
+                self._moved.pop(node, None)
+                if new is not None and (last, node.end_col_offset) == end:  # type: ignore[attr-defined]
+                    node.end_lineno, node.end_col_offset = new.end_lineno, new.end_col_offset  # type: ignore[attr-defined]
+                else:
+                    node.lineno, node.end_lineno = edit.line(node.lineno), edit.line(last)  # type: ignore[attr-defined]
+            is_outside = is_outside and isinstance(node, ast.ClassDef)
+            todo.extend((inner, is_outside) for inner in ast.iter_child_nodes(node))
+
+    def _move_all(self, statement: ast.AST, more: int, *, keep: bool) -> None:
+        """Move all nodes of a statement by some lines."""
+        places = self._moved.get(statement)
+        if places is None:
+            places = _places(statement)
+            if keep:
+                self._moved[statement] = places
+        for place in places:
+            place["lineno"] += more
+            place["end_lineno"] += more
+
+    def _forget(self, changed: Collection[str], edit: _Edit) -> None:
         """Forget what is kept of the file that may hang on the text, or on functions that are others now."""
-        _keep(self._kept, _KEPT_OF_MODULE)
+        _keep(self._kept, _KEPT_OF_MODULE - _BY_LINE if edit.more or changed else _KEPT_OF_MODULE)
         for klass in self.classes:
             assert isinstance(klass, OpenClass)
             klass._kept.clear()
@@ -438,12 +542,20 @@ def _keep(kept: dict[str, Any], names: Collection[str]) -> None:
         del kept[name]
 
 
-def _statements(block: Iterable[ast.AST]) -> Iterable[ast.stmt]:
-    for one in block:
-        if isinstance(one, ast.stmt):
-            yield one
-        else:
-            yield from one.body  # type: ignore[attr-defined]
+def _edit(before: list[bytes], after: list[bytes]) -> _Edit | None:
+    """What is another one among some lines; None where all are the same."""
+    most = min(len(before), len(after))
+    head = next((number for number, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), most)
+    if head == len(before) == len(after):
+        return None
+    ends = zip(reversed(before), reversed(after), strict=False)
+    tail = next((number for number, (a, b) in enumerate(ends) if a != b), most)
+    return _Edit(head + 1, len(before) - min(tail, most - head), len(after) - len(before))
+
+
+def _places(statement: ast.AST) -> list[dict[str, Any]]:
+    """Where the lines of all nodes of a statement are kept."""
+    return [node.__dict__ for node in ast.walk(statement) if "lineno" in node.__dict__]
 
 
 def _is_bare(line: bytes) -> bool:
@@ -484,32 +596,40 @@ def _head(node: FunctionNode) -> list[object]:
     return [node.name, node.lineno, node.col_offset, *dumped]
 
 
-def _is_same(old: ast.AST, new: ast.AST, first: int, last: int) -> bool:
-    """Whether two statements say the same whose texts differ on some lines only."""
-    if old.__class__ is not new.__class__ or any(getattr(old, a) != getattr(new, a) for a in old._attributes):
+def _is_same(old: ast.AST, new: ast.AST, edit: _Edit, is_bare: bool) -> bool:
+    """Whether two functions say the same whose texts differ by an edit only; of statements outside of it that is sure."""
+    if edit.more and not is_bare:
         return False
-    for field, value in ast.iter_fields(old):
-        other = getattr(new, field)
-        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-            if len(value) != len(other):
-                return False
-            for one, two in zip(value, other, strict=True):
-                if one.lineno != two.lineno or one.end_lineno != two.end_lineno:
-                    return False
-                if first_line(one) <= last and (one.end_lineno or 0) >= first and not _is_same(one, two, first, last):
-                    return False
-        elif isinstance(value, list):
-            if list(map(_dump, value)) != list(map(_dump, other)):
-                return False
-        elif _dump(value) != _dump(other):
+    todo: list[tuple[Any, Any]] = [(old, new)]
+    while todo:
+        one, other = todo.pop()
+        if one.__class__ is not other.__class__:
             return False
+        if isinstance(one, list):
+            if len(one) != len(other):
+                return False
+            todo.extend(zip(one, other, strict=True))
+        elif not isinstance(one, ast.AST):
+            if repr(one) != repr(other):
+                return False
+        else:
+            if _position(one, edit) != _position(other):
+                return False
+            if isinstance(one, ast.stmt) and (first_line(one) > edit.last or (one.end_lineno or 0) < edit.first):
+                continue
+            todo.extend((getattr(one, field, None), getattr(other, field, None)) for field in one._fields)
     return True
 
 
-def _dump(value: object) -> object:
-    if isinstance(value, ast.AST):
-        return ast.dump(value, include_attributes=True)
-    return (value.__class__, repr(value))
+def _position(node: ast.AST, edit: _Edit | None = None) -> tuple[object, ...]:
+    """The lines and columns of a node, after an edit if there is one; nothing for nodes that have none."""
+    places = node.__dict__
+    if "lineno" not in places:
+        return ()
+    lines = places["lineno"], places["end_lineno"]
+    if edit is not None:
+        lines = edit.line(lines[0]), edit.line(lines[1])
+    return *lines, places["col_offset"], places["end_col_offset"]
 
 
 def _is_inside(one: Function | Class, function: Function) -> bool:
@@ -520,17 +640,7 @@ def _is_inside(one: Function | Class, function: Function) -> bool:
 
 
 def _outline(function: Function) -> tuple[object, ...]:
-    node = function._node  # type: ignore[attr-defined]
-    cls = function.cls.qualname if function.cls is not None else ""
-    return (
-        function.qualname,
-        cls,
-        node.lineno,
-        first_line(node),
-        node.end_lineno,
-        node.col_offset,
-        sorted(function.imports.items()),
-    )
+    return function.qualname, function.cls and function.cls.qualname, sorted(function.imports.items())
 
 
 # What is kept of the parts of a file is told of too, each time it is read

@@ -103,7 +103,9 @@ class Warm(Noting):
         return module
 
     def note_lines(self, module: Module) -> None:
-        if isinstance(module, OpenModule):  # an edit in place moves no lines but in the function that it is in
+        if isinstance(
+            module, OpenModule
+        ):  # an edit in place leaves the labels of lines but in the function that it is in
             self._database.open("outline", module.path)
         else:
             super().note_lines(module)

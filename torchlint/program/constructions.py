@@ -81,7 +81,8 @@ def _tables(code: Code, path: str, klass: Class) -> Iterator[tuple[Function, str
     """The dictionaries of a file that have the class among their values, by the names that they are assigned to."""
     source = code.source(path)
     word = as_bytes(klass.name)
-    lines = source.fact(f"values {klass.name}", lambda one: _lines_of_values(one, word)) if source is not None else []
+    told = f"values {klass.name}"
+    lines = source.told_lines(told, lambda one: _lines_of_values(one, word)) if source is not None else []
     module = code.module(path) if lines else None
     if module is None:
         return

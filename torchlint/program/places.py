@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..facts.flow import Loop
 from ..facts.module import Function
@@ -14,11 +14,18 @@ from ..system.stack import with_room
 from .project import Project
 
 Place = tuple[str, int, int]
-"""Where a function or a loop begins: path, line and column as in `ast`; line 0 for the body of a module."""
+"""Where a function or a loop begins: path, label of the line and column as in `ast`; label 0 for the body of a module."""
 CallPlace = tuple[str, int, int, int, int]
 """Where a call begins and ends."""
 
-S = TypeVar("S")
+
+class Subject(Protocol):
+    """What asks about a project."""
+
+    project: Project
+
+
+S = TypeVar("S", bound=Subject)
 K = TypeVar("K")
 R = TypeVar("R")
 
@@ -45,7 +52,9 @@ def answer(subject: S, question: Callable[[S, K], R], key: K) -> R | FileError:
     except (MemoryError, Failure):
         raise
     except Exception as error:  # noqa: BLE001 - it costs what this place tells of others
-        path, line = where(key)
+        path, label = where(key)
+        module = subject.project.parsed.get(path)
+        line = module.line(label) if module is not None else label
         return fault(f"`{question.__qualname__}`", error, path, line)
 
 
@@ -61,7 +70,7 @@ def whole(project: Project, part: str, find: Callable[[], R], nothing: R) -> R:
 
 
 def where(key: Any) -> tuple[str, int]:
-    """The file and the line that a question is about; line 0 for all of the file."""
+    """The file and the label of the line that a question is about; 0 for all of the file."""
     if isinstance(key, str):
         return key, 0
     place: Place = getattr(key, "function", key)  # a question may be a named tuple, a place is a plain one
@@ -75,12 +84,19 @@ def place_of(function: Function) -> Place:
 
 def loop_place(function: Function, loop: Loop) -> Place:
     """Where a loop of a function begins."""
-    return (function.module.path, loop.lineno, loop.col_offset)
+    return (function.module.path, function.module.label(loop.lineno), loop.col_offset)
 
 
 def call_place(function: Function, call: ast.Call) -> CallPlace:
     """Where a call in a function begins and ends."""
-    return (function.module.path, call.lineno, call.col_offset, call.end_lineno or 0, call.end_col_offset or 0)
+    label = function.module.label
+    return (
+        function.module.path,
+        label(call.lineno),
+        call.col_offset,
+        label(call.end_lineno or 0),
+        call.end_col_offset or 0,
+    )
 
 
 def function_at(project: Project, place: Place) -> Function:

@@ -45,6 +45,7 @@ class Region:
 
     path: str
     line: int
+    """The label of the line."""
     column: int
     fullgraph: bool
     dynamic: bool | None
@@ -150,7 +151,7 @@ class Regions:
                         region = self._region(function.module, decorator, call.keywords, function)
                         if region is not None:
                             yield region
-        lines = module.source.fact(f"lines {self._trigger.pattern!r}", self._lines)
+        lines = module.source.told_lines(f"lines {self._trigger.pattern!r}", self._lines)
         for function, numbers in module.functions_at(lines).items():
             for node, _ in nodes_on(function, numbers):
                 if isinstance(node, ast.Call):
@@ -175,15 +176,15 @@ class Regions:
                         )
                         forward = self.project.method(block, "forward") if block is not None else None
                         if forward is not None:
-                            yield Region(
-                                module.path, statement.lineno, statement.col_offset, False, None, "", place_of(forward)
-                            )
+                            line = module.label(statement.lineno)
+                            yield Region(module.path, line, statement.col_offset, False, None, "", place_of(forward))
 
     def _configured(self, module: Module) -> Iterator[Region]:
         for function in module.functions[1:]:
             name = f"{module.name}:{function.qualname}"
             if any(fnmatchcase(name, pattern) for pattern in self.patterns):
-                yield Region(module.path, function.first_line, 0, False, None, "", place_of(function))
+                line = module.label(function.first_line)
+                yield Region(module.path, line, 0, False, None, "", place_of(function))
 
     def _compiled_by(self, function: Function, call: ast.Call) -> Iterator[Region]:
         if self.project.resolve(function, call.func) == "torch.compile":
@@ -220,7 +221,7 @@ class Regions:
         dynamic = options.get("dynamic")
         return Region(
             module.path,
-            node.lineno,
+            module.label(node.lineno),
             node.col_offset,
             options.get("fullgraph") is True,
             dynamic if isinstance(dynamic, bool) else None,

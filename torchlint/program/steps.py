@@ -121,7 +121,7 @@ class Hot:
 
     @property
     def line(self) -> int:
-        return (self._why.loop or self._why.function)[1]
+        return self.function.module.line((self._why.loop or self._why.function)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -980,7 +980,7 @@ def _is_loss(function: Function, given: ast.expr) -> bool:
 
 def _mentions(module: Module) -> Iterable[Function]:
     """The functions whose lines hold a word of a step."""
-    return module.functions_at(module.source.fact("lines of steps", _lines_of_steps))
+    return module.functions_at(module.source.told_lines("lines of steps", _lines_of_steps))
 
 
 def _lines_of_steps(source: Source) -> list[int]:

@@ -564,9 +564,10 @@ class Site:
         region = self.region
         if region is None:
             return ()
-        source = self.project.source(region.path)
-        assert source is not None
-        line, column = source.position(source.offset(region.line, region.column))
+        module = self.project.module(region.path)
+        assert module is not None
+        source = module.source
+        line, column = source.position(source.offset(module.line(region.line), region.column))
         return (Related(region.path, line, column, "compiled here"),)
 
 

@@ -153,6 +153,10 @@ class Source:
             known[name] = find(self)
         return known[name]
 
+    def told_lines(self, name: str, find: Callable[[Source], list[int]]) -> list[int]:
+        """The lines of which the text says something, by that name."""
+        return self.fact(name, find)
+
     def offset(self, line: int, column: int) -> int:
         """The offset of a position as `ast` gives it: line from 1, column from 0 in bytes."""
         return self.lines[line - 1] + column
