@@ -130,6 +130,8 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
     if (buffer := _collected(site)) is not None:
         return f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
+    if _is_given(site, data):
+        return ""
     if value.kind == "number" or (value.kind in ("list", "tuple", "size") and _is_written_out(data)):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
@@ -203,6 +205,15 @@ def _is_written_out(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         return _is_written_out(node.left) or _is_written_out(node.right)
     return isinstance(node, ast.List | ast.Tuple | ast.Attribute) or (isinstance(node, ast.Name) and node.id.isupper())
+
+
+def _is_given(site: Site, data: ast.expr) -> bool:
+    """`[observation]` of a parameter that nothing is known of: what a caller gives, in a list of its own, has to be sent."""
+    if not isinstance(data, ast.List | ast.Tuple) or len(data.elts) != 1:
+        return False
+    given = data.elts[0]
+    known = isinstance(given, ast.Name) and given.id in site.flow.parameters
+    return known and site.value(given).kind == "unknown"
 
 
 def _leaves_early(site: Site) -> bool:

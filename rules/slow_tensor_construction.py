@@ -103,6 +103,8 @@ def _is_list_of_arrays(given: ast.expr, value: Value) -> bool:
     """A list of arrays; of the items of a written list, `[times[0]]`, only what a call makes is no mere number of one."""
     if value.kind not in ("list", "tuple") or value.element is None or value.element.kind != "ndarray":
         return False
+    if value.element.other_kinds:
+        return False  # what an array holds may be its numbers
     return not isinstance(given, ast.List | ast.Tuple) or all(isinstance(item, ast.Call) for item in given.elts)
 
 

@@ -23,3 +23,20 @@ def test_the_bad_example_of_a_rule_in_a_test(code: str) -> None:
     found = {path: bool(lint({path: text}, settings).findings) for path in ("train.py", "tests/train.py")}
 
     assert {"train.py": True, "tests/train.py": False} == found
+
+
+@pytest.mark.parametrize(
+    ("head", "found"),
+    [
+        ("def test_toy():", False),
+        ("def test_epoch(loader):", True),
+        ("def train():", True),
+        ("class A:\n  def test_toy(self):", True),
+    ],
+)
+def test_a_function_that_tests_the_code_beside_it(head: str, found: bool) -> None:
+    body = "for x in loader:\n  loss = criterion(model(x.to(device)))\n  loss.backward()\n  optimizer.step()\n  assert loss > 0\n"
+    text = PRELUDE + head + "\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    settings = Settings(codes=frozenset(("TL102",)), fixable=frozenset())
+
+    assert found == bool(lint({"train.py": text.encode()}, settings).findings)

@@ -167,6 +167,9 @@ def test_steps(step: str) -> None:
         "DATA = [('The dog', 1), ('The cat', 0)]\nfor text, label in DATA:\n    loss.backward()  # hot",
         "points = [0.5, 1.5]\nfor point in points:\n    loss.backward()  # hot",
         "kinds = ['a', 'b']\nkinds = more(kinds)\nfor kind in kinds:\n    loss.backward()  # hot",
+        # Seeds of a batch of nodes, not of a run.
+        "for seeds in train_loader:\n    loss.backward()  # hot\n    optimizer.step()  # hot",
+        "for i, seeds in enumerate(tqdm(loader)):\n    loss.backward()  # hot",
         # The first iteration makes the optimizer, or it is another's.
         "for x in y:\n    if sgd is None:\n        sgd = torch.optim.SGD(p)\n    loss.backward()  # hot\n    sgd.step()  # hot",
         "for x in y:\n    optimizer = optimizers[x]  # hot\n    loss.backward()  # hot\n    optimizer.step()  # hot",
@@ -569,6 +572,24 @@ def test_what_is_filled_once() -> None:
         "    if total is None:\n        total = 1\n    else:\n        total += 1  # hot\n"
         "    if seen is None:\n        seen = 1\n    seen = seen.view(-1)[3]  # hot\n"
         "    if best is not None:\n        y = 1  # hot\n    else:\n        best = 5  # hot\n" + STEP
+    )
+
+
+@pytest.mark.parametrize(("back", "rare"), [("", True), ("        self.at = 0\n", False)])
+def test_a_plan_that_is_gone_through_once(back: str, rare: bool) -> None:
+    mark = "" if rare else "  # hot"
+    check(
+        {
+            "train.py": (
+                "class Net:\n    def __init__(self):\n        self.at = 0\n"
+                f"    def train(self):\n        x = 1  # hot\n{back.replace(chr(10), '  # hot' + chr(10))}"
+                "    def advance(self, n):\n        step = n  # hot\n"
+                "        while self.at < len(self.plan) and n >= self.plan[self.at]:\n"
+                f"            self.size = self.plan[self.at].item(){mark}\n            self.at += 1{mark}\n"
+                "        while self.other < 3:\n            n = 1  # hot\n"
+                "net = Net()\nfor x in y:\n    net.train()  # hot\n    net.advance(1)  # hot\n" + STEP
+            )
+        }
     )
 
 

@@ -86,14 +86,24 @@ def named_like_device(node: ast.expr) -> bool:
 
 
 class Arguments:
-    """The values of a call's arguments, each worked out when asked for. `open` tells that `*` or `**` may bring more."""
+    """The values of a call's arguments, each worked out when asked for.
 
-    __slots__ = ("keywords", "open", "positional")
+    `open` tells that `*` or `**` may bring more, `starred` what stands behind a `*`.
+    """
 
-    def __init__(self, positional: Sequence[Value], keywords: Mapping[str, Value], open: bool = False) -> None:
+    __slots__ = ("keywords", "open", "positional", "starred")
+
+    def __init__(
+        self,
+        positional: Sequence[Value],
+        keywords: Mapping[str, Value],
+        open: bool = False,
+        starred: Sequence[Value] = (),
+    ) -> None:
         self.positional = positional
         self.keywords = keywords
         self.open = open
+        self.starred = starred
 
     @classmethod
     def of(cls, node: ast.Call, read: Callable[[ast.expr], Value]) -> Arguments:
@@ -110,7 +120,10 @@ class Arguments:
                 rest.update(read(keyword.value).entries or {})
         for name, value in rest.items():
             given.setdefault(name, value)
-        return cls(_Positional(plain, read), _Keywords(given, read) if given else {}, is_open)
+        starred: Sequence[Value] = ()
+        if len(plain) < len(node.args):
+            starred = _Positional([one.value for one in node.args if isinstance(one, ast.Starred)], read)
+        return cls(_Positional(plain, read), _Keywords(given, read) if given else {}, is_open, starred)
 
     def get(self, position: int, keyword: str) -> Value | None:
         if keyword in self.keywords:
@@ -508,7 +521,7 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
         and not args.open
         and all(v.kind == "number" and not v.boolean and "unknown" not in v.other_kinds for v in args.positional)
     )
-    return "cpu" if numbers else mixed(*(part for value in values for part in _held(value)))
+    return "cpu" if numbers else mixed(*(part for value in (*values, *args.starred) for part in _held(value)))
 
 
 def _held(value: Value) -> Sequence[Value]:

@@ -34,6 +34,7 @@ from .module import Class, Function, Module, has_slice, key_of
 from .promises import promised
 from .values import (
     ACCELERATORS,
+    ARRAY_OR_NUMBER,
     BOOL,
     CUDA,
     DEVICE,
@@ -260,7 +261,11 @@ class Evaluator:
         value = self.bound(whole)
         if value.items is not None and len(value.items) == binding.count:
             return value.items[binding.at]
-        return self.element(value, None)
+        each = self.element(value, None)
+        if value.kind == "tensor" and isinstance(whole, Assigned) and _is_moved(whole.node):
+            # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.
+            return replace(each, other_kinds=each.other_kinds | {"tuple"})
+        return each
 
     def starred_part(self, binding: Starred) -> Value:
         return sequence(self.bound(binding.each))
@@ -386,7 +391,7 @@ class Evaluator:
                 each = join(each, item)
             return each
         if kind == "ndarray":
-            return NDARRAY
+            return ARRAY_OR_NUMBER
         if kind == "dict":
             return STR if value.entries is not None else UNKNOWN
         if kind == "module":
@@ -695,7 +700,7 @@ class Evaluator:
                 return base.items[index]
             return base if isinstance(node.slice, ast.Slice) else base.element or ModuleValue(LIKELY)
         if kind == "ndarray":
-            return NDARRAY
+            return NDARRAY if isinstance(node.slice, ast.Slice) or has_slice(node.slice) else ARRAY_OR_NUMBER
         if kind == "str":
             return STR
         return UNKNOWN
@@ -1166,6 +1171,10 @@ def _each(value: Value) -> list[Value]:
 
 def _starred(node: ast.Tuple | ast.List) -> bool:
     return any(isinstance(element, ast.Starred) for element in node.elts)
+
+
+def _is_moved(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and names.last(node.func) in ("to", "cuda")
 
 
 def _is_scripting(test: ast.expr) -> bool:

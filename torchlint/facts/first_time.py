@@ -101,6 +101,23 @@ def fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     return any(_is_filled(found, guard, flow, loop) for part in parts for found in _missing(part, guard.true))
 
 
+def advanced(loop: ast.While, flow: Flow) -> Iterator[str]:
+    """`self.at` of `while self.at < len(self.plan) and ...: ...; self.at += 1`: what has to stay below a bound for the loop to go on."""
+    test = loop.test
+    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        if not (isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Lt | ast.LtE)):
+            continue
+        left = part.left
+        if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "item":
+            left = left.func.value
+        name = names.chain(left)
+        if name is None or len(name) != 2 or name[0] != "self":
+            continue
+        stores = flow.targets.get(".".join(name), ())
+        if any(isinstance(flow.parents.get(store), ast.AugAssign) and contains(loop, store) for store in stores):
+            yield ".".join(name)
+
+
 def fillers(guard: Guard, flow: Flow) -> Iterator[tuple[ast.Call, str]]:
     """`if x.index is None: x.find_index(step)`: calls behind a condition to methods of what misses an attribute, with its name."""
     for missing, _ in _missing(guard.test, guard.true) if guard.block is not None else ():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Literal
 
 from ..system.regex import regex
-from .module import Module
+from .module import Function, Module
 
 Role = Literal["library", "script", "test", "benchmark"]
 
@@ -29,6 +30,16 @@ def _evaluates(module: Module) -> bool:
     data = module.source.data
     return b"__main__" in data and not any(
         word in data for word in (b"def test", b"unittest", b"pytest", b"class Test")
+    )
+
+
+def is_own_test(function: Function) -> bool:
+    """Whether a function beside the code of a program is a test of it: `def test_masking():` with an `assert`, given nothing."""
+    return (
+        function.name.startswith("test_")
+        and function.cls is None
+        and not function.parameters
+        and any(isinstance(node, ast.Assert) for node in function.flow.nodes)
     )
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from ..system.regex import regex
-from . import names
+from . import names, operations
 from .flow import Flow, Loop
 from .module import Function
 from .values import Value
@@ -54,8 +54,8 @@ def _leaves(body: list[ast.stmt]) -> bool:
 
 
 def over_settings(function: Function, loop: Loop) -> bool:
-    """`for rate in (0.1, 0.01):`, `for seed in range(3):`, `for a, b in itertools.product(...):`"""
-    if not isinstance(loop, ast.For):
+    """`for rate in (0.1, 0.01):`, `for seed in range(3):`, `for a, b in itertools.product(...):`; not `for seeds in loader:`"""
+    if not isinstance(loop, ast.For) or operations.looks_like_loader(loop.iter):
         return False
     if any(isinstance(part, ast.Name) and _RUN.search(part.id) for part in _elements(loop.target)):
         return True

@@ -676,6 +676,8 @@ ON_ACCELERATOR = replace(BOOL, needs_accelerator=True)
 STR = Text()
 NONE = Nothing()
 NDARRAY = Array()
+ARRAY_OR_NUMBER = Array(other_kinds=frozenset(("number",)))
+"""What an array of unknown dimensions holds."""
 TENSOR = Tensor()
 LIKELY_TENSOR = Tensor(LIKELY)
 DEVICE = DeviceValue()

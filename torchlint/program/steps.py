@@ -494,6 +494,9 @@ class Steps:
         if flow.in_handler(node, loop):
             return "cold"
         found: guards.Meaning = ""
+        for inner in itertools.takewhile(lambda inner: inner is not loop, flow.loops(node)):
+            if isinstance(inner, ast.While) and self._ends_for_good(function, inner) and not contains(inner.test, node):
+                return "cold"
         for guard in flow.guards(node, loop):
             leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
             if leaves or first_time.soon_over(guard, flow, loop):
@@ -575,6 +578,17 @@ class Steps:
         if given is None:
             return ""
         return guards.meaning(Guard(given, true, None, node), asked.flow, lambda n: self.project.value(asked, n))
+
+    def _ends_for_good(self, function: Function, loop: ast.While) -> bool:
+        """`while self.at < len(self.plan): ...; self.at += 1`, where no other method sets `at` back: few iterations in all."""
+        klass = function.cls
+        if klass is None:
+            return False
+        methods = [method for method in klass.methods.values() if method.name != "__init__"]
+        return any(
+            all(contains(loop, store) for method in methods for store in method.flow.targets.get(name, ()))
+            for name in first_time.advanced(loop, function.flow)
+        )
 
     def _never(self, function: Function, guard: Guard) -> bool:
         """Whether what is behind a condition runs once, or never: see `settled`, and `first_time.fillers`."""

@@ -12,7 +12,7 @@ from ..facts import versions
 from ..facts.flow import Flow, Loop
 from ..facts.minima import demanded
 from ..facts.module import Function, Module
-from ..facts.roles import Role
+from ..facts.roles import Role, is_own_test
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
 from ..program import families
@@ -391,7 +391,7 @@ class Site:
 
     @property
     def role(self) -> Role:
-        return self.analysis.context.role(self.module)
+        return "test" if is_own_test(self.function) else self.analysis.context.role(self.module)
 
     @cached_property
     def torch(self) -> Range | None:
