@@ -226,6 +226,15 @@ def test_a_long_file_is_read_whole() -> None:
     assert (20_000, 5) == source.position(len(source.data) - 2)
 
 
+def test_a_name_is_mentioned_by_itself_and_in_longer_ones_however_often_names_are_looked_for() -> None:
+    source = Source.of("a.py", "réseau.forward(x_1); unused_name = 'or text'  # comment\n".encode())
+    there = ["forward", "for", "x_1", "used_name", "comment", "seau", "rés"]
+    not_there = ["forwards", "x_2", "name_or"]
+
+    for _ in range(10):
+        assert [name for name in (*there, *not_there) if source.mentions(name.encode())] == there
+
+
 def test_errors_travel_between_processes() -> None:
     error = pickle.loads(pickle.dumps(SourceError("null byte", 2, 7)))
 

@@ -68,6 +68,15 @@ def test_only_what_is_near_is_walked(module_of: Callable[[str], Module]) -> None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.stem))
+def test_nodes_of_some_kinds_are_those_among_all(module_of: Callable[[str], Module], path: Path) -> None:
+    kinds = (ast.Call, ast.If, ast.With)
+    for function in module_of(path.read_text()).functions:
+        lines = range(function.first_line, function.last_line + 1, 3)
+        every = list(nodes_on(function, lines))
+        assert list(nodes_on(function, lines, kinds)) == [found for found in every if type(found[0]) in kinds]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.stem))
 def test_what_the_text_rules_out_is_not_bound(module_of: Callable[[str], Module], path: Path) -> None:
     """`binds` looks at the text first; it must never miss a name."""
     for function in module_of(path.read_text()).functions:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import names
+from .flow import CHILDREN
 from .module import has_slice, key_of
 from .torch_table import TENSOR_ONLY
 
@@ -529,14 +530,14 @@ class Bindings:
                 self._children(node)
 
     def _children(self, node: ast.AST) -> None:
-        for field in node._fields:
+        for field in _READ[node.__class__]:
             value = getattr(node, field, None)
-            if isinstance(value, ast.expr):
-                self._read(value)
-            elif value.__class__ is list:
+            if value.__class__ is list:
                 for child in value:
                     if isinstance(child, ast.expr):
                         self._read(child)
+            elif isinstance(value, ast.expr):
+                self._read(value)
 
     def _binary(self, node: ast.BinOp) -> None:
         # A sum of a thousand terms is as deep.
@@ -640,6 +641,8 @@ def _nothing(bindings: Bindings, node: ast.AST) -> None:
     """Imports are looked up by name."""
 
 
+_READ: dict[type[ast.AST], tuple[str, ...]] = {kind: tuple(reversed(fields)) for kind, fields in CHILDREN.items()}
+"""The fields of nodes that hold what is read, in the order it is evaluated."""
 _STATEMENTS: dict[type[ast.stmt], Callable[[Bindings, Any], None]] = {
     ast.AnnAssign: Bindings._declare,
     ast.AugAssign: Bindings._augment,

@@ -14,38 +14,58 @@ if TYPE_CHECKING:
     from .module import Function
 
 
-def nodes_on(function: Function, lines: Collection[int]) -> Iterator[tuple[ast.AST, ast.AST]]:
+def nodes_on(
+    function: Function, lines: Collection[int], kinds: Collection[type[ast.AST]] = CHILDREN
+) -> Iterator[tuple[ast.AST, ast.AST]]:
     """The nodes of the statements that touch the lines, each with its parent, in source order; more than asked for, never less.
 
-    Of a compound statement (`if`, `for`, `def`) the header and the blocks are looked at apart.
+    Of a compound statement (`if`, `for`, `def`) the header and the blocks are looked at apart. Only nodes of some `kinds`.
     """
     numbers = sorted(lines)
     if not numbers:
         return
     top = function.root
-    stack: list[tuple[ast.AST, ast.AST, bool]] = [(node, top, True) for node in reversed(_touching(top.body, numbers))]
+    stack: list[tuple[ast.AST, ast.AST]] = [(node, top) for node in reversed(_touching(top.body, numbers))]
     if not isinstance(top, ast.Module):
-        stack += [(default, top, True) for default in reversed(roots(function)[: -len(top.body)])]
+        stack += [(default, top) for default in reversed(roots(function)[: -len(top.body)])]
     pop, push = stack.pop, stack.append
+    inner: list[tuple[ast.AST, ast.AST]] = []
+    pop_inner, push_inner = inner.pop, inner.append
     while stack:
-        node, parent, check = pop()
+        node, parent = pop()
         kind = node.__class__
-        if check and kind in _PLACED:
+        if kind in _PLACED:
             first = first_line(node) if kind in _DECORATED else node.lineno  # type: ignore[arg-type, attr-defined]
             at = bisect_left(numbers, first)
             if at == len(numbers) or numbers[at] > (node.end_lineno or node.lineno):  # type: ignore[attr-defined]
                 continue
-        yield node, parent
+        if kind in _COMPOUND:
+            if kind in kinds:
+                yield node, parent
+            for field in CHILDREN[kind]:
+                value = getattr(node, field)
+                if value.__class__ is list:
+                    for child in reversed(_touching(value, numbers) if field in BLOCKS else value):
+                        if child.__class__ in CHILDREN:
+                            push((child, node))
+                elif value is not None:
+                    push((value, node))
+            continue
         # Inside a compound statement it is worth looking again; inside an expression or a simple statement it is not.
-        check = check and kind in _COMPOUND
-        for field in CHILDREN[kind]:
-            value = getattr(node, field)
-            if value.__class__ is list:
-                for child in reversed(_touching(value, numbers) if check and field in BLOCKS else value):
-                    if child.__class__ in CHILDREN:
-                        push((child, node, check))
-            elif value is not None:
-                push((value, node, check))
+        push_inner((node, parent))
+        while inner:
+            node, parent = pop_inner()
+            kind = node.__class__
+            if kind in kinds:
+                yield node, parent
+            for field in CHILDREN[kind]:
+                value = getattr(node, field)
+                if value.__class__ is list:
+                    for child in reversed(value):
+                        if child.__class__ in CHILDREN:
+                            push_inner((child, node))
+                elif value is not None:
+                    push_inner((value, node))
 
 
 def _touching(block: list[ast.stmt], numbers: list[int]) -> list[ast.stmt]:

@@ -68,6 +68,7 @@ class Dispatch:
         self._uses: dict[str, list[Asked]] = {}
         for one in asked:
             self._add(one)
+        self._all_kinds = frozenset((ast.Call, ast.Attribute, ast.Name, *self._kinds))
         for table in (self._calls, self._uses):
             for alias, originals in project.renames.items():
                 renamed = [asked for name in originals for asked in table.get(name, ())]
@@ -133,7 +134,7 @@ class Dispatch:
         if lines is None:
             flow = function.flow
             return ((node, flow.parents[node]) for node in flow.nodes)
-        return nodes_on(function, lines)
+        return nodes_on(function, lines, self._all_kinds)
 
     def _called(self, function: Function, func: ast.expr) -> Iterable[Asked]:
         if isinstance(func, ast.Attribute):

@@ -221,6 +221,7 @@ class Project:
         """Take a file for one that can't be read."""
         self._sources[path] = self._modules[path] = None
         self._import_words.pop(path, None)
+        self._rewritten.add(path)
 
     def module(self, path: str) -> Module | None:
         """The file, parsed; None where it can't be."""
@@ -922,14 +923,12 @@ class Project:
         paths |= {*self._by_package(sought)} - paths
         paths -= {sought.path}
         found = []
-        word = as_bytes(sought.name)
-        for path in sorted(paths):
-            source = self.source(path)
-            if source is not None and source.holds(word):
+        for path in paths:
+            if self.mentions(path, sought.name):
                 found.append(path)
                 if len(found) > MAX_FILES:
                     return None
-        return found
+        return sorted(found)
 
     def _importing(self, sought: Sought) -> list[str]:
         """The files that may import the module of what is sought."""
@@ -949,8 +948,12 @@ class Project:
 
     def calling(self, name: str) -> frozenset[str]:
         """The files that call something of that name behind a dot."""
-        call = b".%s(" % as_bytes(name)
-        return frozenset(path for path in self._may_call_behind(name) if call in self._raw(path))
+        word = as_bytes(name)
+        known = frozenset(self._called_behind.get(word, ()))
+        if not self._rewritten:
+            return known
+        call = b".%s(" % word
+        return (known - self._rewritten).union(path for path in self._rewritten if call in self._raw(path))
 
     @cached_property
     def _called_behind(self) -> dict[bytes, list[str]]:
@@ -1001,7 +1004,8 @@ class Project:
 
     def mentions(self, path: str, name: str) -> bool:
         """Whether the name stands anywhere in a file."""
-        return as_bytes(name) in self._raw(path)
+        source = self.source(path)
+        return source is not None and source.mentions(as_bytes(name))
 
     def _raw(self, path: str) -> bytes:
         source = self.source(path)
@@ -1333,7 +1337,7 @@ def called_name(function: Function) -> str:
 def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
     for function, lines in module.functions_at(module.lines_calling(name)).items():
-        for node, _ in nodes_on(function, lines):
+        for node, _ in nodes_on(function, lines, (ast.Call,)):
             if isinstance(node, ast.Call) and last_name(node) == name:
                 yield function, node
 

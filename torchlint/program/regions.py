@@ -153,9 +153,9 @@ class Regions:
                             yield region
         lines = module.source.told_lines(f"lines {self._trigger.pattern!r}", self._lines)
         for function, numbers in module.functions_at(lines).items():
-            for node, _ in nodes_on(function, numbers):
-                if isinstance(node, ast.Call):
-                    yield from self._compiled_by(function, node)
+            for node, _ in nodes_on(function, numbers, (ast.Call,)):
+                assert isinstance(node, ast.Call)
+                yield from self._compiled_by(function, node)
         if module.source.holds(REPEATED):
             yield from self._repeated(module)
 

@@ -26,6 +26,10 @@ _COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
 _NO_PROGRAMS = ("idna", "punycode", "undefined")
 """Encodings that no program is written in; to decode some takes time beyond all measure."""
+_FEW = 16
+"""So many names are looked for in all of a text before its words are gathered."""
+_APART = bytes(byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256))
+"""Turns what is between names into blanks."""
 _SHORT = 0.6
 """The part of the memory that a process may have from which on a MemoryError is one; else the parser's own stack is full."""
 _PYTHON_2 = {
@@ -145,6 +149,16 @@ class Source:
             found = wanted in self.data if isinstance(wanted, bytes) else wanted.search(self.data) is not None
             known[wanted] = found
         return known[wanted]
+
+    def mentions(self, name: bytes) -> bool:
+        """Whether a name, or a longer one that it is part of, is anywhere in `data`."""
+        asked = self.__dict__["_asked"] = self.__dict__.get("_asked", 0) + 1
+        return name in (self._words if asked > _FEW else self.data)
+
+    @cached_property
+    def _words(self) -> bytes:
+        """Each word of `data` once: a tenth of it, to look for many names in."""
+        return b"\n".join(set(self.data.translate(_APART).split()))
 
     def fact(self, name: str, find: Callable[[Source], T]) -> T:
         """What the text says, by that name; worked out once."""
