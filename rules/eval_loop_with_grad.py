@@ -130,8 +130,14 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
 
 def _is_repeated(site: Site) -> bool:
-    """Whether the place is in a loop, or in a function that a step loop calls: `agent.select_action(state)`."""
-    return site.loop() is not None or (site.hot is not None and site.function is not site.module.body)
+    """Whether the place is in a loop, or in a function that a step loop or one of evaluation calls: `agent.select_action(state)`."""
+    return site.loop() is not None or (site.function is not site.module.body and _runs_often(site))
+
+
+def _runs_often(site: Site) -> bool:
+    if site.hot is not None or site.warm_caller is None:
+        return site.hot is not None
+    return not _switches(site.warm_caller[0])  # where the model is switched in the caller, that is told there
 
 
 def _asks(site: Site) -> bool:
@@ -193,7 +199,7 @@ def _only_evaluates(site: Site, call: ast.Call) -> bool:
 def _repeated(site: Site, call: ast.Call) -> bool:
     """Whether a loop runs a call more often than until it succeeds; one of another function may."""
     loops = site.flow.loops(call)
-    return not all(map(runs.tries_again, loops)) if loops else site.name != ".eval()" and site.hot is not None
+    return not all(map(runs.tries_again, loops)) if loops else site.name != ".eval()" and _runs_often(site)
 
 
 def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
@@ -375,7 +381,7 @@ def _dropped(site: Site) -> ast.expr:
 
 
 def _unused(site: Site) -> Iterator[Finding]:
-    if site.grad_off or not (site.hot or site.warm) or _evaluates(site):
+    if site.grad_off or not (site.warm or _runs_often(site)) or _evaluates(site):
         return
     if site.function.name == "forward" and site.function.cls is not None:
         return  # whoever calls the model decides
@@ -404,7 +410,11 @@ def _chained(node: ast.expr) -> Iterator[ast.Call]:
 
 def _evaluates(site: Site) -> bool:
     """Whether the function calls `model.eval()`, which tells more of it."""
-    return any(isinstance(c.func, ast.Attribute) and not c.args for c in site.flow.calls_named("eval"))
+    return _switches(site.function)
+
+
+def _switches(function: Function) -> bool:
+    return any(isinstance(c.func, ast.Attribute) and not c.args for c in function.flow.calls_named("eval"))
 
 
 def _frozen(site: Site, call: ast.Call) -> bool:
@@ -432,26 +442,41 @@ def _around_grad(text: str) -> Iterator[str]:
 
 
 def _sources(site: Site) -> Iterator[ast.Call]:
-    """The calls of models that the dropped value comes from: in the expression, or through one name."""
-    for node in ast.walk(_dropped(site)):
-        if isinstance(node, ast.Call) and _is_model(site, node):
-            yield node
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield from site.once(("made by models", site.function, node.id), lambda: _made_by_models(site, node.id))  # noqa: B023
+    """The calls of models that the dropped value comes from: in the expression, or through names."""
+    yield from _models_in(site, _dropped(site), frozenset())
 
 
-def _made_by_models(site: Site, name: str) -> list[ast.Call]:
-    """The calls of models whose result a name is given."""
-    found: list[ast.Call] = []
+def _models_in(site: Site, node: ast.expr, through: frozenset[str]) -> Iterator[ast.Call]:
+    """The calls of models in an expression, and in what its names are given by models or functions of torch."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and _is_model(site, part):
+            yield part
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id not in through:
+            key = ("made by models", site.function, part.id)
+            if not through:
+                yield from site.once(key, lambda: list(_made_by_models(site, part.id, through)))  # noqa: B023
+            elif len(through) < _DEPTH:
+                yield from _made_by_models(site, part.id, through)
+
+
+def _made_by_models(site: Site, name: str, through: frozenset[str]) -> Iterator[ast.Call]:
+    """The calls of models whose result a name is given, or what a function of torch makes of it."""
     for store in site.flow.stores.get(name, ()):
         statement = site.flow.statement(store)
         made = statement.value if isinstance(statement, ast.Assign) else None
-        if isinstance(made, ast.Call) and _is_model(site, made):
-            found.append(made)
-    return found
+        if not isinstance(made, ast.Call):
+            continue
+        if _is_model(site, made):
+            yield made
+        elif (site.resolve(made.func) or "").startswith("torch."):
+            for given in made.args[:1]:
+                if isinstance(given, ast.Name):
+                    yield from _models_in(site, given, through | {name})
 
 
 def _is_model(site: Site, call: ast.Call) -> bool:
+    if any(keyword.arg == "training" for keyword in call.keywords):
+        return False  # a model of Keras is told so
     called = site.value(call.func)
     if called.kind == "module":
         if called.class_ is not None and _trains_nothing(site, called.class_):
@@ -531,7 +556,7 @@ def _name_goes_nowhere(site: Site, target: ast.expr, depth: int) -> bool:
         return False
     if any(target.id in inner.flow.loads for inner in site.function.nested.values()):
         return False
-    if len({id(site.flow.statement(store)) for store in site.flow.stores[target.id]}) > 1 and depth > 1:
+    if len({id(site.flow.statement(store)) for store in site.flow.stores[target.id]}) > 1 and depth > 2:
         # The same name again and again (`x = layer(x)`): what is read where is not known.
         return False
     loads = site.flow.loads.get(target.id, ())

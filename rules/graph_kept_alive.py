@@ -104,18 +104,42 @@ def _used_up(site: Site, name: ast.Name, loop: Loop) -> bool:
     """Whether the loop runs the backward pass of the name itself, or of a loss of the model's output that it holds."""
     if _backward_of(site, name.id, loop):
         return True
-    return site.value(name).grad and name.id in site.once(("made a loss", loop), lambda: _made_losses(site, loop))
+    given, terms = site.once(("made a loss", loop), lambda: _made_losses(site, loop))
+    if name.id in terms and calls.LOSS_NAME.search(name.id) and not _without_graph(site, name.id):
+        return True
+    return site.value(name).grad and name.id in given | terms
 
 
-def _made_losses(site: Site, loop: Loop) -> frozenset[str]:
-    """The names that the losses whose backward passes a loop runs are calculated from, in one call of each."""
-    found: set[str] = set()
+def _without_graph(site: Site, name: str) -> bool:
+    """Whether anything that the name is given is made with autograd off."""
+    return any(site.analysis.context.grad_off(site.function, store) for store in site.flow.stores.get(name, ()))
+
+
+def _made_losses(site: Site, loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that the losses whose backward passes a loop runs are calculated from: in one call, as terms of a sum."""
+    given: set[str] = set()
+    terms: set[str] = set()
     for loss in _backward_passes(site, loop):
         for store in site.flow.stores.get(loss, ()):
             statement = site.flow.statement(store)
-            if contains(loop, store) and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-                found.update(given.id for given in statement.value.args if isinstance(given, ast.Name))
-    return frozenset(found)
+            if not contains(loop, store) or not isinstance(statement, ast.Assign):
+                continue
+            if isinstance(statement.value, ast.Call):
+                given.update(one.id for one in statement.value.args if isinstance(one, ast.Name))
+            else:
+                terms.update(_terms(statement.value))
+    return frozenset(given), frozenset(terms)
+
+
+def _terms(node: ast.expr) -> Iterator[str]:
+    """The names that arithmetic is made of: `a` and `b` of `a + 0.1 * b`."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.UnaryOp):
+        yield from _terms(node.operand)
+    elif isinstance(node, ast.BinOp):
+        yield from _terms(node.left)
+        yield from _terms(node.right)
 
 
 def _carries(site: Site, name: ast.Name, stored: ast.expr) -> bool:

@@ -95,7 +95,7 @@ def _over_parameters(site: Site, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
-        if node.func.attr in ("items", "values"):
+        if node.func.attr in ("items", "values", "keys"):
             holder = node.func.value
             return _is_state(holder) if isinstance(holder, ast.Call) else _over_parameters(site, holder)
         return node.func.attr in _ITERATORS
