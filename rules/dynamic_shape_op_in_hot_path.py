@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts.masks import is_mask
 from torchlint.facts.operator_calls import has_dynamic_shape, waits
 from torchlint.facts.values import LIKELY, PROVEN, Certainty
 from torchlint.rule import Finding, Site, plain, rule
@@ -105,15 +106,13 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
         return
     if site.role in ("test", "benchmark"):
         return
-    if not any(_is_mask(site, part) for part in parts) or site.value(node.value).on_cpu:
+    masks = [part for part in parts if is_mask(site, part)]
+    if not masks or site.value(node.value).on_cpu or site.rare or not reads.repeated(site):
         return
-    if not site.rare and reads.repeated(site):
+    # What is no tensor for certain may have a bool as its index, but for what a forward is given, and beside a mask that is one.
+    certainty = LIKELY if reads.in_forward(site) else PROVEN
+    if _on_device(site, node.value, certainty) or any(_on_device(site, mask, PROVEN) for mask in masks):
         yield _finding(site, site.short(node))
-
-
-def _is_mask(site: Site, node: ast.expr) -> bool:
-    value = site.value(node)
-    return value.is_tensor and value.boolean and not value.scalar and _on_device(site, node, PROVEN)
 
 
 def _finding(site: Site, what: str) -> Finding:

@@ -21,6 +21,10 @@ _COMPARED = regex(rb"\[" + _PLAIN % b"=!<>~&|" + _NESTED % (_PLAIN % b"=!<>~&|")
 """`x[a > b]`, `x[~kept]`, `x[:, a & b]`"""
 _INDEX = regex(rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})(?:, ?[:.]{1,3}){0,4}\]")
 """`x[kept]`, `x[:, kept]`, `x[data.mask, :]`"""
+_KEYED = regex(rb"""\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}\[["']\w{1,60}["']\])""")
+"""`x[batch["kept"]]`, `x[batch["kept"].byte()]`"""
+_INVERTED = regex(rb"""~([a-z_]\w{0,60}(?:\.\w{1,60}){0,4}(?:\[["']\w{1,60}["']\])?)""")
+"""`~kept`, `~batch["kept"]`"""
 _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
 """`x[:t]`, `x[i, : lengths[i]]`"""
 _TAKEN = regex(
@@ -56,6 +60,7 @@ def _lines(source: Source) -> frozenset[int]:
     text = _Text(data)
     found = [match.start() for match in _COMPARED.finditer(data)]
     found += [match.start(1) for match in _INDEX.finditer(data) if text.may_be_mask(match[1])]
+    found += [match.start(1) for match in _KEYED.finditer(data) if text.may_be_mask(match[1])]
     found += [match.start() for match in _BOUND.finditer(data) if text.has_element(match[1])]
     found += [match.start(1) for match in _TAKEN.finditer(data) if text.has_element(match[1])]
     found += [match.start() for match in _ROWS.finditer(data) if text.reads_rows(match)]
@@ -70,8 +75,8 @@ class _Text:
         self._known: dict[tuple[bytes, bool], bool] = {}
 
     def may_be_mask(self, name: bytes) -> bool:
-        """Whether a name says that it is a mask, or is assigned what a comparison gives."""
-        return _CALLED_MASK.search(name) is not None or self._is_assigned(name, True)
+        """Whether a name says that it is a mask, is turned round, or is assigned what a comparison gives."""
+        return _CALLED_MASK.search(name) is not None or name in self._inverted or self._is_assigned(name, True)
 
     def has_element(self, text: bytes) -> bool:
         """Whether an expression holds an element of something, or a name that is assigned one or a sum."""
@@ -88,6 +93,10 @@ class _Text:
             what = _BOOLEAN if boolean else _ELEMENT
             self._known[key] = any(map(what.search, self._assignments.get(name.rpartition(b".")[2], ())))
         return self._known[key]
+
+    @cached_property
+    def _inverted(self) -> frozenset[bytes]:
+        return frozenset(_INVERTED.findall(self.data))
 
     @cached_property
     def _assignments(self) -> dict[bytes, list[bytes]]:

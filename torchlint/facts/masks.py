@@ -1,0 +1,111 @@
+"""Whether what stands in the brackets of a tensor is a mask of booleans, which decides how much is read."""
+
+from __future__ import annotations
+
+import ast
+
+from . import names
+from .bindings import Assigned, Augmented, Binding, Joined, Narrowed
+from .host_reads import Place
+from .module import Function
+from .values import Value
+
+_STEPS = 8
+"""How many names and operators are looked through."""
+_ORDERS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_TO_MASKS = frozenset("bool byte eq ne lt le gt ge isnan isinf isfinite".split())
+"""Methods that give booleans; what `byte()` gives is a mask, too."""
+_KEEP = frozenset(
+    "to cuda view reshape squeeze unsqueeze flatten contiguous detach clone expand expand_as repeat".split()
+)
+"""Methods that give what is a mask where they are called on one."""
+
+
+def is_mask(place: Place, index: ast.expr) -> bool:
+    """Whether an index is a mask that may live on the device, where it is one of something that is proven to be a tensor.
+
+    There a comparison is one of elements, whatever it compares: a bool of Python selects nothing.
+    """
+    value = place.value(index)
+    return (_is_number(value) or _may_be_there(value)) and _makes_mask(place, index, _STEPS)
+
+
+def _makes_mask(place: Place, node: ast.expr, steps: int) -> bool:
+    value = place.value(node)
+    if value.kind == "tensor" and (value.boolean or value.scalar):
+        return value.boolean and not value.scalar
+    is_open = _is_open(value)
+    if not steps or not (is_open or _is_number(value)):
+        return False
+    if isinstance(node, ast.Compare):
+        return _compares_elements(place, node)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert) and (is_open or _makes_mask(place, node.operand, steps - 1))
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+        return isinstance(node.op, _BITWISE) and any(_makes_mask(place, side, steps - 1) for side in sides)
+    if isinstance(node, ast.Call):
+        func = node.func if is_open and isinstance(node.func, ast.Attribute) else None
+        if func is None:
+            return False
+        return func.attr in _TO_MASKS or (func.attr in _KEEP and _makes_mask(place, func.value, steps - 1))
+    binding = place.function.bindings.reach.get(node)
+    if binding is not None and _binds_mask(place, binding, steps - 1):
+        return True
+    key = _key(node) if is_open else None
+    return key is not None and key in place.once(("inverted", place.function), lambda: _inverted(place.function))
+
+
+def _binds_mask(place: Place, binding: Binding, steps: int) -> bool:
+    if not steps:
+        return False
+    if isinstance(binding, Assigned):
+        return _makes_mask(place, binding.node, steps)
+    if isinstance(binding, Joined):
+        return _binds_mask(place, binding.one, steps - 1) or _binds_mask(place, binding.other, steps - 1)
+    if isinstance(binding, Augmented):
+        return isinstance(binding.node.op, _BITWISE) and _makes_mask(place, binding.node.value, steps)
+    return isinstance(binding, Narrowed) and binding.before is not None and _binds_mask(place, binding.before, steps)
+
+
+def _compares_elements(place: Place, node: ast.Compare) -> bool:
+    """Whether a comparison is one of something that may be a tensor of the device, with that or a number."""
+    values = [place.value(side) for side in (node.left, *node.comparators)]
+    return (
+        all(isinstance(op, _ORDERS) for op in node.ops)
+        and any(map(_may_be_there, values))
+        and all(value.kind == "number" or _may_be_there(value) for value in values)
+    )
+
+
+def _is_open(value: Value) -> bool:
+    """Whether something may be a tensor, as far as is known."""
+    return value.kind == "tensor" or (value.kind == "unknown" and not value.proven)
+
+
+def _may_be_there(value: Value) -> bool:
+    """Whether something may be a tensor on the device, as far as is known."""
+    if value.kind == "tensor":
+        return not value.on_cpu and not value.from_loader
+    return _is_open(value) and not value.on_cpu
+
+
+def _is_number(value: Value) -> bool:
+    """What a comparison of something unknown gives as far as the values know."""
+    return value.kind == "number" and value.const is None
+
+
+def _inverted(function: Function) -> frozenset[str]:
+    """What a function turns round: `x[kept]` beside `x[~kept]`."""
+    nodes = (node for node in function.flow.nodes if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert))
+    return frozenset(filter(None, (_key(node.operand) for node in nodes)))
+
+
+def _key(node: ast.expr) -> str | None:
+    """A text for `kept`, `self.kept` and `batch["kept"]`."""
+    if isinstance(node, ast.Subscript):
+        parts = names.chain(node.value) if isinstance(node.slice, ast.Constant) else None
+        return f"{'.'.join(parts)}[{ast.unparse(node.slice)}]" if parts is not None else None
+    parts = names.chain(node)
+    return ".".join(parts) if parts is not None else None
