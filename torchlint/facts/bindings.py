@@ -560,7 +560,7 @@ class Bindings:
         if not isinstance(function, ast.Attribute):
             return
         attribute = function.attr
-        if attribute in TENSOR_ONLY and not (attribute == "backward" and node.args):
+        if shows_tensor(attribute, node):
             key = key_of(function.value)
             if key is not None and key != "self":
                 self._used.add(key)
@@ -628,6 +628,21 @@ class Bindings:
             self._set(parameter.arg, self._new(Parameter(parameter.arg)))
         self._read(node.body)
         self._take_back(mark)
+
+
+def shows_tensor(method: str, call: ast.Call) -> bool:
+    """Whether nothing but a tensor has a method that is called so: `x.unsqueeze(0)`, `x.view(-1, 3)`."""
+    if method in TENSOR_ONLY:
+        return not (method == "backward" and call.args)
+    if method == "long":
+        return not (call.args or call.keywords)
+    # An array is viewed as another dtype.
+    return method == "view" and (len(call.args) > 2 or any(map(_is_size, call.args)))
+
+
+def _is_size(node: ast.expr) -> bool:
+    number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(number, ast.Constant) and type(number.value) is int
 
 
 def _only_narrowed(binding: Binding | None, split: Binding | None) -> bool:

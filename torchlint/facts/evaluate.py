@@ -27,6 +27,7 @@ from .bindings import (
     Rest,
     Starred,
     Stored,
+    shows_tensor,
 )
 from .calls import Arguments
 from .chosen import Choice, choice, may_return
@@ -809,6 +810,10 @@ class Evaluator:
         return Arguments.of(node, self.expr)
 
     def call(self, node: ast.Call) -> Value:
+        value = self.called(node)
+        return _ENCODED if not value and _encodes(node) else value
+
+    def called(self, node: ast.Call) -> Value:
         function = node.func
         name = self.dotted(function)
         if name is not None:
@@ -1033,7 +1038,7 @@ class Evaluator:
         attr = function.attr
         kind = base.kind
         if base.kind == "tensor":
-            if not base.proven and attr in table.TENSOR_ONLY and "unknown" in base.other_kinds:
+            if not base.proven and "unknown" in base.other_kinds and shows_tensor(attr, node):
                 # What has a method of tensors alone is one, on the paths that come here.
                 base = replace(base, certainty=PROVEN, other_kinds=base.other_kinds - {"unknown"})
             return calls.tensor_method(base, attr, node, args)
@@ -1083,6 +1088,8 @@ class Evaluator:
             return calls.tensor_method(tensor(grad=True), attr, node, args)
         if not base and len(args) == _OF_DISTRIBUTIONS.get(attr):
             return tensor(grad=True, certainty=LIKELY)
+        if attr in ("view", "long") and not base and shows_tensor(attr, node):
+            return calls.tensor_method(tensor(base.device), attr, node, args)
         if attr == "item" and not len(args):
             return NUMBER
         if attr == "astype" and not base:
@@ -1169,6 +1176,13 @@ def _each(value: Value) -> list[Value]:
     return [replace(value, class_=klass, class_name=klass.full_name, classes=()) for klass in value.classes]
 
 
+def _encodes(call: ast.Call) -> bool:
+    """Whether a tokenizer or processor of transformers is called for tensors, by what it alone is given."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    kind = given.get("return_tensors")
+    return isinstance(kind, ast.Constant) and kind.value == "pt" and "device" not in given
+
+
 def _starred(node: ast.Tuple | ast.List) -> bool:
     return any(isinstance(element, ast.Starred) for element in node.elts)
 
@@ -1199,6 +1213,8 @@ _PROPERTIES = frozenset(("property", "cached_property"))
 _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ON_HOST = tensor("cpu")
+_ENCODED = Batch(LIKELY, device="cpu")
+"""The tensors that a tokenizer makes of words, by name."""
 _READ_FROM_FILES: dict[str, Value] = {
     "torchaudio.load": Tuple(items=(_ON_HOST, INTEGER)),
     "torchvision.io.read_image": _ON_HOST,
