@@ -251,9 +251,9 @@ def _only_trains(function: Function, call: ast.Call) -> bool:
 
 
 def _is_run(call: ast.Call, name: str) -> bool:
-    """`model(x)`, `model.generate(x)`; `model.parameters()` runs nothing."""
+    """`model(x)`, `model.generate(x)`; `model.parameters()` runs nothing, `model.parse_no_grad(x)` no autograd."""
     parts = chain(call.func) or [""]
-    return parts[0] == name and (len(parts) == 1 or parts[-1] not in _NO_RUN)
+    return parts[0] == name and (len(parts) == 1 or not (parts[-1] in _NO_RUN or "no_grad" in parts[-1]))
 
 
 def _text(function: Function) -> str:

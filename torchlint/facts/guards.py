@@ -21,6 +21,9 @@ EVERY = 4
 # A condition on a counter below this bound holds for the first steps of a run only.
 FIRST = 10
 
+# How many statements a block has at most that is for an accident because it warns.
+SHORT = 10
+
 # How many flags, each defined by the next, a condition is followed through.
 FOLLOWED = 20
 
@@ -81,7 +84,7 @@ def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
     """What one guard on the way to a place says; "" for an ordinary condition."""
     if _is_requirement(guard):
         return ""
-    if versions.outdated(guard.test, guard.true, flow):
+    if versions.outdated(guard.test, guard.true, flow) or _warns(guard):
         return "cold"
     return _Reading(flow, value_of).test(guard.test, guard.true)
 
@@ -93,6 +96,15 @@ def _is_requirement(guard: Guard) -> bool:
         return False
     otherwise = node.orelse if guard.true else node.body
     return bool(otherwise) and isinstance(otherwise[-1], ast.Raise)
+
+
+def _warns(guard: Guard) -> bool:
+    """Whether a block warns that it is run: `if len(rows) == 0: logger.warning("no rows"); rows = torch.zeros(1)`."""
+    for one in guard.block if guard.block is not None and len(guard.block) <= SHORT else ():
+        called = names.chain(one.value.func) if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) else None
+        if called is not None and len(called) > 1 and called[-1] in ("warning", "warn"):
+            return True
+    return False
 
 
 def evaluates(test: ast.expr, true: bool) -> bool:
