@@ -196,9 +196,12 @@ class Thread:
 
 def size_in_bytes(tensor: torch.Tensor) -> int:
     """What a copy of the tensor moves; of a sparse tensor its values and indices."""
-    if tensor.layout == torch.sparse_coo:
-        return size_in_bytes(tensor._values()) + size_in_bytes(tensor._indices())
-    return tensor.numel() * tensor.element_size()
+    try:
+        return tensor.nbytes
+    except RuntimeError:  # a sparse one has none
+        if tensor.layout == torch.sparse_coo:
+            return size_in_bytes(tensor._values()) + size_in_bytes(tensor._indices())
+        return tensor.numel() * tensor.element_size()
 
 
 def transfer(

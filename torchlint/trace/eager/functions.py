@@ -48,30 +48,24 @@ class DeviceFunctions(TorchFunctionMode):
     def __init__(self, gpu: VirtualGpu) -> None:
         super().__init__()
         self.gpu, self.thread = gpu, gpu.thread
-        self._factories = private.factories()
+        self._handlers: dict[Any, Handler] = {
+            **dict.fromkeys(private.factories(), DeviceFunctions._make),
+            **dict.fromkeys(_SCALAR_READS, _read),
+            **_HANDLERS,
+        }
 
     def __torch_function__(
         self, func: Callable[..., Any], types: object, args: Args = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        handler = _HANDLERS.get(func)
+        handler = self._handlers.get(func)
         if handler is not None:
             return handler(self, func, args, dict(kwargs) if kwargs else {})
-        name = _SCALAR_READS.get(func)
-        if name is not None:  # `thread.named(name)`, without the cost of a context manager: indexing is frequent
-            thread = self.thread
-            before, thread.api = thread.api, thread.api or name
-            try:
-                return func(*args, **(kwargs or {}))
-            finally:
-                thread.api = before
-        if func in self._factories:
-            return self._make(func, args, dict(kwargs) if kwargs else {})
         if kwargs and ("device" in kwargs or kwargs.get("generator") is not None or kwargs.get("pin_memory")):
             return self._placed(func, args, dict(kwargs))
         for value in args:
             if type(value) in _PLACES and self.gpu.is_device(value):
                 return self._placed(func, args, dict(kwargs) if kwargs else {})
-        return func(*args, **(kwargs or {}))
+        return func(*args, **kwargs) if kwargs else func(*args)
 
     # --- tensors that are made ---
 
@@ -123,6 +117,15 @@ class DeviceFunctions(TorchFunctionMode):
         if to == self.gpu.tags.index(tensor):
             return tensor
         return transfer(self.gpu, tensor, name, to=to, **how)
+
+
+def _read(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    thread = mode.thread  # `thread.named(name)`, without the cost of a context manager: indexing is frequent
+    before, thread.api = thread.api, thread.api or _SCALAR_READS[func]
+    try:
+        return func(*args, **kwargs)
+    finally:
+        thread.api = before
 
 
 def _leads(args: Args) -> bool:

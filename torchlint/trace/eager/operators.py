@@ -13,7 +13,7 @@ from torch._ops import OpOverload
 from torchlint.torch_api import operators as table
 from torchlint.trace.eager import private
 from torchlint.trace.eager.device import CPU, Thread, VirtualGpu, size_in_bytes
-from torchlint.trace.eager.tags import Survey
+from torchlint.trace.eager.tags import shares
 from torchlint.trace.eager.watching import Eager, computes, event_name, has_parts
 from torchlint.trace.program.recorder import Place, here
 
@@ -273,14 +273,13 @@ def _refusal(name: str, one: torch.device, other: torch.device) -> RuntimeError:
     )
 
 
-def _check_same_device(func: Any, survey: Survey, args: Sequence[Any]) -> None:
+def _check_same_device(func: Any, index: int, other: int | None, host: Tensors, args: Sequence[Any]) -> None:
     """Raise what a GPU raises; it takes a CPU tensor only if it is a scalar, and only to read from."""
     if func.namespace != "aten" or func in _MIXED or func._schema.name.startswith(("aten::_foreach", "aten::_nested")):
         return
-    name, first = func._schema.name.removeprefix("aten::"), torch.device("cuda", survey.first or 0)
-    if survey.other is not None:
-        raise _refusal(name, first, torch.device("cuda", survey.other))
-    host = survey.host
+    name, first = func._schema.name.removeprefix("aten::"), torch.device("cuda", index)
+    if other is not None:
+        raise _refusal(name, first, torch.device("cuda", other))
     if any(tensor.dim() for tensor in host) or (host and func in _JOINING):
         raise _refusal(name, first, CPU)
     if func._schema.is_mutable:
@@ -331,6 +330,7 @@ class _Known:
     """What is asked of an operator at every call; `func` is kept so that nothing else gets its identity."""
 
     func: Any
+    run: Callable[..., Any]
     rule: Callable[[Call], None] | None
     overload: bool
     has_parts: bool
@@ -343,6 +343,8 @@ class _Known:
     foreach: bool
 
 
+_OWN_FRAMES = 4
+"""How many frames up the search for the program's line begins: `here`, `_note`, `_run`, `__torch_dispatch__`."""
 _SEEN: dict[int, _Known] = {}
 """By identity: an operator's own hash is computed in Python."""
 
@@ -356,6 +358,7 @@ def _know(func: Any) -> _Known:
         rule = _always(_WAITING_EXTENSIONS[name])
     known = _SEEN[id(func)] = _Known(
         func,
+        private.implementation(func),
         rule,
         overload,
         has_parts(func),
@@ -404,30 +407,35 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
         if kwargs:
             inputs += _tensors(kwargs.values())
         tags = self._gpu.tags
-        survey = tags.survey(inputs)
-        index = survey.first
+        index, other, undecided, host, memory = tags.survey(inputs)
         if index is None:
-            result = func(*args, **kwargs)
+            result = known.run(*args, **kwargs)
             results = _results(result)
             if known.computes and self._gpu.counts:
                 # where a factory's result is, is known when it has returned
-                self._count("" if inputs else known.event_name, inputs, results, here())
-            if survey.undecided or not inputs:
+                self._count("" if inputs else known.event_name, inputs, results, here(_OWN_FRAMES - 1))
+            if undecided or not inputs:
                 for tensor in results:
-                    if not survey.holds(tensor):
+                    if not shares(tensor, memory):
                         tags.mark_undecided(tensor)
             if self._keep_fresh and known.allocates:
                 tags.mark_fresh(result)
             return result
-        for tensor in survey.undecided:
+        for tensor in undecided:
             tags.mark_cuda(tensor, index)
-        if known.overload and (survey.host or survey.other is not None):
-            _check_same_device(func, survey, args)
+        apart = bool(host) or other is not None
+        if apart and known.overload:
+            _check_same_device(func, index, other, host, args)
         if known.rule is not None:
             known.rule(Call(self._gpu, self._thread, args, kwargs))
         result = self._compute(known, args, kwargs)
         results = _results(result)
-        self._place(known, results, inputs, survey, index)
+        if apart and known.foreach and len(results) > 1:
+            self._place_each(results, inputs, memory)
+        else:  # on the device, but for memory of an input, which stays where it is
+            for tensor in results:
+                if known.host_result < 0 or tensor is not results[known.host_result]:
+                    tags.place(tensor, index, memory)
         if known.computes:
             self._note(known, args, kwargs, result, inputs, results)
         if self._keep_fresh and known.allocates:
@@ -448,39 +456,35 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
         work = gpu.work.work(known.func, args, kwargs, result) if gpu.work is not None else None
         if not gpu.counts and work is None:
             return
-        at = here()
+        at = here(_OWN_FRAMES)
         if gpu.counts:
             self._count(known.event_name, inputs, results, at)
         if gpu.work is not None and work is not None:
             gpu.work.operator(work, at)
 
     def _count(self, name: str, inputs: Tensors, results: Tensors, at: tuple[Place, str]) -> None:
-        size = sum(map(size_in_bytes, inputs)) + sum(map(size_in_bytes, results))
+        size = 0
+        for tensor in (*inputs, *results):
+            size += size_in_bytes(tensor)
         self._gpu.recorder.record("operator", name=name, size=size, at=at)
 
     def _compute(self, known: _Known, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        func = known.func
         if not self._gpu.compute and known.heavy:
-            return _without_computing(func, args, kwargs)
+            return _without_computing(known.func, args, kwargs)
         try:
-            return func(*args, **kwargs)
+            return known.run(*args, **kwargs)
         except NotImplementedError as error:
             if "Could not run" in str(error):
-                self._gpu.unsupported(str(func), "no kernel for the CPU")
+                self._gpu.unsupported(str(known.func), "no kernel for the CPU")
             raise
 
-    def _place(self, known: _Known, results: Tensors, inputs: Tensors, survey: Survey, index: int) -> None:
-        """Results are on the device, but for memory of an input, which stays where it is."""
+    def _place_each(self, results: Tensors, inputs: Tensors, memory: set[int]) -> None:
+        """Results of an operator on tensors of several devices, each of them where its first input is."""
         tags = self._gpu.tags
-        if known.foreach and len(results) > 1 and (survey.host or survey.other is not None):
-            for made, source in zip(results, inputs, strict=False):
-                own = tags.index(source)
-                if own is not None and not survey.holds(made):
-                    tags.mark_cuda(made, own)
-            return
-        for position, tensor in enumerate(results):
-            if position != known.host_result:
-                tags.place(tensor, index, survey.memory)
+        for made, source in zip(results, inputs, strict=False):
+            own = tags.index(source)
+            if own is not None and not shares(made, memory):
+                tags.mark_cuda(made, own)
 
 
 def _results(result: object) -> Tensors:

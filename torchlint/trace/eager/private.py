@@ -131,12 +131,17 @@ class Gates:
         self.opened = False
         modes = (mode, device_context_class())
         closed = {name: getattr(torch.overrides, name) for name in _GATES}
-        length = torch._C._len_torch_function_stack
+        length, stack_at = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
 
         def has_override(values: Iterable[object]) -> bool:
-            if all(isinstance(_stack_at(position), modes) for position in range(length())):
-                return any(_overrides(type(value)) for value in values)
-            return bool(closed["has_torch_function"](tuple(values)))
+            for position in range(length()):
+                if not isinstance(stack_at(position), modes):
+                    return bool(closed["has_torch_function"](tuple(values)))
+            for value in values:  # loops without a generator: every function of torch.nn.functional asks
+                kind = type(value)
+                if kind is not torch.Tensor and kind is not torch.nn.Parameter and _overrides(kind):
+                    return True
+            return False
 
         opened = {
             "has_torch_function": has_override,
@@ -158,8 +163,6 @@ class Gates:
 
 def _overrides(kind: type) -> bool:
     """Whether a type handles torch's functions itself, as some subclasses of Tensor do."""
-    if kind in (torch.Tensor, torch.nn.Parameter):
-        return False
     handler = getattr(kind, "__torch_function__", None)
     return handler is not None and handler is not torch._C._disabled_torch_function_impl
 
@@ -202,6 +205,12 @@ def is_composite(func: OpOverload) -> bool:
     name: Any = func.name
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return has_kernel(name(), "CompositeImplicitAutograd") and not has_kernel(name(), "CPU")
+
+
+def implementation(func: Any) -> Callable[..., Any]:
+    """What an operator's `__call__` calls, which saves a call of Python."""
+    run: Callable[..., Any] = getattr(func, "_op", func) if type(func) is OpOverload else func
+    return run
 
 
 def probe_dispatch_modes() -> str | None:

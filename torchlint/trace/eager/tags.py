@@ -10,7 +10,6 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import torch
 
@@ -22,9 +21,17 @@ _UNDECIDED = -1
 class _StorageTag(weakref.ref[torch.UntypedStorage]):
     """A weak reference that knows what it refers to; torch keeps a storage's Python object as long as its memory."""
 
+    __slots__ = ("index", "key", "size")
     key: int
     size: int
     index: int  # of the device
+
+
+def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    try:
+        return tensor.untyped_storage()
+    except (RuntimeError, NotImplementedError):
+        return None
 
 
 def _key(tensor: torch.Tensor) -> int:
@@ -36,20 +43,9 @@ def _key(tensor: torch.Tensor) -> int:
         return 0
 
 
-class Survey(NamedTuple):
-    """The inputs of an operator, by where they are."""
-
-    first: int | None
-    """The index of the device that the first of those on a device is on, None where none is."""
-    other: int | None
-    """That of another device, None where there is no other."""
-    undecided: list[torch.Tensor]
-    host: list[torch.Tensor]
-    memory: set[int]
-
-    def holds(self, tensor: torch.Tensor) -> bool:
-        """Whether the tensor is one of them or shares its memory with one."""
-        return (_key(tensor) or id(tensor)) in self.memory
+def shares(tensor: torch.Tensor, memory: set[int]) -> bool:
+    """Whether the tensor is one of those of a survey or shares its memory with one."""
+    return (_key(tensor) or id(tensor)) in memory
 
 
 class Memory:
@@ -106,36 +102,41 @@ class DeviceTags:
 
     def mark_cuda(self, tensor: torch.Tensor, index: int) -> None:
         """The tensor's memory is on the virtual GPU of that index from now on; memory that is on one stays there."""
-        self._mark(tensor, _key(tensor), index)
+        self._mark(tensor, _storage(tensor), index)
 
-    def _mark(self, tensor: torch.Tensor, key: int, index: int) -> None:
+    def _mark(self, tensor: torch.Tensor, storage: torch.UntypedStorage | None, index: int) -> None:
         if tensor.is_meta:
             return
-        if not key:
+        if storage is None:
             setattr(tensor, _ATTRIBUTE, index)
             return
+        key = storage._cdata
         with self._lock:
             tag = self._tags.get(key)
             if tag is None:
-                tag = self._tags[key] = self._tag(tensor, key, self._gone)
+                tag = self._tags[key] = self._tag(storage, key, self._gone)
             elif tag.index != _UNDECIDED:
                 return
             tag.index = index
-            tag.size = -(-tensor.untyped_storage().nbytes() // _BLOCK) * _BLOCK
+            tag.size = -(-storage.nbytes() // _BLOCK) * _BLOCK
             self.memory[index].take(tag.size)
 
     def place(self, tensor: torch.Tensor, index: int, besides: set[int]) -> None:
         """`mark_cuda`, but for what shares its memory with those of a survey."""
-        key = _key(tensor)
-        if (key or id(tensor)) not in besides:
-            self._mark(tensor, key, index)
+        try:
+            storage = tensor.untyped_storage()
+            shared = storage._cdata in besides
+        except (RuntimeError, NotImplementedError):
+            storage, shared = None, id(tensor) in besides
+        if not shared:
+            self._mark(tensor, storage, index)
 
     def mark_undecided(self, tensor: torch.Tensor) -> None:
         key = _key(tensor)
         if key:
             with self._lock:
                 if key not in self._tags:
-                    self._tags[key] = self._tag(tensor, key, self._gone)
+                    self._tags[key] = self._tag(tensor.untyped_storage(), key, self._gone)
 
     def mark_host(self, tensor: torch.Tensor) -> None:
         """The tensor's memory is the host's from now on."""
@@ -154,7 +155,7 @@ class DeviceTags:
         key = _key(tensor)
         if key:
             with self._lock:
-                self._fresh[key] = self._tag(tensor, key, self._written)
+                self._fresh[key] = self._tag(tensor.untyped_storage(), key, self._written)
 
     def is_fresh(self, tensor: torch.Tensor) -> bool:
         """Whether nothing was ever written to the tensor's memory."""
@@ -164,10 +165,16 @@ class DeviceTags:
         key = _key(tensor)
         if key:
             with self._lock:
-                self._pinned[key] = self._tag(tensor, key, self._unpinned)
+                self._pinned[key] = self._tag(tensor.untyped_storage(), key, self._unpinned)
 
-    def survey(self, tensors: Iterable[torch.Tensor]) -> Survey:
-        """Where each of the tensors is."""
+    def survey(
+        self, tensors: Iterable[torch.Tensor]
+    ) -> tuple[int | None, int | None, list[torch.Tensor], list[torch.Tensor], set[int]]:
+        """Where the inputs of an operator are.
+
+        The index of the first device that one is on, that of another device, the undecided ones, those on the host,
+        and the memory of all.
+        """
         first: int | None = None
         other: int | None = None
         undecided: list[torch.Tensor] = []
@@ -194,7 +201,7 @@ class DeviceTags:
                 first = index
             elif index != first:
                 other = index
-        return Survey(first, other, undecided, host, memory)
+        return first, other, undecided, host, memory
 
     def clear(self) -> None:
         """Forget everything; for a new virtual GPU in the same process."""
@@ -205,8 +212,8 @@ class DeviceTags:
             self.memory.clear()
 
     @staticmethod
-    def _tag(tensor: torch.Tensor, key: int, gone: object) -> _StorageTag:
-        tag = _StorageTag(tensor.untyped_storage(), gone)  # type: ignore[arg-type]
+    def _tag(storage: torch.UntypedStorage, key: int, gone: object) -> _StorageTag:
+        tag = _StorageTag(storage, gone)  # type: ignore[arg-type]
         tag.key, tag.size, tag.index = key, 0, _UNDECIDED
         return tag
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -142,7 +141,6 @@ def _convolution(name: str, args: Sequence[Any]) -> str:
     return "convolution"
 
 
-@functools.cache
 def may_launch(func: object) -> bool:
     """Whether an operator is one that may launch something: no view, nothing that only makes memory."""
     return isinstance(func, OpOverload) and computes(func) and func._overloadpacket.__name__ not in _MADE
@@ -160,6 +158,8 @@ def _leaves(values: Iterable[Any]) -> list[torch.Tensor]:
 
 def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
     """What a call of an operator asks of a GPU; None of one that launches nothing."""
+    if not may_launch(func):
+        return None
     name = func._overloadpacket.__name__
     given, made = _leaves((*args, *kwargs.values())), _leaves([result])
     lists = [
@@ -193,13 +193,27 @@ def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], re
     return Work(name, kind, flops, dtype, launches, size, _unordered(kind, given, made))
 
 
-def _signature(value: object) -> object:
+def _signature(values: Iterable[object]) -> tuple[object, ...]:
     """What the work of an operator depends on: shapes, strides and dtypes of tensors, and other arguments but floats."""
-    if isinstance(value, torch.Tensor):
-        return value.shape, value.stride() if value.layout == torch.strided else value.layout, value.dtype
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_signature, value))
-    return None if isinstance(value, float) else value
+    found: list[object] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            try:
+                found += value.shape, value.stride(), value.dtype
+            except RuntimeError:  # a sparse one has no strides
+                found += value.shape, value.layout, value.dtype
+        elif isinstance(value, (list, tuple)):
+            found.append(_signature(value))
+        else:
+            found.append(None if isinstance(value, float) else value)
+    return tuple(found)
+
+
+def _shapes(result: object) -> object:
+    """All of a result that does not follow from the arguments: its size may depend on the data."""
+    if isinstance(result, torch.Tensor):
+        return result.shape
+    return tuple(map(_shapes, result)) if isinstance(result, (list, tuple)) else None
 
 
 def _unordered(kind: str, given: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> int:
@@ -211,6 +225,18 @@ def _unordered(kind: str, given: Sequence[torch.Tensor], made: Sequence[torch.Te
     return sum(map(touched, activations))
 
 
+_Noted = tuple[Work, tuple[Place, str], str]
+"""Of one operator: what it asks, where it ran, and which optimizer took its step."""
+
+
+def _operation(work: Work, at: tuple[Place, str], owner: str) -> Operation:
+    (file, line, _), via = at
+    owner = owner if via.startswith(_OPTIMIZERS) else ""  # a closure's operators are not the optimizer's
+    return Operation(
+        work.kind, work.name, work.dtype, work.flops, work.size, work.launches, work.activations, file, line, via, owner
+    )
+
+
 class WorkLog:
     """The operations of the present step in their order; those of the last whole step are told.
 
@@ -219,62 +245,46 @@ class WorkLog:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._step: list[Operation] = []
-        self._whole: list[Operation] = []
+        self._step: list[_Noted] = []
+        self._whole: list[_Noted] = []
         self._number = 0
-        self._known: dict[object, Work | None] = {}  # steps are alike: their operators have the same shapes
+        self._known: dict[object, tuple[Any, Work | None]] = {}  # steps are alike: their operators have the same shapes
         self.batch = 0
         self.owner = ""
         """The optimizer that takes its step, by the line where it was made; "" while none does."""
 
     def work(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
         """What an operator asked of the GPU; None of one that launches nothing."""
-        if not may_launch(func):
-            return None
-        key = func, _signature(args), _signature(tuple(kwargs.items())), _signature(result)
-        if key not in self._known:
-            self._known[key] = work_of(func, args, kwargs, result)
-        return self._known[key]
+        # by identity, since an operator's own hash is computed in Python; it is kept so that nothing else gets its identity
+        key = id(func), _signature(args), _shapes(result), _signature(kwargs.items()) if kwargs else ()
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = func, work_of(func, args, kwargs, result)
+        return known[1]
 
     def operator(self, work: Work, at: tuple[Place, str]) -> None:
         """Note it at the place where it ran."""
-        self._add(work.kind, work.name, work.dtype, work.flops, work.size, work.launches, work.activations, at)
-
-    def wait(self, name: str) -> None:
-        """The host waits for the device."""
-        self._add("sync", name)
-
-    def copy(self, name: str, size: int, *, to_device: bool, pinned: bool, blocking: bool) -> None:
-        """A copy between host and device; `dtype` says how."""
-        how = f"{'pinned' if pinned else 'pageable'}-{'blocking' if blocking else 'non-blocking'}"
-        self._add("h2d" if to_device else "d2h", name, how, 0, size)
-
-    def _add(
-        self,
-        kind: str,
-        name: str,
-        dtype: str = "",
-        flops: int = 0,
-        size: int = 0,
-        launches: int = 0,
-        unordered: int = 0,
-        at: tuple[Place, str] | None = None,
-    ) -> None:
         if not self._recorder.active:
             return
         if self._recorder.step != self._number:
             self._number, self._whole, self._step = self._recorder.step, self._step, []
-        place, via = at or here()
-        owner = self.owner if via.startswith(_OPTIMIZERS) else ""  # a closure's operators are not the optimizer's
-        operation = Operation(kind, name, dtype, flops, size, launches, unordered, place.file, place.line, via, owner)
-        self._step.append(operation)
+        self._step.append((work, at, self.owner))
+
+    def wait(self, name: str) -> None:
+        """The host waits for the device."""
+        self.operator(Work(name, "sync", 0, "", 0, 0, 0), here())
+
+    def copy(self, name: str, size: int, *, to_device: bool, pinned: bool, blocking: bool) -> None:
+        """A copy between host and device; `dtype` says how."""
+        how = f"{'pinned' if pinned else 'pageable'}-{'blocking' if blocking else 'non-blocking'}"
+        self.operator(Work(name, "h2d" if to_device else "d2h", 0, how, 0, size, 0), here())
 
     def tell(self) -> None:
         """Write the last step that is whole."""
         unfinished = self._recorder.step == self._number
         steps = (self._whole or self._step) if unfinished else self._step
         table: dict[Operation, int] = {}
-        sequence = [table.setdefault(operation, len(table)) for operation in steps]
+        sequence = [table.setdefault(_operation(*noted), len(table)) for noted in steps]
         if sequence:
             rows = [list(operation) for operation in table]
             data: dict[str, object] = {"rows": rows, "sequence": sequence, "batch": self.batch}

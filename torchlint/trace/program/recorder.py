@@ -63,8 +63,14 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+@functools.cache
+def _place_of(filename: str, line: int, function: str) -> Place:
+    return Place(real_path(filename), line, function)
+
+
 def _place(frame: FrameType) -> Place:
-    return Place(real_path(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+    code = frame.f_code
+    return _place_of(code.co_filename, frame.f_lineno, code.co_name)
 
 
 def user_frame() -> Place | None:
@@ -135,10 +141,13 @@ def begun_at(place: Place | None) -> Iterator[None]:
         _thread.begun = None
 
 
-def here() -> tuple[Place, str]:
-    """The innermost line of the user's code and, where it is inside a library, the library's innermost line."""
+def here(above: int = 1) -> tuple[Place, str]:
+    """The innermost line of the user's code and, where it is inside a library, the library's innermost line.
+
+    The search begins `above` frames up: those below are the caller's own.
+    """
     via = ""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(above)
     while frame is not None:
         name = _library(frame.f_code.co_filename)
         if name is None:
@@ -206,7 +215,7 @@ class Recorder:
         if not self.active:
             return
         place, via = at or here()
-        key = (kind, *place, name, detail, via)
+        key = (kind, place, name, detail, via)
         with self._lock:
             repeats = self._repeats.get(key)
             if repeats is not None:
