@@ -238,6 +238,18 @@ def test_the_steps_that_count(done: int, expected: Steady) -> None:
     assert Steady.of(steps(done)) == expected
 
 
+def test_steps_of_another_kind_come_before_those_that_count() -> None:
+    calls = [Event("step", name="call", step=number) for number in range(1, 6)]
+
+    def taken(count: int) -> list[Event]:
+        return [*calls, *(Event("step", step=number) for number in range(6, 6 + count))]
+
+    assert Steady.of(taken(4)) == Steady(7, 9)
+    assert Steady.of(taken(2)) == Steady(6, 7)
+    assert Steady.of(taken(1)) == Steady(2, 6)  # one step has no warm-up: all of them count
+    assert Steady.of(calls) == Steady(2, 5)
+
+
 def test_rows_come_most_frequent_first() -> None:
     events = [*steps(4), at(4, step=2, size=10), at(5, step=2, count=5), at(5, step=3, count=5), at(5, step=1)]
     found = rows(events, Steady.of(events), ["sync"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -17,9 +17,10 @@ import torchlint
 from torchlint.messages.event import Event
 from torchlint.trace.compiled.recording import compiled_code
 from torchlint.trace.eager.observe import DistributedFacts
+from torchlint.trace.program.entry import trains
 from torchlint.trace.program.reach import reached
 from torchlint.trace.program.recorder import Recorder
-from torchlint.trace.program.stop import Steps, count_steps
+from torchlint.trace.program.stop import Budget, Steps, Stop, count_steps
 
 pytestmark = pytest.mark.torch
 
@@ -98,6 +99,44 @@ def test_a_line_that_is_reached_is_the_only_step(steps_of: Stepped) -> None:
 
 def test_told_steps_do_nothing_outside_a_traced_run() -> None:
     torchlint.step()
+
+
+# --- how many are enough -----------------------------------------------------------------------------------------
+
+
+def steps_until_stopped(recorder: Recorder, kinds: Iterable[str], *, trains: bool) -> int:
+    """How many of these steps a program takes that is stopped after two."""
+    budget = Budget(recorder, 2, 60.0, lambda why: None, trains=trains)
+    try:
+        for kind in kinds:
+            recorder.end_step(kind)
+            budget.check(kind)
+    except Stop:
+        pass
+    finally:
+        budget.end()
+    return recorder.step
+
+
+def test_calls_end_a_program_that_does_not_train(recorder: Recorder) -> None:
+    assert 2 == steps_until_stopped(recorder, ["call"] * 5, trains=False)
+
+
+def test_calls_before_training_are_not_what_a_program_is_about(recorder: Recorder) -> None:
+    assert 7 == steps_until_stopped(recorder, [*["call"] * 5, *["backward"] * 5], trains=True)
+
+
+def test_steps_of_another_kind_begin_the_count_anew(recorder: Recorder) -> None:
+    assert 3 == steps_until_stopped(recorder, ["", "torchlint.step", "torchlint.step"], trains=False)
+
+
+def test_a_script_says_that_it_trains(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(TRAINING)
+    assert trains(str(script))
+    script.write_text(INFERENCE)
+    assert not trains(str(script))
+    assert not trains("package.module:train")
 
 
 # --- what is told while the program lives ------------------------------------------------------------------------

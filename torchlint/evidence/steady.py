@@ -18,8 +18,13 @@ class Steady:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Steady:
-        done = max((event.step for event in events if event.kind == "step"), default=0)
-        return cls(2 if done > 2 else 1, done) if done > 1 else cls(0, 1, whole=True)
+        steps = [(event.step, event.name) for event in events if event.kind == "step"]
+        done = max((number for number, _ in steps), default=0)
+        before = max((number for number, kind in steps if kind != steps[-1][1]), default=0)
+        if done - before < 2:
+            before = 0
+        count = done - before
+        return cls(before + (2 if count > 2 else 1), done) if count > 1 else cls(0, 1, whole=True)
 
     def __len__(self) -> int:
         return self.last - self.first

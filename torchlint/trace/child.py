@@ -63,14 +63,14 @@ def _observe(
     from torchlint.trace.program import entry
     from torchlint.trace.program.stop import Budget, Steps, Stop, count_steps
 
-    budget = Budget(recorder, job.steps, job.seconds, leave)
+    budget = Budget(recorder, job.steps, job.seconds, leave, trains=entry.trains(job.entry))
     facts = observe.DistributedFacts(recorder)
 
     def after_step(what: str, where: str) -> None:
         recorder.end_step(what, where)
         observe.record_memory(recorder)
         facts.ask()
-        budget.check()
+        budget.check(what)
 
     steps = Steps(after_step, explicit=job.step_at is not None)
     # First, for the step to be counted before another hook of the observation does something after it.

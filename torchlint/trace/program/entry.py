@@ -41,6 +41,11 @@ def run(entry: str, args: Sequence[str], rounds: int, after_step: Callable[[], N
             after_step()
 
 
+def trains(entry: str) -> bool:
+    """Whether the text of a script has a backward pass, so that what it calls before is not what it is about."""
+    return os.path.isfile(entry) and b".backward(" in Path(entry).read_bytes()
+
+
 def _run_script(script: str, args: Sequence[str]) -> None:
     path = os.path.abspath(script)
     sys.argv = [script, *args]

@@ -18,6 +18,8 @@ from torchlint.trace.program.recorder import Recorder, caller
 
 _GRACE = 2.0  # seconds a program may clean up before it is stopped again
 _ATTEMPTS = 3
+CALL = "call"
+"""What a step is that ends with a call of an outermost module."""
 
 
 class Stop(BaseException):
@@ -25,21 +27,30 @@ class Stop(BaseException):
 
 
 class Budget:
-    """Raises Stop in the program after `steps` steps or `seconds` seconds.
+    """Raises Stop in the program after `steps` steps of one kind or `seconds` seconds.
 
+    Of a program that `trains` no number of calls is enough: its training is still to come.
     A program that swallows it (a bare `except:`) is stopped again at its next step and every two seconds; after three
     attempts `leave` ends the process.
     """
 
-    def __init__(self, recorder: Recorder, steps: int, seconds: float, leave: Callable[[str], None]) -> None:
+    def __init__(
+        self, recorder: Recorder, steps: int, seconds: float, leave: Callable[[str], None], *, trains: bool = False
+    ) -> None:
         self.reason = ""
+        self._trains = trains
+        self._kind = ""
+        self._before = 0  # steps of other kinds
         self._recorder, self._steps, self._seconds, self._leave = recorder, steps, seconds, leave
         self._attempts = 0
         self._over = False
 
-    def check(self) -> None:
-        """To be called after each step."""
-        if self._recorder.step >= self._steps and not self._over:
+    def check(self, what: str = "") -> None:
+        """To be called after each step, with what it was."""
+        if what != self._kind:
+            self._kind, self._before = what, self._recorder.step - 1
+        enough = self._recorder.step - self._before >= self._steps
+        if enough and not self._over and not (self._trains and what == CALL):
             self._stop(f"after {self._recorder.step} steps")
 
     def _stop(self, reason: str) -> None:
@@ -135,7 +146,7 @@ class Steps:
             self._loop = place
         self._callers.add(place)
         if place == self._loop:
-            self._after_step("call", f"{place[0]}:{place[1]}")
+            self._after_step(CALL, f"{place[0]}:{place[1]}")
 
     @contextlib.contextmanager
     def in_compiled_code(self) -> Iterator[None]:
