@@ -1119,3 +1119,51 @@ def test_a_step_for_what_is_left_over() -> None:
 )
 def test_a_step_that_is_none_left_over(code: str) -> None:
     check_one(code)
+
+
+NONE_GIVEN = """
+def masked(x, mask=None, other=None, third=None):
+    if mask is None:
+        mask = ones(x)
+    if other is None:
+        other = ones(x)  # hot
+    if third is None:
+        third = ones(x)  # hot
+    mask = mask[x]  # hot
+    return x * mask * other  # hot
+def train(loader, third: tuple = None):
+    for x in loader:
+        kept, mask = partition(x)  # hot
+        loss = masked(x, mask, third=third)  # hot
+        loss.backward()  # hot
+        optimizer.step()  # hot
+"""
+
+
+def test_what_every_call_gives() -> None:
+    check_one(NONE_GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    return x", "    again = mask\n    return x"),
+        ("masked(x, mask, third=third)", "masked(x, mask, third=third) + masked(x)"),
+        ("masked(x, mask, third=third)", "masked(x, mask if kept else None, third=third)"),
+        ("masked(x, mask, third=third)", "masked(x, **options)"),
+        ("masked(x, mask, third=third)", "masked(x, find(x))"),
+        ("masked(x, mask, third=third)", "masked(x, x.mask)"),
+        ("masked(x, mask, third=third)", "masked(x, third)"),
+        ("def masked(x, mask=None,", "def masked(x, mask=0,"),
+        ("    if mask is None:", "    if x.empty:\n        mask = None  # hot\n    if mask is None:"),
+    ],
+)
+def test_what_not_every_call_gives(old: str, new: str) -> None:
+    code = (
+        NONE_GIVEN.replace("        mask = ones(x)\n", "        mask = ones(x)  # hot\n")
+        if "again" not in new
+        else NONE_GIVEN
+    )
+    assert old in code
+    code = code.replace(old, new).replace("again = mask\n", "again = mask  # hot\n")
+    check_one(code)

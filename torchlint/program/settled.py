@@ -19,9 +19,69 @@ def truth(project: Project, function: Function, test: ast.expr) -> bool | None:
         found = [truth(project, function, part) for part in test.values]
         return decisive if decisive in found else None if None in found else not decisive
     if isinstance(test, ast.Compare):
+        asked = _asked_for_none(function, test)
+        if asked:
+            return isinstance(test.ops[0], ast.IsNot) if _is_always_given(project, function, asked) else None
         return _compared(project, function, test)
     given = _constant(project, function, test)
     return bool(given.value) if given is not None and isinstance(given.value, bool) else None
+
+
+def _asked_for_none(function: Function, test: ast.Compare) -> str:
+    """`mask` of `mask is None`, a parameter that is None by default, where it still is what was given."""
+    left, other = test.left, test.comparators[0]
+    if not (isinstance(left, ast.Name) and isinstance(other, ast.Constant) and other.value is None):
+        return ""
+    default = function.defaults.get(left.id)
+    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot) or not isinstance(default, ast.Constant):
+        return ""
+    written = ast.dump(test)
+    repeated = bool(function.flow.loops(test))
+    for store in function.flow.stores.get(left.id, ()):
+        if not repeated and store.lineno > (test.end_lineno or test.lineno):
+            continue
+        statement = function.flow.statement(store)
+        around = function.flow.parents.get(statement)
+        if not isinstance(around, ast.If) or ast.dump(around.test) != written or statement not in around.body:
+            return ""
+    return left.id if default.value is None else ""
+
+
+def _is_always_given(project: Project, function: Function, name: str) -> bool:
+    """Whether all calls outside of tests give a parameter something that is not None."""
+    found = False
+    for site in project.call_sites(function, MAX_SITES) or ():
+        if project.in_test(site.function.module.path, site.function.name):
+            continue
+        node = function.argument(site.given or site.call, name)
+        if node is None or not _is_something(project, site.function, node):
+            return False
+        found = True
+    return found
+
+
+def _is_something(project: Project, function: Function, node: ast.expr) -> bool:
+    """Whether an expression is not None: a value that is known, or one of several that a call gives."""
+    if isinstance(node, ast.Attribute):
+        return False
+    default = function.defaults.get(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(default, ast.Constant) and default.value is None:
+        return False  # an annotation says nothing of that: `order: tuple = None`
+    value = project.value(function, node)
+    if value:
+        return value.kind != "none" and "none" not in value.other_kinds
+    stores = function.flow.stores.get(node.id, ()) if isinstance(node, ast.Name) else ()
+    return bool(stores) and all(_is_unpacked(function, store) for store in stores)
+
+
+def _is_unpacked(function: Function, store: ast.AST) -> bool:
+    """`a, b = f(x)`"""
+    statement = function.flow.statement(store)
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Call)
+        and isinstance(function.flow.parents.get(store), ast.Tuple)
+    )
 
 
 def _compared(project: Project, function: Function, test: ast.Compare) -> bool | None:
