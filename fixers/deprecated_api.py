@@ -4,15 +4,20 @@ import ast
 
 from torchlint.facts import api_table, syntax
 from torchlint.facts.deprecated_table import NAMES, Entry, Keyword, Missing
+from torchlint.facts.number_first import Given, roles_of
 from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Fix, Site
-from torchlint.rule.rewrite import call_node, older_torch, substituted
+from torchlint.rule.rewrite import Place, call_node, older_torch, operand, substituted
+
+_ACTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     if isinstance(finding.told, Argument):
         entry = finding.told.entry
         return _required(site, entry) if isinstance(entry, Missing) else _keyword(site, entry, finding.told.given)
+    if isinstance(site.target, ast.Call) and (roles := roles_of(site.name, len(site.call.args))) is not None:
+        return _numbers_last(site, roles)
     renamed = NAMES[site.name]
     edits = substituted(site, renamed)
     if edits is None:
@@ -75,3 +80,44 @@ def _required(site: Site, missing: Missing) -> Fix | None:
         return None
     note = older_torch(site, api_table.there(f"{missing.function}({missing.keyword})"))
     return Fix(f"Say `{missing.given}`", (edit,), "unsafe" if note else "safe", note)
+
+
+def _numbers_last(site: Site, roles: Given) -> Fix | None:
+    """`x.add_(a, y)` is `x.add_(y, alpha=a)`: each argument goes to another's place, what stands between them stays."""
+    args = site.call.args
+    offset, last = site.source.offset, site.call
+    between = site.source.data[
+        offset(args[0].lineno, args[0].col_offset) : offset(last.end_lineno or 0, last.end_col_offset or 0)
+    ]
+    if b"#" in between:
+        return None  # a comment would stand beside another argument
+    tensors = [arg for role, arg in zip(roles, args, strict=True) if not role]
+    numbers = [(role, arg) for role, arg in zip(roles, args, strict=True) if role]
+    texts = [operand(site, arg, Place.ARGUMENT) for arg in tensors]
+    texts += [f"{role}={operand(site, arg, Place.VALUE)}" for role, arg in numbers]
+    edits = tuple(site.tree.replace(place, text) for place, text in zip(call_node(site).args, texts, strict=True))
+    note = _reordered(site, tensors, [arg for _, arg in numbers])
+    return Fix("Give the tensors first", edits, "unsafe" if note else "safe", note)
+
+
+def _reordered(site: Site, tensors: list[ast.expr], numbers: list[ast.expr]) -> str:
+    """What the new order may change; "" where that is nothing."""
+    if site.name.startswith(".") and not site.value(site.part("x")).is_tensor:
+        return "only the name and a number tell that this is a tensor"
+    if any(map(_acts, numbers)) or (any(map(_acts, tensors)) and not all(map(_is_fixed, numbers))):
+        return "a call among the arguments runs before the number is looked up"
+    return ""
+
+
+def _acts(node: ast.expr) -> bool:
+    return any(isinstance(part, _ACTS) for part in ast.walk(node))
+
+
+def _is_fixed(node: ast.expr) -> bool:
+    """Whether no call can change a number: a constant, or arithmetic of constants and names."""
+    return all(
+        isinstance(
+            part, ast.Constant | ast.Name | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop | ast.expr_context
+        )
+        for part in ast.walk(node)
+    )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import api_table, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since
+from torchlint.facts.number_first import SHAPES, Given, roles_of
 from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
 
@@ -20,7 +21,7 @@ _NEW_SUCCESSOR = frozenset(
 
 @rule(
     "TL903",
-    shape=[*NAMES, *(f"{name}(...)" for name in (*KEYWORDS, *REQUIRED))],
+    shape=[*NAMES, *(f"{name}(...)" for name in (*KEYWORDS, *REQUIRED)), *SHAPES],
     severity="info",
     fix="safe",
     category="migration",
@@ -33,7 +34,9 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
 
     Looks calls up in a table of deprecated names, arguments, and arguments that should not be left out any more:
     `torch.qr`, `nn.init.uniform`, `functorch.vmap`, `F.upsample`, `size_average=`, `torch.meshgrid` without `indexing`,
-    and about a hundred others.
+    and about a hundred others. Also those of `add`, `sub`, `addcmul`, `addcdiv`, `addmm`, `addmv`, `addr`, `addbmm` and
+    `baddbmm`, and of their like in place, whose numbers stand before the tensors, as until torch 1.5:
+    `m.mul_(b).add_(1 - b, grad)`, of which optimizers written by hand are full.
     Which versions warn is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
     What that version does not have any more is TL902's.
 
@@ -55,6 +58,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     ```python
     x, y = torch.meshgrid(a, b)  # TL903
     torch.nn.init.xavier_uniform(weight)  # TL903
+    weight.add_(-0.1, weight)  # TL903
     ```
 
     ## Good
@@ -62,6 +66,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     ```python
     x, y = torch.meshgrid(a, b, indexing="ij")  # ok
     torch.nn.init.xavier_uniform_(weight)  # ok
+    weight.add_(weight, alpha=-0.1)  # ok
     ```
 
     ## Fix safety
@@ -73,14 +78,20 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     parameters that are not known to be a dictionary.
     An argument without effect is left out where it has none in any torch that the project allows.
     Names whose successor differs are reported without a fix.
+    A number goes behind the tensors, by keyword: torch calls the same kernel. That is unsafe where only the name and the
+    number tell that the object is a tensor, and where a call among the arguments would run before the number is looked up.
 
     ## References
 
     - https://docs.pytorch.org/docs/stable/torch.html
     - https://docs.pytorch.org/docs/stable/func.migrating.html
     - https://docs.pytorch.org/docs/stable/generated/torch.meshgrid.html
+    - https://github.com/pytorch/pytorch/blob/v2.13.0/tools/autograd/deprecated.yaml
     """
     if site.shim:
+        return
+    if isinstance(site.target, ast.Call) and (roles := roles_of(site.name, len(site.call.args))) is not None:
+        yield from _number_first(site, roles)
         return
     if site.name.endswith("()"):
         yield from _arguments(site, site.name.removesuffix("()"))
@@ -113,6 +124,34 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
     if (warned := _warned(site, missing.name)) is not None:
         message = f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns"
         yield site.finding(message, told=Argument(missing))
+
+
+def _number_first(site: Site, roles: Given) -> Iterator[Finding]:
+    """`x.add_(2, y)`: a signature from before torch 1.5."""
+    args = site.call.args
+    tensors = [arg for name, arg in zip(roles, args, strict=True) if not name]
+    if site.call.keywords or site.spread or not all(site.value(one).kind in ("tensor", "unknown") for one in tensors):
+        return
+    if site.name.startswith(".") and not _is_tensors(site, args[0]):
+        return
+    numbers = [f"`{name}=`" for name in roles if name]
+    what = "numbers" if len(numbers) > 1 else "a number"
+    yield site.finding(
+        f"`{site.short()}` gives {what} before the tensors, which is deprecated and warns; give {' and '.join(numbers)} behind them"
+    )
+
+
+def _is_tensors(site: Site, first: ast.expr) -> bool:
+    """Whether a method is torch's: of a tensor, or of what nobody knows, by a name of torch alone with a number in front."""
+    owner = site.value(site.part("x"))
+    if owner.is_tensor:
+        return site.value(first).kind in ("number", "unknown", "tensor")
+    if owner.kind not in ("tensor", "unknown") or site.name in (".add()", ".sub()"):
+        return False
+    while isinstance(first, ast.UnaryOp):
+        first = first.operand
+    sides = (first.left, first.right) if isinstance(first, ast.BinOp) else (first,)  # `1 - beta`
+    return any(site.value(side).kind == "number" for side in sides)
 
 
 def _from(site: Site, entry: Entry) -> str:

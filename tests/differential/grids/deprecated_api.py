@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..programs import OPERANDS, PRELUDE, Grid
+from ..programs import OPERANDS, PRELUDE, STEPS, Grid
 
 _SQUARE = """
 
@@ -107,5 +107,36 @@ GRIDS = (
         operands={"none": "x"},
         places={"decorator": _DECORATED, "partial": "import functools\nreturn functools.partial({E}, torch.sin)()(x)"},
         modules=("torch.func", "torch"),
+    ),
+    Grid(
+        fixed={
+            "sum": "{x}.add(2, {x})",
+            "difference": "{x}.sub(-1, {x})",
+            "in place": "{x}.clone().add_(2, {x})",
+            "product": "{x}.addcmul(2, {x}, {x})",
+            "quotient": "{x}.addcdiv(2, {x}, {x})",
+            "a number with a point": "{x}.add(0.5, {x})",
+            "function": "torch.add({x}, 2, {x})",
+            "function of two": "torch.addcmul({x}, 2, {x}, {x})",
+            "matrices": "{x}.addmm(2, {x}, {x})",
+            "matrices and two numbers": "{x}.addmm(2, 3, {x}, {x})",
+            "function of matrices": "torch.addmm(2, {x}, 3, {x}, {x})",
+            "over lines": "{x}.add(\n    2,\n    {x},\n)",
+            "in parentheses": "{x}.add((2), ({x}))",
+            "a condition": "{x}.add(2 if CALLS else 3, {x})",
+        },
+        refused={
+            "today's": "{x}.add({x}, alpha=2)",
+            "no number": "{x}.add(None, {x})",
+            "a list": "{x}.add([2], {x})",
+            "without a number": "{x}.addcmul({x}, {x})",
+            "spread": "{x}.add(*[2, {x}])",
+        },
+        either={
+            "a tensor as number": "{x}.add(torch.tensor(2), {x})",
+            "a call as number": "{x}.add(len(CALLS) * 0 + 2, {x})",
+            "a walrus": "{x}.add((i := 2), {x})",
+        },
+        hosts=STEPS,
     ),
 )
