@@ -32,11 +32,13 @@ _CASTS = {
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
+    if finding.told is not None:
+        return None  # calculated, or an index
     move = site.call
     assert isinstance(move.func, ast.Attribute)
     made = move.func.value
-    if not isinstance(made, ast.Call) or finding.told is not None:
-        return None  # made in another statement, or calculated
+    if not isinstance(made, ast.Call):
+        return None  # made in another statement
     factory = _factory(site, made)
     if factory is None:
         return _uncast(site, made)

@@ -7,6 +7,7 @@ from torchlint.facts import calls, empties
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import Guard, Loop
+from torchlint.facts.indices import indexed
 from torchlint.rule import Finding, Site, chain, rule
 
 CALCULATED = "calculated"
@@ -45,7 +46,10 @@ _HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in _KINDS)
 
 @rule(
     "TL405",
-    shape=[f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as")],
+    shape=[
+        *(f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as")),
+        *(f"torch.{name}(...)" for name in ("arange", "rand", "randint", "randperm", "ones", "zeros")),
+    ],
     fix="safe",
     impact="medium",
     category="data",
@@ -109,6 +113,9 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#create-tensors-directly-on-the-target-device
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
     """
+    if site.name.startswith("torch."):
+        yield from _index(site)
+        return
     func = site.call.func
     assert isinstance(func, ast.Attribute)
     if site.spread or not site.accelerator or site.role == "test" or site.source.holds(calls.DEFAULT_DEVICE):
@@ -134,6 +141,38 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
             related=site.why_hot(),
             told=CALCULATED if calculated is not None else None,
         )
+
+
+def _index(site: Site) -> Iterator[Finding]:
+    """A factory whose tensor stands in the brackets of a tensor of the device, and is copied there for that."""
+    if site.role in ("test", "benchmark") or not site.accelerator or site.source.holds(calls.DEFAULT_DEVICE):
+        return
+    if site.spread or site.in_compiled or _factory(site, site.call) is None:
+        return
+    if any(isinstance(given, ast.Tuple | ast.List) and not given.elts for given in site.call.args):
+        return  # a tensor without dimensions is read by the host
+    uses = indexed(site, site.call)
+    if not uses or any(site.value(use.value).on_cpu for use in uses):
+        return
+    use = next((use for use in uses if _is_of_device(site, use)), None)
+    often = _often(site, None) if use is not None else ""
+    if use is not None and not often and site.loop() is not None and not site.rare and reads.in_forward(site):
+        often = "in every forward pass"  # it is not made for a loop, but in one
+    if use is not None and often:
+        message = f"`{site.short()}` is filled on the host and copied to the device {often}: it is an index of `{site.short(use.value)}`"
+        yield site.finding(message, related=site.why_hot(), told=CALCULATED)
+
+
+def _is_of_device(site: Site, use: ast.Subscript) -> bool:
+    """Whether what is indexed is on the device: known to be there, or what a forward has, and does not send there afterwards."""
+    value = site.value(use.value)
+    if value.kind != "tensor" or value.from_loader:
+        return False
+    if value.proven and value.device == "accelerator":
+        return True
+    around = site.flow.parents.get(use)
+    sent = isinstance(around, ast.Attribute) and around.attr in ("to", "cuda", "type_as")
+    return not sent and (site.in_forward or (value.proven and (value.grad or reads.in_forward(site))))
 
 
 def _made_before(site: Site, name: ast.Name) -> ast.Call | None:

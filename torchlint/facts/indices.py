@@ -1,0 +1,81 @@
+"""What is read or written by an index that was made on the host, which is copied to the device for that."""
+
+from __future__ import annotations
+
+import ast
+
+from .host_reads import Place
+
+_USES = 20
+"""A name that stands in more places is more than an index."""
+_TOLD = frozenset(("shape", "device", "dtype", "ndim"))
+"""What reads no element."""
+_TOLD_BY_CALL = frozenset(("size", "dim", "numel"))
+
+
+def indexed(place: Place, made: ast.expr) -> list[ast.Subscript]:
+    """The places whose index is calculated of a tensor of the host alone; none where it is used for something else, too."""
+    return _indexed(place, made, named=False) or []
+
+
+def _indexed(place: Place, node: ast.expr, *, named: bool) -> list[ast.Subscript] | None:
+    """The same; None where it is used for something else."""
+    parents = place.flow.parents
+    while True:
+        parent = parents.get(node)
+        if isinstance(parent, ast.Tuple):
+            node, parent = parent, parents.get(parent)
+        if isinstance(parent, ast.Subscript) and parent.slice is node:
+            return [parent]
+        if isinstance(node, ast.Tuple):
+            return None
+        if isinstance(parent, ast.Assign):
+            target = parent.targets[0] if len(parent.targets) == 1 and not named else None
+            return _of_name(place, target.id, parent) if isinstance(target, ast.Name) else None
+        if isinstance(parent, ast.Subscript) and place.value(parent.slice).kind == "number":
+            return []  # an element is read by the host
+        if isinstance(parent, ast.Attribute):
+            if parent.attr in _TOLD:
+                return []
+            around = parents.get(parent)
+            if isinstance(around, ast.Call) and around.func is parent:
+                if parent.attr in _TOLD_BY_CALL:
+                    return []
+                parent = around
+        elif isinstance(parent, ast.Call) and place.resolve(parent.func) == "len":
+            return []
+        if not isinstance(parent, ast.expr):
+            return None
+        value = place.value(parent)
+        if value.kind != "tensor" or not value.on_cpu:
+            return None
+        node = parent
+
+
+def _of_name(place: Place, name: str, made: ast.Assign) -> list[ast.Subscript] | None:
+    """What a name is an index of, behind the statement that gives it."""
+    loads = place.flow.loads.get(name, ())
+    if len(loads) > _USES or name in place.flow.globals:
+        return None
+    found: list[ast.Subscript] = []
+    for load in loads:
+        if load.lineno <= (made.end_lineno or made.lineno) or _is_filled(place, load):
+            continue
+        uses = _indexed(place, load, named=True)
+        if uses is None:
+            return None
+        found += uses
+    return found
+
+
+def _is_filled(place: Place, load: ast.Name) -> bool:
+    """`mask[rows] = False`"""
+    part = place.flow.parents[load]
+    statement = place.flow.parents[part]
+    return (
+        isinstance(part, ast.Subscript)
+        and part.value is load
+        and isinstance(statement, ast.Assign)
+        and statement.targets == [part]
+        and place.value(statement.value).kind == "number"
+    )
