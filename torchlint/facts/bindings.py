@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft update".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
+_OF_ARRAYS = frozenset(("shape", "max", "min", "sum", "mean", "argmax", "cumsum"))
+"""What tensors and arrays have, and neither lists nor dictionaries."""
 
 
 class Binding:
@@ -208,6 +210,8 @@ class Bindings:
         self._placed: set[str | None] = set()
         self.sliced: set[str | None] = set()
         """Names and attributes read by several indices, one of which is a slice: `x[:, 0]`."""
+        self.shaped: set[str | None] = set()
+        """Names and attributes used as only tensors and arrays can be: `x.shape`, `x.max()`."""
         node = function.node
         for default in function.defaults.values():
             self._read(default)
@@ -516,6 +520,8 @@ class Bindings:
         elif kind is ast.Attribute:
             if node.attr == "device":  # type: ignore[attr-defined]
                 self._placed.add(key_of(node.value))  # type: ignore[attr-defined]
+            elif node.attr in _OF_ARRAYS:  # type: ignore[attr-defined]
+                self.shaped.add(key_of(node.value))  # type: ignore[attr-defined]
             if node.attr in self._attributes:  # type: ignore[attr-defined]
                 key = key_of(node)
                 binding = self._env.get(key) if key is not None else None

@@ -450,13 +450,19 @@ class Evaluator:
         value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
         if not value.proven and name in self.evidence and value.kind in ("unknown", "tensor"):
             value = narrowing.used_as_tensor(value)
-        elif not value.proven and value.kind == "tensor" and not value.from_loader and name in self.bindings.sliced:
+        elif not value.proven and value.kind == "tensor" and not value.from_loader and self.is_used_whole(name):
             if "ndarray" in value.other_kinds:
                 return value  # which has rows and columns, too
             value = replace(value, certainty=PROVEN, other_kinds=frozenset())
         if not value and calls.DEVICE_NAME.search(name):
             return DEVICE
         return value
+
+    def is_used_whole(self, name: str) -> bool:
+        """Whether what may be a tensor has rows and columns, or, where it is given to a forward, a shape."""
+        return name in self.bindings.sliced or (
+            name in self.bindings.shaped and name in self.parameters and self.takes_tensors()
+        )
 
     def outer(self, name: str) -> Value:
         """A name that this function does not bind before: a parameter, a closure's or the module's name, an import."""
