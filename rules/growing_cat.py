@@ -13,7 +13,14 @@ _FEW = 4
 
 @rule(
     "TL306",
-    shape=[f"$grown = torch.{name}(tensors := $parts, ...)" for name in _JOINS],
+    shape=[
+        shape
+        for name in _JOINS
+        for shape in (
+            f"$grown = torch.{name}(tensors := $parts, ...)",
+            f"$grown = $first if $test else torch.{name}(tensors := $parts, ...)",
+        )
+    ],
     set="preview",
     severity="info",
     fix="suggestion",
@@ -25,7 +32,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     """A tensor grows by torch.cat in a loop.
 
     ## What it does
-    Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop and nothing else in the loop sets it,
+    Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`), and nothing else in the loop sets it,
     and `self.x = torch.cat([self.x, new])` in the forward of a module, where each call adds to what the object keeps.
 
     ## Why is this slow?
@@ -156,7 +163,8 @@ def _short(site: Site, loop: Loop) -> bool:
 def _carried(site: Site, loop: Loop, name: list[str]) -> bool:
     """Whether the name comes from the iteration before: nothing else in the loop sets it, except for the first time."""
     inside = [n for n in site.flow.nodes if isinstance(n, ast.Name | ast.Attribute) and contains(loop, n)]
-    others = [n for n in inside if not isinstance(n.ctx, ast.Load) and chain(n) == name and not _joins(site, n, name)]
+    set_here = (n for n in inside if not isinstance(n.ctx, ast.Load) and not contains(site.statement, n))
+    others = [n for n in set_here if chain(n) == name and not _joins(site, n, name)]
     if isinstance(loop, ast.For) and any(chain(t) == name for t in ast.walk(loop.target) if isinstance(t, ast.Name)):
         return False
     # `x[0] = ...` changes no shape; `a.b = ...` sets the `x` of `a.b.x` anew.
@@ -176,7 +184,11 @@ def _joins(site: Site, target: ast.expr, name: list[str]) -> bool:
 
 
 def _first(site: Site, target: ast.expr, name: list[str]) -> bool:
-    """Whether the assignment is for the first iteration: behind `if x is None`."""
+    """Whether the assignment is for the first iteration: behind `if x is None`, `if i == 0`."""
+    if any(
+        guard.true and _is_start(guard.test) and _is_other_branch(site, guard) for guard in site.flow.guards(target)
+    ):
+        return True
     return any(
         isinstance(part, ast.Compare)
         and isinstance(part.ops[0], ast.Is)
@@ -185,6 +197,14 @@ def _first(site: Site, target: ast.expr, name: list[str]) -> bool:
         if guard.true
         for part in ast.walk(guard.test)
     )
+
+
+def _is_start(test: ast.expr) -> bool:
+    """`i == 0`"""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    zero = test.comparators[0]
+    return isinstance(test.left, ast.Name) and isinstance(zero, ast.Constant) and zero.value == 0
 
 
 def _is_other_branch(site: Site, guard: Guard) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import calls
 from torchlint.facts import host_reads as reads
+from torchlint.facts.flow import contains
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -171,7 +172,13 @@ def _rows(site: Site) -> Iterator[Finding]:
     row = site.call.func.value
     while isinstance(row, ast.Call) and isinstance(row.func, ast.Attribute) and row.func.attr in ("detach", "data"):
         row = row.func.value
-    if not isinstance(row, ast.Name) or site.role == "test":
+    if site.role == "test":
+        return
+    if isinstance(row, ast.Subscript):
+        if (site.hot is not None or site.warm is not None) and not site.rare and _is_numbered(site, row):
+            yield from _copied(site, row.value)
+        return
+    if not isinstance(row, ast.Name):
         return
     if comprehension is not None:
         target, rows = comprehension.generators[0].target, comprehension.generators[0].iter
@@ -183,6 +190,33 @@ def _rows(site: Site) -> Iterator[Finding]:
         target, rows = target.elts[-1], rows.args[0]
     if not (isinstance(target, ast.Name) and target.id == row.id and _is_row(site, target)):
         return
+    yield from _copied(site, rows)
+
+
+def _is_numbered(site: Site, row: ast.Subscript) -> bool:
+    """`x[i]` of `for i in range(n)`, where nothing in the loop makes `x`, writes to it or moves `i`."""
+    comprehension, loop = site.flow.comprehension(site.call), site.loop((ast.For,))
+    if comprehension is not None or not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+        return False
+    if next(site.flow.guards(site.call, loop), None) is not None:
+        return False  # some of the rows
+    counter = loop.target if site.resolve(loop.iter.func) == "range" and not _is_few(site, loop.iter) else None
+    if site.resolve(loop.iter.func) == "enumerate" and isinstance(loop.target, ast.Tuple):
+        counter = loop.target.elts[0]
+    name = chain(row.value)
+    if not (isinstance(counter, ast.Name) and isinstance(row.slice, ast.Name) and row.slice.id == counter.id and name):
+        return False
+    written = [*site.flow.targets.get(".".join(name), ()), *site.flow.stored_in.get(".".join(name), ())]
+    moved = [store for store in site.flow.stores.get(counter.id, ()) if store is not counter]
+    return not any(contains(loop, store) for store in (*written, *moved))
+
+
+def _is_few(site: Site, counted: ast.Call) -> bool:
+    """`range(3)`"""
+    return all(isinstance(site.value(bound).const, int) for bound in counted.args)
+
+
+def _copied(site: Site, rows: ast.expr) -> Iterator[Finding]:
     value = site.value(rows)
     if reads.device_tensor(site, rows) is not None and not value.on_cpu and not value.other_kinds:
         yield site.finding(

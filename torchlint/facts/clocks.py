@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..system.regex import regex
 from ..torch_api import operators
+from .calls import MODEL_NAME
 from .module import Function
 from .values import Value
 
@@ -156,7 +157,10 @@ def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
 
 def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
     """Whether a call queues work for the device: it runs a module, or computes a tensor there."""
-    if value_of(call.func).kind == "module":
+    called = value_of(call.func)
+    if called.kind == "module":
+        return True
+    if called.kind == "unknown" and isinstance(call.func, ast.Name) and MODEL_NAME.search(call.func.id):
         return True
     made = value_of(call)
     return made.is_tensor and made.device == "accelerator"

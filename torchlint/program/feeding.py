@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from ..facts import names
+from ..facts.flow import Loop
 from ..facts.module import Function, Module
 from ..facts.values import Value
 from ..system.regex import regex
@@ -89,16 +90,35 @@ def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
 def _given(project: Project, steps: Steps, function: Function) -> Iterator[ast.expr]:
     """The loaders of a training or evaluation loop that gives its batches to a function which sends: `model.set_input(batch)`."""
     for loop in function.own_loops:
-        if not isinstance(loop, ast.For):
+        if not (steps.is_step_loop(function, loop) or steps.is_warm(function, loop)):
             continue
-        parts = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
-        loaders = _loaders(project.value(function, loop.iter))
-        if not loaders or not (steps.is_step_loop(function, loop) or steps.is_warm(function, loop)):
-            continue
-        calls = function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
-        given = [call for call in calls if loop in function.flow.loops(call) and _takes(call, parts)]
-        if any(_sends(project, target, _DEPTH) for call in given for target in may_run(project, function, call)):
-            yield from loaders
+        calls = [
+            call
+            for call in function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+            if loop in function.flow.loops(call)
+        ]
+        for parts, loaders in _batches(project, function, loop, calls):
+            given = (call for call in calls if _takes(call, parts))
+            if any(_sends(project, target, _DEPTH) for call in given for target in may_run(project, function, call)):
+                yield from loaders
+
+
+def _batches(
+    project: Project, function: Function, loop: Loop, calls: list[ast.Call]
+) -> Iterator[tuple[set[str], frozenset[ast.expr]]]:
+    """The names of what a loop takes from loaders, and the calls that make these: `for x in loader`, `x, y = next(batches)`."""
+    if isinstance(loop, ast.For) and (loaders := _loaders(project.value(function, loop.iter))):
+        yield _names_in(loop.target), loaders
+    for call in calls:
+        made = function.flow.parents[call]
+        if isinstance(call.func, ast.Name) and call.func.id == "next" and isinstance(made, ast.Assign):
+            batch = project.value(function, call)
+            if batch.kind in ("tensor", "batch") and batch.from_loader and not batch.managed and batch.loader_calls:
+                yield _names_in(made.targets[0]), batch.loader_calls
+
+
+def _names_in(target: ast.expr) -> set[str]:
+    return {name.id for name in ast.walk(target) if isinstance(name, ast.Name)}
 
 
 def _loaders(value: Value) -> frozenset[ast.expr]:
