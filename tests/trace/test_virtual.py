@@ -275,6 +275,9 @@ def test_copies(traced: Callable[..., Traced]) -> None:
         pinned.copy_(x, non_blocking=True)  # d2h copy_
         host[0] = x[0]  # d2h setitem, sync copy
         torch.nn.Linear(4, 2).to("cuda")  # h2d to x2
+        model = torch.nn.Linear(4, 2).to(x)  # h2d to x2
+        model.to(tensor=x), model.to(x), model.to(torch.float64)
+        model.to(host.double())  # d2h to x2, sync copy x2
         torch.nn.Linear(4, 2).cuda()  # h2d cuda x2
         torch.cuda.synchronize()  # synchronize device
         torch.cuda.current_stream().synchronize()  # synchronize stream

@@ -454,7 +454,7 @@ def _attention(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> 
 
 @_handles(torch._C._nn._parse_to)
 def _parse_to(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """What `Module.to` asks about its arguments; a bare index means a GPU."""
+    """What `Module.to` asks about its arguments; a bare index means a GPU, a tensor the place where it is."""
 
     def device(value: Any) -> Any:
         is_index = isinstance(value, int) and not isinstance(value, bool)
@@ -464,7 +464,9 @@ def _parse_to(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> A
         args = (device(args[0]), *args[1:])
     if "device" in kwargs:
         kwargs["device"] = device(kwargs["device"])
-    return func(*args, **kwargs)
+    like = args[0] if args else kwargs.get("tensor")
+    where, *how = func(*args, **kwargs)
+    return (mode.gpu.device_of(like) if isinstance(like, Tensor) else where, *how)
 
 
 @_handles(_accessor("grad").__set__)
