@@ -494,6 +494,34 @@ def test_callers_through_a_re_export() -> None:
     assert ["b.py:2"] == callers(files, "pkg/a.py", "f")
 
 
+@pytest.mark.parametrize("line", ["from .a import *", "from .a import f", "from . import a\nf = a.f"])
+def test_a_package_in_a_folder_that_is_none(line: str) -> None:
+    files = {
+        "models/main.py": "from util.kit import f\nf()",
+        "util/kit/__init__.py": line,
+        "util/kit/a.py": "def f(): pass",
+    }
+
+    assert ["util/kit/a.py:f"] == called(files, "models/main.py")
+    assert ["models/main.py:2"] == callers(files, "util/kit/a.py", "f")
+
+
+def test_another_package_of_the_same_name() -> None:
+    files = {
+        "main.py": "from util.kit import f\nf()",
+        "kit/__init__.py": "from .a import *",
+        "kit/a.py": "def f(): pass",
+        "util/kit/__init__.py": "from .a import *",
+        "util/kit/a.py": "def f(): pass",
+    }
+
+    assert ["util/kit/a.py:f"] == called(files, "main.py")
+    assert "torch.compile" == resolved(
+        {"main.py": "from util.kit import fast\nfast", "util/kit/__init__.py": "from torch import compile as fast"},
+        "main.py",
+    )
+
+
 def _handed_on(main: str) -> Files:
     init = "from .deep.trainer import Trainer\nfrom . import deep\n"
     trainer = "class Trainer:\n    def __init__(self, model):\n        self.model = model\n"

@@ -384,8 +384,15 @@ class Project:
             if path is None:
                 continue
             module = self.module(path) if self.may_import(path, parts[length]) else None
-            return self._re_exported(module, parts[length:]) or name if module is not None else name
+            found = self._re_exported(module, parts[length:]) if module is not None else None
+            return found if found is not None and module is not None and self._means(found, module, near) else name
         return names.public(name)
+
+    def _means(self, name: str, there: Module, here: Module) -> bool:
+        """Whether a name means the same in two files: one of a package in a folder that is none is known beside it alone."""
+        root = name.partition(".")[0]
+        known = self.find(root, there)
+        return known is None or known == self.find(root, here)
 
     def _re_exported(self, module: Module, rest: list[str]) -> str | None:
         """The name that a module's own import gives to one of its members, None where it has none."""
