@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import pickle
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchlint.lint import unnamed
+from torchlint.lint.sieve import Sieve
+from torchlint.program.steps import _lines_of_steps
 from torchlint.text.source import Source, SourceError
 
 LATIN = "# coding: latin-1\nname = 'é'; print(name)\n"
@@ -260,3 +264,64 @@ def test_positions_and_offsets_are_inverse(text: str) -> None:
         line, column = source.position(offset)
         before = source.text[: len(source.data[: source.lines[line - 1]].decode()) + column - 1]
         assert offset == len(before.encode())
+
+
+PARTS = b"""\
+x = 1
+def one(a):
+    return a
+class Two:
+    def three(self): pass
+
+    async def four(self):
+        def inner(): pass
+text = (
+def no
+"""
+
+
+def test_a_text_is_one_part_unless_parts_are_remembered() -> None:
+    source = Source.of("a.py", PARTS)
+    assert list(source.in_parts("all", bytes)) == [(0, PARTS)]
+
+
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_parts_begin_with_functions_and_classes(newline: bytes) -> None:
+    source = Source.of("a.py", PARTS.replace(b"\n", newline))
+    source.remember()
+    parts = list(source.in_parts("all", bytes))
+    assert b"".join(part for _, part in parts) == source.data
+    assert all(source.data[start:].startswith(part) for start, part in parts)
+    begins = [part.split(newline)[0].strip() for _, part in parts]
+    assert begins == [b"x = 1", b"def one(a):", b"class Two:", b"def three(self): pass", b"async def four(self):"]
+
+
+def test_a_part_that_is_as_it_was_is_not_asked_again() -> None:
+    asked: list[bytes] = []
+
+    def find(part: bytes) -> int:
+        asked.append(part)
+        return len(part)
+
+    first, second = Source.of("a.py", PARTS), Source.of("a.py", PARTS.replace(b"return a", b"return a + 1"))
+    first.remember()
+    list(first.in_parts("length", find))
+    asked.clear()
+    second.remember(first)
+    assert sum(length for _, length in second.in_parts("length", find)) == len(second.data)
+    assert asked == [b"def one(a):\n    return a + 1\n"]
+
+
+FILES = sorted((Path(__file__).parents[1] / "torchlint").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES[::25], ids=lambda path: path.stem)
+def test_parts_say_what_the_whole_text_says(path: Path) -> None:
+    data = b"import torch\n" + path.read_bytes()
+    whole, parts = Source.of("a.py", data), Source.of("a.py", data)
+    parts.remember()
+    imported = frozenset((b"torch", b"self", b"ast"))
+    sieve = Sieve(["torch.ones()", ".get()", ".data", "ast.walk()", "bisect_right()"], lambda _: imported, {})
+    assert unnamed.lines(parts) == unnamed.lines(whole)
+    assert _lines_of_steps(parts) == _lines_of_steps(whole)
+    assert sorted(sieve.found(parts) or ()) == sorted(sieve.found(whole) or ())

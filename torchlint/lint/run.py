@@ -320,7 +320,7 @@ class _Run:
         source = self.project.source(path)
         if source is None:
             return ()
-        offsets = sieve.found(path, source.data) if sieve is not None else None
+        offsets = sieve.found(source) if sieve is not None else None
         if offsets is not None and not offsets:
             return ()
         module = self.project.module(path)

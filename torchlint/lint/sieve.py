@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from ..facts.module import Function, Module
 from ..system.regex import regex
+from ..text.source import Source
 
 _IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_" + bytes(range(128, 256))
 _BLANK = b" \t\r\n\\"
@@ -58,6 +59,9 @@ class Sieve:
     def offsets(self, path: str, data: bytes) -> Iterator[int]:
         """Where the words stand."""
         imported = self._imported(path)
+        return self._offsets(data, imported, self._names if b"import *" in data else self._names & imported)
+
+    def _offsets(self, data: bytes, imported: frozenset[bytes], names: AbstractSet[bytes]) -> Iterator[int]:
         for words, free in ((self._called, self._methods), (self._read, self._attributes)):
             if words is not None:
                 for match in words.finditer(data):
@@ -65,7 +69,7 @@ class Sieve:
                         data, match.start()
                     ):
                         yield match.start(1)
-        for word in self._names if b"import *" in data else self._names & imported:
+        for word in names:
             position = data.find(word)
             while position >= 0:
                 end = position + len(word)
@@ -75,9 +79,14 @@ class Sieve:
                     yield position
                 position = data.find(word, end)
 
-    def found(self, path: str, data: bytes) -> list[int] | None:
+    def found(self, source: Source) -> list[int] | None:
         """Where the words stand; None where each line may hold one."""
-        return None if _is_old_mac(data) else list(self.offsets(path, data))
+        if _is_old_mac(source.data):
+            return None
+        imported = self._imported(source.path)
+        names = frozenset(self._names if b"import *" in source.data else self._names & imported)
+        found = source.in_parts((self, imported, names), lambda part: list(self._offsets(part, imported, names)))
+        return [start + at for start, offsets in found for at in offsets]
 
 
 def places(module: Module, offsets: Iterable[int] | None) -> Iterable[tuple[Function, Collection[int] | None]]:

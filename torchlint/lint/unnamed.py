@@ -6,8 +6,8 @@ The text is all that is looked at: it tells too many places, and the rules ask f
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cached_property
 
 from ..system.regex import regex
@@ -57,21 +57,44 @@ def _lines(source: Source) -> frozenset[int]:
     data = source.data
     if b"torch" not in data:
         return frozenset()
-    text = _Text(data)
-    found = [match.start() for match in _COMPARED.finditer(data)]
-    found += [match.start(1) for match in _INDEX.finditer(data) if text.may_be_mask(match[1])]
-    found += [match.start(1) for match in _KEYED.finditer(data) if text.may_be_mask(match[1])]
-    found += [match.start() for match in _BOUND.finditer(data) if text.has_element(match[1])]
-    found += [match.start(1) for match in _TAKEN.finditer(data) if text.has_element(match[1])]
-    found += [match.start() for match in _ROWS.finditer(data) if text.reads_rows(match)]
+    parts = list(source.in_parts("unnamed reads", _Part))
+    text = _Text(data, [part for _, part in parts])
+    found: list[int] = []
+    for start, part in parts:
+        found += [start + at for at in part.compared]
+        found += [start + at for at, name in (*part.indices, *part.keyed) if text.may_be_mask(name)]
+        found += [start + at for at, value in (*part.bounds, *part.taken) if text.has_element(value)]
+        found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
     return frozenset(bisect_right(source.lines, offset) for offset in found)
+
+
+class _Part:
+    """What a part of a text holds that may read the device, and what it assigns."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.compared = [match.start() for match in _COMPARED.finditer(data)]
+        self.indices = [(match.start(1), match[1]) for match in _INDEX.finditer(data)]
+        self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
+        self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
+        self.taken = [(match.start(1), match[1]) for match in _TAKEN.finditer(data)]
+        self.loops = [(match.start(), match.end(), match[1]) for match in _ROWS.finditer(data)]
+
+    @cached_property
+    def inverted(self) -> list[bytes]:
+        return _INVERTED.findall(self._data)
+
+    @cached_property
+    def assigned(self) -> list[tuple[bytes, bytes]]:
+        return _ASSIGNED.findall(self._data)
 
 
 class _Text:
     """What the assignments of a file say of its names."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, parts: Sequence[_Part]) -> None:
         self.data = data
+        self._parts = parts
         self._known: dict[tuple[bytes, bool], bool] = {}
 
     def may_be_mask(self, name: bytes) -> bool:
@@ -82,10 +105,9 @@ class _Text:
         """Whether an expression holds an element of something, or a name that is assigned one or a sum."""
         return any(match[1] or self._is_assigned(match[0], False) for match in _NAME.finditer(text))
 
-    def reads_rows(self, loop: re.Match[bytes]) -> bool:
+    def reads_rows(self, start: int, name: bytes) -> bool:
         """Whether something is indexed by the name of a loop below it."""
-        end = loop.end() + _BODY
-        return any(self.data.find(b"[" + loop[1] + closing, loop.end(), end) >= 0 for closing in (b"]", b","))
+        return any(self.data.find(b"[" + name + closing, start, start + _BODY) >= 0 for closing in (b"]", b","))
 
     def _is_assigned(self, name: bytes, boolean: bool) -> bool:
         key = name, boolean
@@ -96,12 +118,13 @@ class _Text:
 
     @cached_property
     def _inverted(self) -> frozenset[bytes]:
-        return frozenset(_INVERTED.findall(self.data))
+        return frozenset(name for part in self._parts for name in part.inverted)
 
     @cached_property
     def _assignments(self) -> dict[bytes, list[bytes]]:
         """What is assigned to each name, or to an attribute of that name, whatever its object."""
         found: dict[bytes, list[bytes]] = {}
-        for name, value in _ASSIGNED.findall(self.data):
-            found.setdefault(name.rpartition(b".")[2], []).append(value)
+        for part in self._parts:
+            for name, value in part.assigned:
+                found.setdefault(name.rpartition(b".")[2], []).append(value)
         return found

@@ -250,6 +250,7 @@ class OpenModule(_Part, Module):
         self._moved: dict[ast.AST, list[dict[str, Any]]] = {}
         """Where the lines of the nodes of a statement are kept, for statements that stand in no function."""
         super().__init__(source, name, is_package)
+        source.remember()
 
     @property
     def text(self) -> Source:
@@ -419,6 +420,7 @@ class OpenModule(_Part, Module):
             if taken:
                 changed = frozenset((function.unit,))
                 self._around = b"".join(before[start - 1 : old_end]), b"".join(after[start - 1 : old.end_lineno])
+        source.remember(self._source)
         self._source, self._labels = source, labels
         near = slice(max(edit.first - 2, 0), edit.last + 1), slice(max(edit.first - 2, 0), end + 1)
         self.edited = b"".join(before[near[0]]), b"".join(after[near[1]])

@@ -17,11 +17,14 @@ from ..program.project import Sought, import_text, place_of
 from ..program.steps import Steps
 from ..query.incremental import Incremental
 from ..rule.site import Analysis
+from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.source import Source
 from .open_file import PARTS, OpenFunction, OpenModule
 
 T = TypeVar("T")
+_CALLED = regex(rb"\\\.(\w+)\\\(")
+"""The pattern of a call behind a dot."""
 
 
 class Interrupted(BaseException):
@@ -188,7 +191,9 @@ class Warm(Noting):
     def _is_gone(self, key: tuple[Any, ...], is_gone: Callable[[Any], bool]) -> bool:
         if self._changed is None:
             return super()._is_gone(key, is_gone)
-        return is_gone(key[1]) and any(isinstance(part, ast.AST) for part in key)  # the function itself stays
+        return (
+            bool(self._changed) and is_gone(key[1]) and any(isinstance(part, ast.AST) for part in key)
+        )  # the function itself stays
 
     def _stands(self, name: tuple[str, str]) -> bool:
         return name in self.answers and ("question", *name) in self._database
@@ -201,7 +206,7 @@ class Warm(Noting):
         """Whether the file of an edit may have used what was looked for, where the edit may have changed that."""
         path = module.path
         before = self.import_text(path)
-        is_same = before == module.quietly(lambda: import_text(module.text))
+        is_same = before == module.text.fact("imports", import_text)
         return {
             sought: self.may_use(path, sought)
             for sought in self.searches
@@ -213,6 +218,8 @@ class Warm(Noting):
         if kind == "all" and self._changed is not None:
             return False  # who looks at all files is noted for each
         if kind not in PARTS or (kind == "text" and self._changed is None):
+            if kind == "holders" and not any(self._may_touch(path, atom[1].encode("latin-1")) for path in changed):
+                return False
             return super().is_other(atom, changed)
         if atom[1] not in changed or self._changed is None:
             return atom[1] in changed
@@ -232,6 +239,10 @@ class Warm(Noting):
                 if one.qualname == atom[2]
             )
         return module is None or module.is_other(atom)
+
+    def _may_touch(self, path: str, pattern: bytes) -> bool:
+        module, called = self._open(path), _CALLED.fullmatch(pattern)
+        return module is None or self._changed is None or called is None or module.is_near(b".%s(" % called[1])
 
     def _storing(self, module: OpenModule, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         return module.quietly(lambda: super(Warm, self).attribute_stores(klass, name))

@@ -414,8 +414,13 @@ class Noting(Project):
         place = self.home(path)
         self._held = {key: held for key, held in self._held.items() if not place.startswith(key[1])}
         for pattern, found in self._holders.items():
-            holds = self.holds(path, re.compile(pattern))
-            self._holders[pattern] = found | {path} if holds else found - {path}
+            if self._may_touch(path, pattern):
+                holds = self.holds(path, re.compile(pattern))
+                self._holders[pattern] = found | {path} if holds else found - {path}
+
+    def _may_touch(self, path: str, pattern: bytes) -> bool:
+        """Whether the new text of a file may hold a pattern that the old one does not, or the other way round."""
+        return True
 
 
 def mark(texts: Iterable[str]) -> str:

@@ -1052,7 +1052,7 @@ class Project:
     def import_text(self, path: str) -> bytes:
         """The text of a file's import statements."""
         source = self.source(path)
-        return import_text(source) if source is not None else b""
+        return source.fact("imports", import_text) if source is not None else b""
 
     @cached_property
     def renames(self) -> dict[str, set[str]]:

@@ -998,7 +998,8 @@ def _mentions(module: Module) -> Iterable[Function]:
 
 
 def _lines_of_steps(source: Source) -> list[int]:
-    return [bisect_right(source.lines, match.start()) for match in TRIGGER.finditer(source.data)]
+    found = source.in_parts("steps", lambda data: [match.start() for match in TRIGGER.finditer(data)])
+    return [bisect_right(source.lines, start + at) for start, offsets in found for at in offsets]
 
 
 def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:

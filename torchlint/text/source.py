@@ -8,10 +8,10 @@ import re
 import sys
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -24,6 +24,9 @@ NOTEBOOK = ".ipynb"
 _COUNTED = regex(r" \((?:detected at|on) line \d+\)| on line \d+")
 _COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
+_DEFINES = regex(rb"def "), regex(rb"class ")
+_MARGINS = frozenset(f"{margin}{word}".encode() for margin in ("", "    ", "\t") for word in ("", "async "))
+"""What stands before `def` or `class` on the line that a part of a text begins with."""
 _NO_PROGRAMS = ("idna", "punycode", "undefined")
 """Encodings that no program is written in; to decode some takes time beyond all measure."""
 _FEW = 16
@@ -41,6 +44,7 @@ _PYTHON_2 = {
 
 
 T = TypeVar("T")
+_Memory = dict[Hashable, dict[bytes, Any]]
 
 
 class SourceError(Exception):
@@ -170,6 +174,40 @@ class Source:
     def told_lines(self, name: str, find: Callable[[Source], list[int]]) -> list[int]:
         """The lines of which the text says something, by that name."""
         return self.fact(name, find)
+
+    def in_parts(self, name: Hashable, find: Callable[[bytes], T]) -> Iterable[tuple[int, T]]:
+        """What the parts of the text say, by that name, each with its offset; the whole text is one, but in an editor.
+
+        `find` looks for what never reaches into the line of a `def` or `class` from above, nor from there upwards.
+        """
+        memory: _Memory | None = self.__dict__.get("_memory")
+        if memory is None:
+            return ((0, find(self.data)),)
+        before, after = memory.get(name, {}), dict[bytes, Any]()
+        found: list[tuple[int, T]] = []
+        for start, part in self._parts:
+            if part not in after:
+                after[part] = before[part] if part in before else find(part)
+            found.append((start, after[part]))
+        memory[name] = after
+        return found
+
+    def remember(self, before: Source | None = None) -> None:
+        """Keep what the parts of the text say, and what is known of them by the text before this one."""
+        self.__dict__["_memory"] = before.__dict__.get("_memory", {}) if before is not None else {}
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, bytes]]:
+        data = self.data
+        found = {0, len(data)}
+        for word in _DEFINES:
+            for match in word.finditer(data):
+                at = match.start()
+                start = data.rfind(b"\n", 0, at) + 1
+                # Behind an open bracket there is no definition: it is a text in a text.
+                if data[start:at] in _MARGINS and not data.endswith((b"(\n", b"(\r\n"), 0, start):
+                    found.add(start)
+        return [(start, data[start:end]) for start, end in pairwise(sorted(found))]
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a position as `ast` gives it: line from 1, column from 0 in bytes."""
