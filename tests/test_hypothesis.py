@@ -66,8 +66,8 @@ def linted(data: bytes, *, sieve: bool = True) -> Result:
     return lint({"a.py": data}, Settings(codes=CODES, fixable=CODES, preview=True, sieve=sieve))
 
 
-def syntax_error(data: bytes) -> bool:
-    return any(finding.code == "TL001" for finding in linted(data).findings)
+def syntax_error(result: Result) -> bool:
+    return any(finding.code == "TL001" for finding in result.findings)
 
 
 @QUICK
@@ -106,5 +106,5 @@ def test_fixes_come_to_rest_and_break_nothing(source: tuple[str, list[Change]]) 
 
     assert [] == [finding for finding in fixed.result.findings if finding.code == "TL004"]
     after = fixed.contents.get("a.py", data)
-    assert syntax_error(data) is syntax_error(after)
+    assert syntax_error(linted(data)) is syntax_error(fixed.result)
     assert {} == fix_files({"a.py": after}, known, unsafe=True, write=False).contents

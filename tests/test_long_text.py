@@ -25,7 +25,7 @@ SECONDS = 5
 """Of CPU time for each file: four times what any of them takes."""
 SLOWEST = 60
 """Seconds by the clock that are waited for a file, whatever else the machine does."""
-LONG, CODES = 200_000, 50_000
+LONG, CODES = 200_000, 20_000
 """How many characters; and where each word is an unknown code, and so a finding that is made and told."""
 WORDS = (
     "a", "0", " ", "\\t", ".", ",", "(", ")", "[", "{", "=", ":", "#", "-", "_", "\\\\", "a.", "a(", "a,", "a b ", "x=",
@@ -64,7 +64,7 @@ def test_many_names(tmp_path: Path) -> None:
 
 def test_many_lines(tmp_path: Path) -> None:
     for number, line in enumerate(LINES):
-        (tmp_path / f"m{number}.py").write_text(f"{line}\n".encode().decode("unicode_escape") * 20_000 + TRAIN)
+        (tmp_path / f"m{number}.py").write_text(f"{line}\n".encode().decode("unicode_escape") * 10_000 + TRAIN)
     lint(tmp_path, len(LINES))
 
 

@@ -184,7 +184,7 @@ class Function:
     @cached_property
     def handed_on(self) -> str | None:
         """The parameter whose elements a generator yields as they are: `for batch in batches: yield batch`."""
-        if b"yield" not in self.module.source.data:
+        if not self.module.source.holds(b"yield"):
             return None
         parameters = {parameter.arg for parameter in self.parameters}
         for loop in self.own_loops:

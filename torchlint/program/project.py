@@ -761,7 +761,8 @@ class Project:
     def _registered(self, klass: Class, name: str) -> Value | None:
         """`self.register_buffer("name", tensor)` and `register_parameter`."""
         init = klass.methods.get("__init__")
-        if init is None or not klass.module.source.holds(b"register_") or not klass.module.source.holds(as_bytes(name)):
+        source = klass.module.source
+        if init is None or not source.holds(b"register_") or not source.mentions(as_bytes(name)):
             return None
         for call in init.flow.calls:
             if (

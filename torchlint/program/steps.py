@@ -759,9 +759,11 @@ class Steps:
             return (function, function.node), ()
         further: dict[Function, None] = {}
         sites = list(itertools.islice(families.calls_of(self.project, function), MOST_CALLERS + 1))
+        if len(sites) > MOST_CALLERS:
+            return None, ()
         named = list(itertools.islice(families.calls_by_name(self.project, function), MOST_CALLERS + 1))
         sites += named if len(sites) + len(named) <= MOST_CALLERS else ()
-        for site in sites if len(sites) <= MOST_CALLERS else ():
+        for site in sites:
             if self.project.in_test(site.function.module.path, site.function.name):
                 continue
             for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
