@@ -688,6 +688,25 @@ def test_distributed_with_one_process(traced: Callable[..., Traced], tmp_path: P
     ]
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_zeros_without_memory_join_the_device(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        weight = torch.nn.Parameter(torch.ones(2, 2, device="cuda"))
+        torch.sgn(weight).sum().backward()
+        torch.optim.Adam([weight]).step()
+        host = torch.nn.Parameter(torch.ones(2))
+        torch.sgn(host).sum().backward()
+        torch.optim.Adam([host]).step()
+        product = torch.smm(weight.detach().to_sparse(), weight.detach())  # sync to_sparse
+        where = [str(one.device) for one in (weight.grad, host.grad, product)]
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["where"] == ["cuda:0", "cpu", "cuda:0"]
+
+
 def test_gradients_come_back_over_a_copy(traced: Callable[..., Traced]) -> None:
     names = traced(
         """

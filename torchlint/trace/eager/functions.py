@@ -469,6 +469,17 @@ def _parse_to(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> A
     return (mode.gpu.device_of(like) if isinstance(like, Tensor) else where, *how)
 
 
+@_handles(_accessor("grad").__get__)
+def _gradient(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor | None:
+    """Zeros that autograd made without saying where are where the tensor is."""
+    gradient: Tensor | None = func(*args)
+    if gradient is not None and mode.gpu.tags.is_undecided(gradient):
+        index = mode.gpu.tags.index(args[0])
+        if index is not None:
+            mode.gpu.tags.mark_cuda(gradient, index)
+    return gradient
+
+
 @_handles(_accessor("grad").__set__)
 def _assign_gradient(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> None:
     tensor, gradient = args

@@ -70,7 +70,7 @@ class DeviceTags:
     """Tags of all storages, and the memory of each device.
 
     Besides on and off the device there is *undecided*: memory that torch's own C++ code made without saying where
-    (zeros for an undefined gradient, the buckets of DistributedDataParallel). It joins the device of the first
+    (zeros for an undefined gradient, which may have no memory at all, the buckets of DistributedDataParallel). It joins the device of the first
     operation that mixes it with device memory, silently.
     """
 
@@ -89,12 +89,15 @@ class DeviceTags:
         key = _key(tensor)
         if not key:
             index: int | None = getattr(tensor, _ATTRIBUTE, None)
-            return index
+            return None if index == _UNDECIDED else index
         tag = self._tags.get(key)
         return None if tag is None or tag.index == _UNDECIDED else tag.index
 
     def is_undecided(self, tensor: torch.Tensor) -> bool:
-        tag = self._tags.get(_key(tensor))
+        key = _key(tensor)
+        if not key:
+            return getattr(tensor, _ATTRIBUTE, None) == _UNDECIDED
+        tag = self._tags.get(key)
         return tag is not None and tag.index == _UNDECIDED
 
     def is_pinned(self, tensor: torch.Tensor) -> bool:
@@ -133,7 +136,10 @@ class DeviceTags:
 
     def mark_undecided(self, tensor: torch.Tensor) -> None:
         key = _key(tensor)
-        if key:
+        if not key:
+            if getattr(tensor, _ATTRIBUTE, None) is None:
+                setattr(tensor, _ATTRIBUTE, _UNDECIDED)
+        else:
             with self._lock:
                 if key not in self._tags:
                     self._tags[key] = self._tag(tensor.untyped_storage(), key, self._gone)
