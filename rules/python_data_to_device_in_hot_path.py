@@ -291,6 +291,8 @@ def _moved(site: Site) -> bool:
     given = site.argument("device")
     if given is not None:
         value = site.value(given)
+        if value.kind == "device" and value.by_default_host:
+            return False
         return value.device != "cpu" and value.const != "cpu"
     made: ast.AST = site.call
     parent = site.flow.parents.get(made)

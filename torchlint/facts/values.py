@@ -506,9 +506,13 @@ class DeviceValue(Apart):
 
     kind: ClassVar[Literal["device"]] = "device"
     device: Device = ""
+    by_default_host: bool = False
+    """Whether it is the host where nobody says otherwise: `x.device if x is not None else torch.empty(0).device`."""
 
     def on_both(self, other: Self) -> dict[str, Any]:
-        return super().on_both(other) | {"device": _device_of_moved(self, other)}
+        device = _device_of_moved(self, other)
+        host = self.by_default_host or other.by_default_host or "cpu" in (self.device, other.device)
+        return super().on_both(other) | {"device": device, "by_default_host": host and not device}
 
     def anywhere(self) -> Self:
         return replace(self, device="")
