@@ -8,6 +8,8 @@ from .host_reads import Place
 
 _USES = 20
 """A name that stands in more places is more than an index."""
+_STEPS = 12
+"""How many operations between the tensor and the brackets are looked through."""
 _TOLD = frozenset(("shape", "device", "dtype", "ndim"))
 """What reads no element."""
 _TOLD_BY_CALL = frozenset(("size", "dim", "numel"))
@@ -21,7 +23,7 @@ def indexed(place: Place, made: ast.expr) -> list[ast.Subscript]:
 def _indexed(place: Place, node: ast.expr, *, named: bool) -> list[ast.Subscript] | None:
     """The same; None where it is used for something else."""
     parents = place.flow.parents
-    while True:
+    for _ in range(_STEPS):
         parent = parents.get(node)
         if isinstance(parent, ast.Tuple):
             node, parent = parent, parents.get(parent)
@@ -50,6 +52,7 @@ def _indexed(place: Place, node: ast.expr, *, named: bool) -> list[ast.Subscript
         if value.kind != "tensor" or not value.on_cpu:
             return None
         node = parent
+    return None
 
 
 def _of_name(place: Place, name: str, made: ast.Assign) -> list[ast.Subscript] | None:
