@@ -52,6 +52,8 @@ def test_nothing_is_read(line: str, before: str) -> None:
         "if not (0 <= n[k][0] <= 4):",
         "assert n[0] > 0",
         "n = int(n[0])",
+        "n = float(loss)",
+        "if ce_loss > 4:",
         "y = torch.randperm(n[i])",
     ],
 )

@@ -38,6 +38,7 @@ _NAME = regex(rb"[a-z_]\w*(\[)?")
 _ASSIGNED = regex(rb"\n[ \t]*(?:[\w.]+, )*([\w.]+) = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 """A name, and the line that it is assigned, with the next one where a call begins at its end."""
 _CALLED_MASK = regex(rb"mask|valid|keep|kept|inlier|flag")
+_CALLED_SCALAR = regex(rb"loss|entropy|perplexity")
 _BOOLEAN = regex(
     rb"[=!]= |[<>]=? |~|&|\||\.bool\(|\.byte\(|torch\.bool|uint8|logical_|is(?:in|nan|inf|finite)\(|\.(?:eq|ne|gt|lt|ge|le)\("
 )
@@ -102,7 +103,9 @@ class _Text:
         return _CALLED_MASK.search(name) is not None or name in self._inverted or self._is_assigned(name, True)
 
     def has_element(self, text: bytes) -> bool:
-        """Whether an expression holds an element of something, or a name that is assigned one or a sum."""
+        """Whether an expression holds an element of something, a name that is assigned one or a sum, or a loss."""
+        if _CALLED_SCALAR.search(text) is not None:
+            return True
         return any(match[1] or self._is_assigned(match[0], False) for match in _NAME.finditer(text))
 
     def reads_rows(self, start: int, name: bytes) -> bool:
