@@ -477,7 +477,7 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
     given = args.keywords.get("dtype")
     if given is not None and given.class_name:
         boolean, integer = given.class_name == "torch.bool", given.class_name in _INTEGER_DTYPES
-    is_loss = any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
+    is_loss = _is_loss_row(row)
     from_number = row.device == "data" and bool(values) and values[0].kind == "number"
     return Tensor(
         device=device,
@@ -521,7 +521,17 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
         and not args.open
         and all(v.kind == "number" and not v.boolean and "unknown" not in v.other_kinds for v in args.positional)
     )
-    return "cpu" if numbers else mixed(*(part for value in (*values, *args.starred) for part in _held(value)))
+    if numbers:
+        return "cpu"
+    parts = [part for value in (*values, *args.starred) for part in _held(value)]
+    devices = {part.device for part in parts}
+    if _is_loss_row(row) and "cpu" in devices and "accelerator" not in devices:
+        return "cpu"  # a loss takes all of its tensors from one device
+    return mixed(*parts)
+
+
+def _is_loss_row(row: Operator) -> bool:
+    return any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
 
 
 def _held(value: Value) -> Sequence[Value]:
