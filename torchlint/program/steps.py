@@ -331,8 +331,9 @@ class Steps:
     def _own(self, function: Function, found: dict[Place, Function], own: _Own) -> None:
         outside: set[str] = set()
         stepping = [(call, parts, self._step_loops(function, call)) for call, parts in self._stepping(function)]
+        left_over = _left_over(stepping)
         for call, parts, loops in stepping:
-            if _is_left_over(call, parts, loops, stepping):
+            if call in left_over:
                 continue
             if loops:
                 found.setdefault(loop_place(function, loops[0]), function)
@@ -913,24 +914,20 @@ class Steps:
         )
 
 
-def _is_left_over(
-    call: ast.Call,
-    parts: tuple[Step, ...],
-    loops: Sequence[Loop],
-    stepping: Sequence[tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]],
-) -> bool:
-    """Whether a call takes the gradients that the last turns of a loop in front of it gathered, as the loop itself does."""
-    if parts != ("step",):
-        return False
-    nearest = loops[:1]
-    if any("backward" in other for _, other, around in stepping if around[:1] == nearest):
-        return False
-    written = ast.dump(call)
-    return any(
-        len(around) > len(loops) and ast.dump(inner) == written
-        for inner, other, around in stepping
-        if other == parts and inner.lineno < call.lineno and list(around[len(around) - len(loops) :]) == list(loops)
-    )
+def _left_over(stepping: Sequence[tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]]) -> set[ast.Call]:
+    """The calls that take the gradients which the last turns of a loop in front of them gathered, as the loop itself does."""
+    backward = {tuple(loops[:1]) for _, parts, loops in stepping if "backward" in parts}
+    steps = [(call, ast.dump(call), tuple(loops)) for call, parts, loops in stepping if parts == ("step",)]
+    first: dict[tuple[str, tuple[Loop, ...]], int] = {}
+    for call, written, loops in steps:
+        for depth in range(1, len(loops) + 1):
+            inside = written, loops[depth:]
+            first[inside] = min(first.get(inside, call.lineno), call.lineno)
+    return {
+        call
+        for call, written, loops in steps
+        if loops[:1] not in backward and first.get((written, loops), call.lineno) < call.lineno
+    }
 
 
 def _receiver(call: ast.Call) -> ast.expr:
