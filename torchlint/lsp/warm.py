@@ -106,9 +106,7 @@ class Warm(Noting):
         return module
 
     def note_lines(self, module: Module) -> None:
-        if isinstance(
-            module, OpenModule
-        ):  # an edit in place leaves the labels of lines but in the function that it is in
+        if isinstance(module, OpenModule):  # an edit in place leaves labels but in its function
             self._database.open("outline", module.path)
         else:
             super().note_lines(module)
@@ -191,9 +189,8 @@ class Warm(Noting):
     def _is_gone(self, key: tuple[Any, ...], is_gone: Callable[[Any], bool]) -> bool:
         if self._changed is None:
             return super()._is_gone(key, is_gone)
-        return (
-            bool(self._changed) and is_gone(key[1]) and any(isinstance(part, ast.AST) for part in key)
-        )  # the function itself stays
+        # The function itself stays.
+        return bool(self._changed) and is_gone(key[1]) and any(isinstance(part, ast.AST) for part in key)
 
     def _stands(self, name: tuple[str, str]) -> bool:
         return name in self.answers and ("question", *name) in self._database
