@@ -291,7 +291,7 @@ def _moved(site: Site) -> bool:
     given = site.argument("device")
     if given is not None:
         value = site.value(given)
-        if value.kind == "device" and value.by_default_host:
+        if value.kind == "device" and value.by_default_host and not (site.hot or site.warm):
             return False
         return value.device != "cpu" and value.const != "cpu"
     made: ast.AST = site.call
