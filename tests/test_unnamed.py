@@ -93,6 +93,13 @@ def test_a_loop_whose_index_takes_rows() -> None:
     assert [] == found("for i in range(n):\n" + "    y = 1\n" * 500 + "    y = x[i]\n")
 
 
+def test_a_bound_that_a_loop_takes_out_of_something() -> None:
+    assert ["y = x[:n]"] == found("for n in lengths:\n    y = x[:n]\n")
+    assert ["y = x[a : a + n]"] == found("for i, (n, m) in enumerate(pairs):\n    y = x[a : a + n]\n")
+    assert [] == found("for n in range(4):\n    y = x[:n]\n")
+    assert [] == found("for n in lengths:\n    y = int(n)\n")
+
+
 def test_a_file_without_torch() -> None:
     assert [] == found("y = x[x > 0]\n", before="import numpy\n")
 

@@ -34,6 +34,8 @@ _TAKEN = regex(
 )
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; the word before its start, by which a search is quick"""
 _ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
+_TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
+"""`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
 _NAME = regex(rb"[a-z_]\w*(\[)?")
 _ASSIGNED = regex(rb"\n[ \t]*(?:[\w.]+, )*([\w.]+) = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 """A name, and the line that it is assigned, with the next one where a call begins at its end."""
@@ -64,7 +66,8 @@ def _lines(source: Source) -> frozenset[int]:
     for start, part in parts:
         found += [start + at for at in part.compared]
         found += [start + at for at, name in (*part.indices, *part.keyed) if text.may_be_mask(name)]
-        found += [start + at for at, value in (*part.bounds, *part.taken) if text.has_element(value)]
+        found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
+        found += [start + at for at, value in part.taken if text.has_element(value)]
         found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
     return frozenset(bisect_right(source.lines, offset) for offset in found)
 
@@ -84,6 +87,10 @@ class _Part:
     @cached_property
     def inverted(self) -> list[bytes]:
         return _INVERTED.findall(self._data)
+
+    @cached_property
+    def targets(self) -> list[bytes]:
+        return _TARGETS.findall(self._data)
 
     @cached_property
     def assigned(self) -> list[tuple[bytes, bytes]]:
@@ -108,6 +115,10 @@ class _Text:
             return True
         return any(match[1] or self._is_assigned(match[0], False) for match in _NAME.finditer(text))
 
+    def has_target(self, text: bytes) -> bool:
+        """Whether an expression holds what a loop takes out of something one by one."""
+        return any(match[0] in self._targets for match in _NAME.finditer(text))
+
     def reads_rows(self, start: int, name: bytes) -> bool:
         """Whether something is indexed by the name of a loop below it."""
         return any(self.data.find(b"[" + name + closing, start, start + _BODY) >= 0 for closing in (b"]", b","))
@@ -122,6 +133,10 @@ class _Text:
     @cached_property
     def _inverted(self) -> frozenset[bytes]:
         return frozenset(name for part in self._parts for name in part.inverted)
+
+    @cached_property
+    def _targets(self) -> frozenset[bytes]:
+        return frozenset(match[0] for part in self._parts for names in part.targets for match in _NAME.finditer(names))
 
     @cached_property
     def _assignments(self) -> dict[bytes, list[bytes]]:
