@@ -104,7 +104,7 @@ def _reordered(site: Site, tensors: list[ast.expr], numbers: list[ast.expr]) -> 
     """What the new order may change; "" where that is nothing."""
     if site.name.startswith(".") and not site.value(site.part("x")).is_tensor:
         return "only the name and a number tell that this is a tensor"
-    if any(map(_acts, numbers)) or (any(map(_acts, tensors)) and not all(map(_is_fixed, numbers))):
+    if any(map(_acts, numbers)) or (any(map(_acts, tensors)) and not all(_is_fixed(site, one) for one in numbers)):
         return "a call among the arguments runs before the number is looked up"
     return ""
 
@@ -113,11 +113,22 @@ def _acts(node: ast.expr) -> bool:
     return any(isinstance(part, _ACTS) for part in ast.walk(node))
 
 
-def _is_fixed(node: ast.expr) -> bool:
-    """Whether no call can change a number: a constant, or arithmetic of constants and names."""
+def _is_fixed(site: Site, node: ast.expr) -> bool:
+    """Whether no call can change a number: a constant, or arithmetic of constants and of a function's own names."""
     return all(
-        isinstance(
-            part, ast.Constant | ast.Name | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop | ast.expr_context
-        )
+        _is_own(site, part)
+        if isinstance(part, ast.Name)
+        else isinstance(part, ast.Constant | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop | ast.expr_context)
         for part in ast.walk(node)
     )
+
+
+def _is_own(site: Site, name: ast.Name) -> bool:
+    """Whether a name is a number that only its function binds.
+
+    What is called may bind a module's names and those of a function around it, and may change a tensor.
+    """
+    flow = site.flow
+    bound = name.id in flow.parameters or name.id in flow.stores
+    shared = site.function is site.module.body or name.id in flow.globals or site.source.holds(b"nonlocal")
+    return bound and not shared and site.value(name).kind == "number"

@@ -7,7 +7,7 @@ from torchlint.facts import calls, empties
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import Guard, Loop
-from torchlint.facts.indices import indexed
+from torchlint.facts.indices import gets_number, indexed
 from torchlint.rule import Finding, Site, chain, rule
 
 CALCULATED = "calculated"
@@ -197,7 +197,7 @@ def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
         return None
     end = made.end_lineno or made.lineno
     between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
-    if not all(_gets_number(site, load) and flow.loops(load) == flow.loops(moved) for load in between):
+    if not all(gets_number(site, load) and flow.loops(load) == flow.loops(moved) for load in between):
         return None
     value = _filled(site, made.value)
     return value if isinstance(value, ast.Call) and _makes(site, value) else None
@@ -319,26 +319,13 @@ def _is_fed(site: Site, name: ast.Name) -> bool:
         parent = site.flow.parents[load]
         if load is name or load.lineno > site.statement.lineno:
             continue
-        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and not _gets_number(site, load):
+        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and not gets_number(site, load):
             return True
         if isinstance(parent, ast.Attribute) and parent.attr.endswith("_"):
             return True
         if isinstance(parent, ast.Call) and not (site.resolve(parent.func) or "").startswith("torch."):
             return True
     return len(loads) > _USES
-
-
-def _gets_number(site: Site, load: ast.Name) -> bool:
-    """`x[0] = 1`"""
-    part = site.flow.parents[load]
-    statement = site.flow.parents[part]
-    return (
-        isinstance(part, ast.Subscript)
-        and part.value is load
-        and isinstance(statement, ast.Assign)
-        and statement.targets == [part]
-        and site.value(statement.value).kind == "number"
-    )
 
 
 def _target(site: Site) -> ast.expr | str | None:

@@ -79,7 +79,8 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     An argument without effect is left out where it has none in any torch that the project allows.
     Names whose successor differs are reported without a fix.
     A number goes behind the tensors, by keyword: torch calls the same kernel. That is unsafe where only the name and the
-    number tell that the object is a tensor, and where a call among the arguments would run before the number is looked up.
+    number tell that the object is a tensor, and where a call among the arguments, run before the number is looked up,
+    may change it.
 
     ## References
 

@@ -62,7 +62,7 @@ def _of_name(place: Place, name: str, made: ast.Assign) -> list[ast.Subscript] |
         return None
     found: list[ast.Subscript] = []
     for load in loads:
-        if load.lineno <= (made.end_lineno or made.lineno) or _is_filled(place, load):
+        if load.lineno <= (made.end_lineno or made.lineno) or gets_number(place, load):
             continue
         uses = _indexed(place, load, named=True)
         if uses is None:
@@ -71,8 +71,8 @@ def _of_name(place: Place, name: str, made: ast.Assign) -> list[ast.Subscript] |
     return found
 
 
-def _is_filled(place: Place, load: ast.Name) -> bool:
-    """`mask[rows] = False`"""
+def gets_number(place: Place, load: ast.Name) -> bool:
+    """Whether numbers are written to what is made: `x[0] = 1`, `mask[rows] = False`."""
     part = place.flow.parents[load]
     statement = place.flow.parents[part]
     return (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cached_property
 
+from ..system.cached import cached_property
 from ..system.regex import regex
 from ..text.source import Source
 
