@@ -36,7 +36,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    A few numbers at set-up. Lists of Python numbers are what `torch.tensor()` is for. A parameter or a field that is
+    A few numbers at set-up. Lists of Python numbers are what `torch.tensor()` is for. An array that gets another dtype is
+    copied in any case: none that is made with `dtype=` is reported, unless it has that dtype by name. A parameter or a field that is
     only annotated as a tensor is passed over: a program that converts it was given something else.
 
     ## Bad
@@ -95,7 +96,7 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
         yield site.finding(message)
     elif value.kind == "list" and _is_read_back(site):
         yield site.finding(f"`{site.short()}` is made to read one element back: the list has it")
-    elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site):
+    elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site) and not _converts(site, given):
         yield site.finding(f"`{site.short()}` copies an array that nobody else holds", told=Construction("array"))
 
 
@@ -209,6 +210,18 @@ def _is_converted(site: Site, node: ast.expr) -> bool:
         and [name.id for name in made.args if isinstance(name, ast.Name)] == [target.id]
         and site.value(made.args[0]).kind == "number"
     )
+
+
+def _converts(site: Site, made: ast.Call) -> bool:
+    """Whether the tensor may get another dtype than the array has: it is copied for that in any case."""
+    asked = site.argument("dtype")
+    if asked is None:
+        return False
+    of_array = next((keyword.value for keyword in made.keywords if keyword.arg == "dtype"), None)
+    if isinstance(made.func, ast.Attribute) and made.func.attr == "astype" and made.args:
+        of_array = made.args[0]
+    names = [(site.resolve(node) or "").rpartition(".") for node in (asked, of_array) if node is not None]
+    return len(names) < 2 or names[0][0] != "torch" or names[1][0] != "numpy" or names[0][2] != names[1][2]
 
 
 def _repeats(site: Site) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from torchlint.facts.argparse_defaults import argparse_defaults
+from torchlint.facts import fixed_options
+from torchlint.facts.argparse_defaults import argparse_defaults, unchanging
 from torchlint.facts.module import Module
 from torchlint.text.source import Source
 
@@ -54,3 +57,57 @@ def test_options_added_in_a_function_and_read_once() -> None:
 
     assert {"n": 3} == argparse_defaults(module)
     assert argparse_defaults(module) is argparse_defaults(module)
+
+
+# Switches that nobody can change
+
+STUCK = 'parser.add_argument("--no-cuda", action="store_true", default=True)\nargs = parser.parse_args()\n'
+
+
+def truth(code: str, test: str = "args.cuda") -> bool | None:
+    module = Module(Source.of("train.py", (HEAD + code).encode()), "train", False)
+    return fixed_options.truth(module, ast.parse(test, mode="eval").body)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'parser.add_argument("--fast", action="store_true")',
+        'parser.add_argument("--fast", action="store_true", default=False)',
+        'parser.add_argument("--fast", action="store_false", default=True)',
+        'parser.add_argument("--fast", action="store_true", default=FAST)',
+        'parser.add_argument("--fast", default=True)',
+        'parser.add_argument("--fast", action=argparse.BooleanOptionalAction, default=True)',
+        'parser.add_argument("--fast", action="store_true", default=True)\nparser.set_defaults(**config)',
+        (
+            'parser.add_argument("--fast", action="store_true", default=True)\n'
+            'parser.add_argument("--slow", action="store_false", dest="fast")'
+        ),
+    ],
+)
+def test_switches_that_can_be_changed(code: str) -> None:
+    assert {} == unchanging(Module(Source.of("train.py", (HEAD + code).encode()), "train", False))
+
+
+@pytest.mark.parametrize(
+    ("code", "test", "expected"),
+    [
+        (STUCK, "args.no_cuda", True),
+        (STUCK, "not args.no_cuda", False),
+        (STUCK, "args.other", None),
+        (STUCK, "no_cuda", None),
+        (STUCK, "args.no_cuda and ready()", None),
+        (STUCK, "args.no_cuda or ready()", True),
+        (STUCK + "args.cuda = not args.no_cuda and torch.cuda.is_available()", "args.cuda", False),
+        (STUCK + "args.cuda = not args.no_cuda\nargs.gpu = args.cuda", "args.gpu", False),
+        # Written elsewhere too, or by what is not told.
+        (STUCK + "args.cuda = not args.no_cuda\nargs.cuda = True", "args.cuda", None),
+        (STUCK + "args.cuda = not args.no_cuda\ndef main():\n    args.cuda = True", "args.cuda", None),
+        (STUCK + "args.no_cuda = ask()", "args.no_cuda", None),
+        (STUCK + "args.cuda = torch.cuda.is_available()", "args.cuda", None),
+        (STUCK + "args.cuda = args.cuda", "args.cuda", None),
+        (STUCK.replace(", default=True", "") + "args.cuda = not args.no_cuda", "args.cuda", None),
+    ],
+)
+def test_truth_of_a_condition_on_switches(code: str, test: str, expected: bool | None) -> None:
+    assert truth(code, test) is expected

@@ -24,6 +24,31 @@ def argparse_defaults(module: Module) -> Mapping[str, object]:
     return known
 
 
+def unchanging(module: Module) -> Mapping[str, bool]:
+    """The switches that stay as they are whatever is given: `"--no-cuda", action="store_true", default=True`."""
+    known: dict[str, bool] | None = module.__dict__.get("unchanging options")
+    if known is None:
+        known = module.__dict__["unchanging options"] = _stuck(module)
+    return known
+
+
+def _stuck(module: Module) -> dict[str, bool]:
+    added: dict[str, list[bool | None]] = {}
+    for function in _adders(module):
+        for call in function.flow.calls:
+            last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            if last == "set_defaults":
+                return {}
+            if last == "add_argument":
+                action, default = _keyword(call, "action"), _default(call)
+                stored = (
+                    not _STORED[action.value] if isinstance(action, ast.Constant) and action.value in _STORED else None
+                )
+                stays = stored is not None and default is not None and default.value is stored
+                added.setdefault(_destination(call), []).append(stored if stays else None)
+    return {name: one[0] for name, one in added.items() if name and len(one) == 1 and one[0] is not None}
+
+
 def _read(module: Module) -> dict[str, object]:
     found: dict[str, object] = {}
     unclear: set[str] = set()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from ..query.database import Database
-from . import calls, names, narrowing, operations
+from . import calls, fixed_options, names, narrowing, operations
 from . import torch_table as table
 from .argparse_defaults import argparse_defaults
 from .bindings import (
@@ -761,6 +761,9 @@ class Evaluator:
     def ifexp(self, node: ast.IfExp) -> Value:
         if _is_scripting(node.test):
             return self.expr(node.orelse)
+        holds = fixed_options.truth(self.function.module, node.test)
+        if holds is not None:
+            return self.expr(node.body if holds else node.orelse)
         return join(self.expr(node.body), self.expr(node.orelse))
 
     def named_expr(self, node: ast.NamedExpr) -> Value:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts import names
+from ..facts.flow import Loop, contains
 from ..facts.module import Function, Module
 from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS
@@ -149,6 +150,22 @@ class Context:
             return True
         sources = map(self.project.source, self.project.importers(module))
         return any(source is not None and source.holds(ACCELERATOR) for source in sources)
+
+    def stays_on_host(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop sends its batches to `device`, or to a device by another name, which is the CPU whatever is given."""
+        return self.project.ask(("stays on host", function, loop), lambda: self._stays_on_host(function, loop), False)
+
+    def _stays_on_host(self, function: Function, loop: Loop) -> bool:
+        calls = [call for name in ("to", "cuda") for call in function.flow.calls_named(name) if contains(loop, call)]
+        given = [call.args[0] if len(call.args) == 1 and not call.keywords else None for call in calls]
+        return bool(given) and all(self._names_host(function, node) for node in given)
+
+    def _names_host(self, function: Function, node: ast.expr | None) -> bool:
+        """`device` of `device = torch.device("cpu")`; `cpu_device` and a parameter, which a test may give, are none."""
+        if not isinstance(node, ast.Name) or node.id in function.flow.parameters or "cpu" in node.id.lower():
+            return False
+        value = self.project.value(function, node)
+        return value.kind in ("device", "str") and value.device == "cpu" and not value.other_kinds
 
     @property
     def anywhere(self) -> bool:

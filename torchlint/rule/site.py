@@ -381,6 +381,9 @@ class Site:
     @property
     def accelerator(self) -> bool:
         """Whether the program deals with an accelerator at all: the file, those near it, for a module any, or the step loop that runs the place."""
+        return self._has_accelerator() and not self._stays_on_host()
+
+    def _has_accelerator(self) -> bool:
         context = self.analysis.context
         if self.settings.accelerators or context.accelerator(self.module):
             return True
@@ -388,6 +391,16 @@ class Site:
         if klass is not None and context.anywhere and self.project.is_module(klass):
             return True  # part of a model, which the program moves
         return self.hot is not None and context.accelerator(self.hot.function.module)
+
+    def _stays_on_host(self) -> bool:
+        """Whether the loop that runs the place on each step or iteration is one of the host."""
+        function, around = self.function, self.warm or self.target
+        if self.hot is not None:
+            function, around = self.hot.function, self.hot.loop or self.target
+        elif self.warm is None and self.warm_caller is not None:
+            function, around = self.warm_caller
+        loop = around if isinstance(around, ast.For | ast.AsyncFor | ast.While) else None
+        return loop is not None and self.analysis.context.stays_on_host(function, loop)
 
     @property
     def role(self) -> Role:
