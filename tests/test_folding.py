@@ -46,7 +46,7 @@ def test_what_has_no_place_to_break_stays(code: str) -> None:
         ("x = f(the_first, the_second_one)\n", "x = f(\n    the_first, the_second_one\n)\n"),
         ("if c:\n    return f(the_first, second)\n", "if c:\n    return f(\n        the_first, second\n    )\n"),
         ("x = f(1).g(the_first, the_second)\n", "x = f(1).g(\n    the_first, the_second\n)\n"),
-        ("f(the_first_one, the_second, third)\n", "f(\n    the_first_one,\n    the_second,\n    third\n)\n"),
+        ("f(the_first_one, the_second, third)\n", "f(\n    the_first_one,\n    the_second,\n    third,\n)\n"),
         ("f(the_first_one, the_second, third,)\n", "f(\n    the_first_one,\n    the_second,\n    third,\n)\n"),
         ("x = f(the_first, second_one)[0]\n", "x = f(\n    the_first, second_one\n)[0]\n"),
         ("x = [the_first, the_second_one]  # c\n", "x = [\n    the_first, the_second_one\n]  # c\n"),
@@ -60,6 +60,36 @@ def test_what_has_no_place_to_break_stays(code: str) -> None:
             "f(\n    g(the_first, one),\n    g(second, two),\n    k=3  # c\n)\n",
         ),
         ("f(a,\n  g(the_first_one, two), the_second)\n", "f(a,\n  g(\n      the_first_one, two\n  ), the_second)\n"),
+        (
+            "x = f(size.shape[0], the_second, third)\n",
+            "x = f(\n    size.shape[0],\n    the_second,\n    third,\n)\n",
+        ),
+        (
+            "x = {k: v.to(some) for k, v in some_items if k}\n",
+            "x = {\n    k: v.to(some)\n    for k, v in some_items\n    if k\n}\n",
+        ),
+        (
+            "async def f():\n    x = [the_1 async for the_1 in y]\n",
+            "async def f():\n    x = [\n        the_1\n        async for the_1 in y\n    ]\n",
+        ),
+        (
+            "f(\n    [a for a in b], key_of, *(c for c in d)\n)\n",
+            "f(\n    [a for a in b],\n    key_of,\n    *(c for c in d)\n)\n",
+        ),
+        (
+            "f(\n    the_first for the_first in the_y\n)\n",
+            "f(\n    the_first\n    for the_first in the_y\n)\n",
+        ),
+        ("x, y = x.to(a, k=1), y.to(bb, k=1)\n", "x, y = (\n    x.to(a, k=1),\n    y.to(bb, k=1),\n)\n"),
+        ("x = (the_first_one), (the_second),\n", "x = (\n    (the_first_one),\n    (the_second),\n)\n"),
+        ("x = (the_first_one, (second_1))\n", "x = (\n    the_first_one, (second_1)\n)\n"),
+        ("value = something.and_some  # why\n", "value = (\n    something.and_some\n)  # why\n"),
+        ("x = the_first, the_second  # why it\n", "x = (\n    the_first,\n    the_second,\n)  # why it\n"),
+        ("f(lambda one, b: (0, 1), the_third)\n", "f(\n    lambda one, b: (0, 1),\n    the_third,\n)\n"),
+        (
+            "x = f([[0, 1],\n       [2, 3]], the_first_=1, k=2)\n",
+            "x = f([[0, 1],\n       [2, 3]],\n       the_first_=1, k=2)\n",
+        ),
         ("été = fonction(première, deuxième)\n", "été = fonction(\n    première, deuxième\n)\n"),
     ],
 )
@@ -77,6 +107,9 @@ EXPRESSIONS = st.recursive(
                 f"[{','.join(some)} ]",
                 f"({' + '.join(some)})",
                 f"g.h( {some[0]} , ).i({some[-1]})",
+                f"[{some[0]} for a, b in {some[-1]} if a]",
+                f"{{a: {some[0]} for a, b in c for b in {some[-1]}}}",
+                f"f({some[0]}, lambda a, b=({some[-1]}): {some[0]})",
             ]
         )
     ),
@@ -84,7 +117,21 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@given(EXPRESSIONS, st.sampled_from(["x = {}", "return_({})", "if x: y = {}", "for a in {}: pass", "x += {}  # c"]))
+@given(
+    EXPRESSIONS,
+    st.sampled_from(
+        [
+            "x = {}",
+            "return_({})",
+            "if x: y = {}",
+            "for a in {}: pass",
+            "x += {}  # c",
+            "x = {}, b",
+            "x = ({}), b[0],  # c",
+            "f(\n {0},\n  {0}, a)",
+        ]
+    ),
+)
 def test_whatever_is_broken_means_the_same(expression: str, statement: str) -> None:
     code = statement.format(expression) + "\n"
 
