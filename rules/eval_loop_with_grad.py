@@ -262,8 +262,9 @@ def _text(function: Function) -> str:
 
 
 def _lines(module: Module, node: ast.stmt) -> str:
-    start, end = module.source.span(node.lineno, node.end_lineno or node.lineno)
-    return module.source.data[start:end].decode()
+    source = module.text_of(node)
+    start, end = source.span(node.lineno, node.end_lineno or node.lineno)
+    return source.data[start:end].decode()
 
 
 def _off(site: Site, call: ast.Call) -> bool:

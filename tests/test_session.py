@@ -430,6 +430,82 @@ def test_an_edit_of_a_function_shows_rules_only_what_hangs_on_it(
     assert "rare" in shown
 
 
+FOUND = """\
+import torch
+
+
+# here
+class Kept(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("given", torch.zeros(3, device="cuda"))
+
+    def forward(self, x):
+        return x + self.given
+
+
+# there
+def train(model, loader, optimizer):
+    for x, y in loader:
+        é = "ä"; loss = model(x).sum()
+        optimizer.zero_grad(
+            set_to_none=False  # said
+        )
+        loss.backward()
+        optimizer.step()
+        show(loss.item())  # known
+        show(loss)
+
+
+def show(loss):
+    print(
+        loss.item(),
+    )
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "again"),
+    [
+        ("# here\n", "# here\n# more\n\n", set[str]()),
+        ("# here\n", "# longer than it was\n", set()),
+        ("# there\n", "", set()),
+        ("        return x", "        é = 1\n        return x", {"Kept.forward", "train"}),
+        ("        super().__init__()\n", "", {"Kept.__init__", "train"}),
+        ("# known", "# known by now", {"train", "show"}),
+        ("# said", "", {"train", "show"}),
+        ('é = "ä"', 'é = "ae"', {"train", "show"}),
+        ("        )\n", "            # or so\n        )\n", {"train", "show"}),
+        ("    print(\n", "    print(  # so\n", {"show"}),
+        ("        loss.item(),\n", "        # one\n        loss.item(),\n", {"show"}),
+    ],
+)
+def test_what_was_found_in_a_function_moves_with_it(
+    old: str, new: str, again: set[str], session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "train.py").write_text(FOUND)
+    session.look(["train.py"])
+    session.edit("train.py", f"{FOUND}\n".encode())
+    found = session.glance("train.py").findings
+    assert {"TL101", "TL501"} <= {one.code for one in found}
+    assert any(one.fix for one in found)
+    assert any(one.related for one in found)
+    shown: set[str] = set()
+    before = Dispatch.nodes
+
+    def nodes(self: Dispatch, function: Function, *how: Any) -> Any:
+        shown.add(function.qualname)
+        return before(self, function, *how)
+
+    text = FOUND.replace(old, new)
+    with monkeypatch.context() as patched:
+        patched.setattr(Dispatch, "nodes", nodes)
+        session.edit("train.py", f"{text}\n".encode())
+        after = list(session.glance("train.py").findings)
+    assert after == as_told(session, {"train.py": f"{text}\n"})["train.py"]
+    assert shown - {"<module>"} <= again
+
+
 STEPS = """\
 from names import Parts
 

@@ -40,7 +40,8 @@ JOINED = (
 
 def tree(code: str | bytes) -> Tree:
     source = Source.of("a.py", code if isinstance(code, bytes) else code.encode())
-    return Tree(source, source.parse())
+    module = source.parse()
+    return Tree(source, lambda: module)
 
 
 def nodes(node: ast.AST, chain: Chain = ()) -> Iterator[tuple[ast.AST, Chain]]:

@@ -120,7 +120,9 @@ def test_what_reads_other_names_keeps_none() -> None:
 )
 def test_no_more_blank_lines_are_left_than_there_were(before: str, after: str) -> None:
     data = before.replace("IMPORT", "import torch").encode()
-    tree = Tree(source := Source.of("a.py", data), source.parse())
+    source = Source.of("a.py", data)
+    module = source.parse()
+    tree = Tree(source, lambda: module)
     statement = next(
         one for one in ast.walk(tree.module) if isinstance(one, ast.Import) and one.names[0].name == "torch"
     )

@@ -38,7 +38,7 @@ class File:
     """The nodes of libcst of a file, and the nodes of `ast` that they stand for."""
 
     def __init__(self, module: Module) -> None:
-        self.tree = Tree(module.source, module.tree)
+        self.tree = Tree(module.source, module.whole_tree)
         piece = self.tree._parse(module.tree, whole=True)
         self.nodes = list(piece.spans) if piece is not None else None
         self.functions = {node: function for function in module.functions for node in function.flow.nodes}

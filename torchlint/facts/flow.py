@@ -375,6 +375,18 @@ class Flow:
         return found
 
     @cached_property
+    def registered(self) -> frozenset[object]:
+        """What buffers and parameters are registered as: `self.register_buffer("name", tensor)`."""
+        return frozenset(
+            call.args[0].value
+            for call in self.calls
+            if isinstance(call.func, ast.Attribute)
+            and call.func.attr in ("register_buffer", "register_parameter")
+            and call.args
+            and isinstance(call.args[0], ast.Constant)
+        )
+
+    @cached_property
     def stored_in(self) -> dict[str, list[ast.Subscript]]:
         """Where something is stored in what a name or dotted name holds: `x[i] = v`, `self.x[i] = v`."""
         found: dict[str, list[ast.Subscript]] = {}

@@ -433,6 +433,23 @@ class Module:
                 found.setdefault(name, []).extend((function, node) for node in nodes)
         return found
 
+    @property
+    def text(self) -> Source:
+        """The text of the file, for who tells by `look_at` what of it is looked at."""
+        return self.source
+
+    def look_at(self, node: ast.AST) -> None:
+        """Told that somebody looks at the lines of a node."""
+
+    def text_of(self, node: ast.AST) -> Source:
+        """The text of the file, for who looks at no lines but those of a node."""
+        self.look_at(node)
+        return self.text
+
+    def whole_tree(self) -> ast.Module:
+        """The tree of the file, for who looks at all of it."""
+        return self.tree
+
     def label(self, line: int) -> int:
         """What a line is called: its number; in an editor something that stays when lines above it come and go.
 

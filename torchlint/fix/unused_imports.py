@@ -43,7 +43,7 @@ def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iter
         taken -= {name for name in taken if name in given or ("*" in given and _handed_on(name, others))}
     local = list(_gone_in_functions(old.tree, module))
     gone = [pair for pair in gone if _local(*pair) in taken and pair not in local] + local
-    tree = Tree(after, module)
+    tree = Tree(after, lambda: module)
     edits: list[Edit] = []
     for statement in dict.fromkeys(one for one, _ in gone):
         aliases = [alias for one, alias in gone if one is statement]

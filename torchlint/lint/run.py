@@ -376,7 +376,7 @@ class _Run:
         if repair is not None and fix is None:
             try:
                 fix = repair(site, finding)
-                if fix is not None and not keeps_comments(site.source, fix):
+                if fix is not None and not keeps_comments(site.module.text, fix):
                     fix = None
             except NoNode:
                 pass

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..facts.module import Class, Function, FunctionNode, Module, first_line
 from ..system.cached import cached_property
-from ..system.stamp import as_bytes
+from ..system.stamp import as_bytes, digest
 from ..text.source import Searches, Source, Words
 from ..text.whole_words import WholeWords
 
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 PARTS = frozenset(
     (
-        *("text", "unit", "holds text", "lines calling", "lines holding", "outline", "import text"),
-        *("fact", "says", "says lines", "stored"),
+        *("text", "unit", "unit text", "holds text", "lines calling", "lines holding", "outline", "import text"),
+        *("fact", "says", "says lines", "stored", "registered"),
     )
 )
 """Kinds of things that an open file tells are looked at."""
 _KEPT_OF_MODULE = frozenset(
     """path name is_package body functions classes stars watcher searches finds edited _around import_names imports aliases top_functions
-    top_classes _spans nested assigned function_from _asked _tree _source _labels _moved""".split()
+    top_classes _spans nested assigned function_from _asked _tree _source _labels _moved _units""".split()
 )
 """What an edit inside of a function leaves of a module as it is."""
 _BY_LINE = frozenset(("_spans", "function_from"))
@@ -183,6 +183,29 @@ class OpenFunction(_Part, Function):
             self.look()
         return [] if isinstance(self._node, ast.Module) else self._node.decorator_list
 
+    @property
+    def outermost(self) -> OpenFunction:
+        """The function around it that stands in no other; itself where that is the body of the module."""
+        found = self
+        while found.is_inner:
+            assert isinstance(found.parent, OpenFunction)
+            found = found.parent
+        return found
+
+    @property
+    def unit_lines(self) -> tuple[int, int]:
+        """The first and the last line of the outermost function around it; of the file for the body of the module."""
+        node = self.outermost._node
+        if isinstance(node, ast.Module):
+            return 1, len(self._module.text.lines)
+        return first_line(node), node.end_lineno or node.lineno
+
+    @property
+    def unit_start(self) -> tuple[int, int]:
+        """The line and the offset where the outermost function around it begins."""
+        line, _ = self.unit_lines
+        return line, self._module.text.lines[line - 1]
+
     def binds(self, name: str) -> bool:
         self.look()
         return self._module.quietly(lambda: super(OpenFunction, self).binds(name))
@@ -283,6 +306,41 @@ class OpenModule(_Part, Module):
         if self.watcher is not None:
             self.watcher.open("text", self.path)
 
+    def look_at(self, node: ast.AST) -> None:
+        """Told that somebody looks at the lines of a node: at the text of the outermost function around it."""
+        if self.watcher is None:
+            return
+        function = self.quietly(lambda: self._function_around(node))
+        if function is None:
+            self.look()
+        else:
+            self.watcher.open("unit text", self.path, function.unit, self._unit_text(function.unit))
+
+    def _function_around(self, node: ast.AST) -> OpenFunction | None:
+        """The outermost function that all lines of a node are in."""
+        line: int = node.lineno  # type: ignore[attr-defined]
+        function = self.function_at(line)
+        assert isinstance(function, OpenFunction)
+        _, last = function.unit_lines
+        return function.outermost if function.parent is not None and (node.end_lineno or line) <= last else None  # type: ignore[attr-defined]
+
+    def _unit_text(self, unit: str) -> str:
+        """Digest of the text of the outermost functions of a name."""
+        units: dict[str, list[OpenFunction]] = self.own("_units", OpenModule._outermost_by_name)
+        known: dict[str, str] = self.own("_unit_texts", lambda _: {})
+        if unit not in known:
+            spans = (self.text.span(*function.unit_lines) for function in units[unit])
+            known[unit] = digest(*(self.text.data[start:end] for start, end in spans)).hex()
+        return known[unit]
+
+    def _outermost_by_name(self) -> dict[str, list[OpenFunction]]:
+        found: dict[str, list[OpenFunction]] = {}
+        for function in self.functions[1:]:
+            assert isinstance(function, OpenFunction)
+            if not function.is_inner:
+                found.setdefault(function.unit, []).append(function)
+        return found
+
     def quietly(self, ask: Callable[[], T]) -> T:
         """What somebody finds out who need not be told what is looked at for it."""
         watcher, self.watcher = self.watcher, None
@@ -360,6 +418,8 @@ class OpenModule(_Part, Module):
     def is_other(self, atom: tuple[str, ...]) -> bool:
         """Whether the thing that an atom of the file is about is another one since the last edit."""
         kind, _, what, before = atom
+        if kind == "unit text":
+            return self._unit_text(what) != before
         if kind == "says":
             return repr(self._source.fact(what, self.finds[what])) != before
         if kind == "says lines":

@@ -13,13 +13,14 @@ from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.context import Context
 from ..program.noting import Atom, Noting, mark
-from ..program.project import Sought, import_text, place_of
+from ..program.project import Said, Sought, import_text, place_of
 from ..program.steps import Steps
 from ..query.incremental import Incremental
 from ..rule.site import Analysis
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.source import Source
+from .kept import Kept, outside
 from .open_file import PARTS, OpenFunction, OpenModule
 
 T = TypeVar("T")
@@ -56,8 +57,8 @@ class Warm(Noting):
         self.stop: Stop = lambda: False
         self.index: Index | None = None
         """What was known of the whole project when it was last looked at."""
-        self._shown: dict[tuple[Any, ...], tuple[Hashable, Any]] = {}
-        """What rules said of functions of open files, and how they were shown them."""
+        self._shown: dict[tuple[Any, ...], Kept] = {}
+        """What rules said of functions of open files, by how they were shown them."""
         self._indexes: dict[str, Any] = {}
         """What is known of the whole project, by kind."""
         self._changed: Collection[str] | None = None
@@ -147,6 +148,14 @@ class Warm(Noting):
                 method.look()
         return found
 
+    def registers(self, klass: Class, name: str) -> bool:
+        module = klass.module
+        if not isinstance(module, OpenModule):
+            return super().registers(klass, name)
+        found = self._registering(module, klass, name)
+        self._database.open("registered", module.path, klass.qualname, name, str(found))
+        return found
+
     def indexed(self, kind: str, find: Callable[[], T]) -> T:
         key = ("index", kind)
         if kind not in self._indexes or key not in self._database:
@@ -154,24 +163,26 @@ class Warm(Noting):
         found: T = self._indexes[kind]
         return found
 
-    def shown(self, function: Function, how: Hashable, look: Callable[[], T]) -> T:
+    def shown(self, function: Function, how: Hashable, look: Callable[[], Said]) -> Said:
         path = function.module.path
-        if self._open(path) is not function.module:
+        if self._open(path) is not function.module or not isinstance(function, OpenFunction):
             return super().shown(function, how, look)
         key = ("found", function, how)
 
-        def noted() -> T:
+        def noted() -> Said:
             self._database.open("outline", path)
             for kind in ("steps", "regions"):
                 self.note(kind, path)
             self.note("renames")
-            return look()
+            found, errors = look()
+            for other in outside(found, function) | {error.path for error in errors}:
+                self._database.open("text", other)
+            return found, errors
 
         known = self._shown.get(key)
         if known is None or key not in self._database:
-            known = self._shown[key] = (how, self.linked(key, noted))
-        found: T = known[1]
-        return found
+            known = self._shown[key] = Kept(self.linked(key, noted), function, self._open)
+        return known.now()
 
     def take_part(self, module: OpenModule, changed: Collection[str]) -> None:
         """Take in that some functions of a file are others now, and its text."""
@@ -229,11 +240,12 @@ class Warm(Noting):
         if kind == "fact":
             return mark([repr(self.fact(atom[1], atom[2], self._finds[atom[1], atom[2]]))]) != atom[-1]
         module = self._open(atom[1])
-        if module is not None and kind == "stored":
-            return module.holds_in_edited(as_bytes(atom[3])) and all(
-                _stored(self._storing(module, one, atom[3])) != atom[-1]
-                for one in module.classes
-                if one.qualname == atom[2]
+        if module is not None and kind in ("stored", "registered"):
+            classes = [one for one in module.classes if one.qualname == atom[2]]
+            if kind == "registered":
+                return any(str(self._registering(module, one, atom[3])) != atom[-1] for one in classes)
+            return module.holds_in_edited(as_bytes(atom[3])) and any(
+                _stored(self._storing(module, one, atom[3])) != atom[-1] for one in classes
             )
         return module is None or module.is_other(atom)
 
@@ -243,6 +255,9 @@ class Warm(Noting):
 
     def _storing(self, module: OpenModule, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         return module.quietly(lambda: super(Warm, self).attribute_stores(klass, name))
+
+    def _registering(self, module: OpenModule, klass: Class, name: str) -> bool:
+        return module.quietly(lambda: super(Warm, self).registers(klass, name))
 
     def name(self, path: str) -> tuple[str, bool]:
         """The dotted name of a file, and whether it is a package."""

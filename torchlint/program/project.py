@@ -28,6 +28,7 @@ from ..system.fault import FileError, fault
 from ..system.regex import regex
 from ..system.stack import with_room
 from ..system.stamp import as_bytes, contents
+from ..text.finding import Finding
 from ..text.source import Source, SourceError, Words
 from ..text.whole_words import quickest
 from .constructions import constructions
@@ -56,6 +57,9 @@ MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
 MOST_HEIRS = 40
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
+
+Said = tuple[list[Finding], list[FileError]]
+"""What rules say of a function, and what failed on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class Project:
         """What is known of the whole project, of some kind."""
         return self.apart(find)
 
-    def shown(self, function: Function, how: Hashable, look: Callable[[], T]) -> T:
+    def shown(self, function: Function, how: Hashable, look: Callable[[], Said]) -> Said:
         """What rules say of a function that they are shown in some way."""
         return self.linked(("file", function.module.path), look)
 
@@ -697,9 +701,8 @@ class Project:
             if value.kind == "list" and value.element is None:
                 value = replace(value, element=self._appended(klass, name))
             return value if len(known) == len(values) else replace(value, other_kinds=frozenset(("none",)))
-        registered = self._registered(klass, name)
-        if registered is not None:
-            return registered
+        if self.registers(klass, name):
+            return Tensor(parameter=True)
         statement = klass.assigned.get(name)
         if statement is not None:
             return self._class_level(klass, statement)
@@ -758,22 +761,10 @@ class Project:
                         known.setdefault(target.attr, []).append((method, target))
         return known.get(name, [])
 
-    def _registered(self, klass: Class, name: str) -> Value | None:
-        """`self.register_buffer("name", tensor)` and `register_parameter`."""
+    def registers(self, klass: Class, name: str) -> bool:
+        """Whether the constructor says `self.register_buffer("name", tensor)`, or `register_parameter`."""
         init = klass.methods.get("__init__")
-        source = klass.module.source
-        if init is None or not source.holds(b"register_") or not source.mentions(as_bytes(name)):
-            return None
-        for call in init.flow.calls:
-            if (
-                isinstance(call.func, ast.Attribute)
-                and call.func.attr in ("register_buffer", "register_parameter")
-                and call.args
-                and isinstance(call.args[0], ast.Constant)
-                and call.args[0].value == name
-            ):
-                return Tensor(parameter=True)
-        return None
+        return init is not None and klass.module.source.holds(b"register_") and name in init.flow.registered
 
     # Calls
 

@@ -142,12 +142,18 @@ def _attribute(project: Project, klass: Class, attr: str) -> ast.Constant | None
     init = klass.methods.get("__init__")
     if init is None or not init.parameters or project.heirs(klass.name):
         return None
-    kept = [name for method in klass.methods.values() for name in _stored(method, attr)]
-    if len(kept) != 1 or kept[0] is None or not isinstance(kept[0], ast.Name):
+    if [method for method, _ in project.attribute_stores(klass, attr)] != [init]:
         return None
-    if [kept[0]] != list(_stored(init, attr)):
+    kept = project.ask(("stored once", klass, attr), lambda: _stored_once(klass, attr), None)
+    if not isinstance(kept, ast.Name) or [kept] != list(_stored(init, attr)):
         return None
-    return _parameter(project, init, kept[0].id)
+    return _parameter(project, init, kept.id)
+
+
+def _stored_once(klass: Class, attr: str) -> ast.expr | None:
+    """What the methods of a class write to an attribute; None where they do so in more places, or it is not told."""
+    kept = [written for method in klass.methods.values() for written in _stored(method, attr)]
+    return kept[0] if len(kept) == 1 else None
 
 
 def _stored(method: Function, attr: str) -> Iterator[ast.expr | None]:

@@ -73,7 +73,7 @@ class Analysis:
 
     def tree(self, module: Module) -> Tree:
         if module.path not in self._trees:
-            self._trees[module.path] = Tree(module.source, module.tree)
+            self._trees[module.path] = Tree(module.text, module.whole_tree, module.look_at)
         return self._trees[module.path]
 
     def torch(self, module: Module) -> Range:
@@ -288,7 +288,7 @@ class Site:
         """The source text of an `ast` node (of the place itself)."""
         node = node if node is not None else self.target
         start, end = self._span(node)
-        return self.source.data[start:end].decode()
+        return self.module.text.data[start:end].decode()
 
     def short(self, node: ast.AST | None = None, limit: int = 40) -> str:
         """The source text on one line, cut in the middle where it is long."""
@@ -296,7 +296,7 @@ class Site:
         return text if len(text) <= limit else f"{text[: limit // 2 - 2]}...{text[-(limit // 2 - 1) :]}"
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
-        source = self.source
+        source = self.module.text_of(node)
         start = source.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
         end = source.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
         return start, end
@@ -495,7 +495,7 @@ class Site:
         """A finding at the place, or at another node of the same function; `told` is for the rule's fixer."""
         target = self.placeable(at if at is not None else self.target)
         start, end = self._place(target)
-        source = self.source
+        source = self.module.text
         line, column = source.position(start)
         end_line, end_column = source.position(end)
         statement = self.flow.statement(target) if target in self.flow.parents else self.statement
@@ -542,14 +542,15 @@ class Site:
             | ast.With
             | ast.AsyncWith,
         ):
-            line_end = self.source.data.find(b"\n", start)
-            line_end = line_end if line_end >= 0 else len(self.source.data)
-            end = min(end, start + len(self.source.data[start:line_end].rstrip()))
+            data = self.module.text.data
+            line_end = data.find(b"\n", start)
+            line_end = line_end if line_end >= 0 else len(data)
+            end = min(end, start + len(data[start:line_end].rstrip()))
         return start, end
 
     def related(self, function: Function, node: ast.AST, message: str) -> Related:
         """Another place that explains the finding, in whatever file of the project."""
-        source = function.module.source
+        source = function.module.text_of(node)
         line, column = source.position(source.offset(node.lineno, node.col_offset))  # type: ignore[attr-defined]
         return Related(function.module.path, line, column, message)
 

@@ -6,7 +6,7 @@ import ast
 import itertools
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import TracebackType
@@ -58,6 +58,10 @@ HEADED = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
 )  # fmt: skip
 """Statements whose header says what they are, without their blocks."""
+
+
+_OF_ALL = (0, True)
+"""The key of what is parsed of a file, for all of it."""
 
 
 class NoNode(LookupError):
@@ -179,15 +183,24 @@ def _parsed(text: str, is_expression: bool) -> cst.CSTNode:
 class Tree:
     """The libcst nodes of a file, each statement parsed when it is first asked for.
 
-    All positions are byte offsets in `source.data`; `module` is what `source.parse()` gave.
+    All positions are byte offsets in `source.data`.
     """
 
-    def __init__(self, source: Source, module: ast.Module) -> None:
+    def __init__(
+        self, source: Source, whole: Callable[[], ast.Module], look: Callable[[ast.AST], None] = lambda node: None
+    ) -> None:
+        """`whole` gives what `source.parse()` gave, to who looks at all of the file; `look` is told of nodes looked at."""
         self.source = source
-        self.module = module
+        self._whole = whole
+        self._look = look
         self._parsed: dict[tuple[int, bool], _Slice | None] = {}
         self._owner: dict[cst.CSTNode, _Slice] = {}
         self._counterparts: dict[int, dict[Span, list[ast.AST]]] = {}
+
+    @property
+    def module(self) -> ast.Module:
+        """The tree of the file."""
+        return self._whole()
 
     # Nodes
 
@@ -251,6 +264,7 @@ class Tree:
         return next((one for one in known.get(span, ()) if kind in _KINDS.get(type(one).__name__, ())), None)
 
     def _ast_span(self, node: ast.AST) -> Span:
+        self._look(node)
         place = cast(ast.expr, node)
         offset = self.source.offset
         return offset(place.lineno, place.col_offset), offset(place.end_lineno or 0, place.end_col_offset or 0)
@@ -258,7 +272,7 @@ class Tree:
     def _slices(self, target: ast.AST, chain: Sequence[ast.stmt]) -> Iterator[_Slice]:
         """The pieces to look in: what is parsed already, then the innermost statement, and outwards if libcst can't parse that."""
         header = [(id(chain[0]), False)] if chain and target is not chain[0] else []
-        for key in (*header, *((id(home), True) for home in (*chain, self.module))):
+        for key in (*header, *((id(home), True) for home in chain), _OF_ALL):
             if piece := self._parsed.get(key):
                 yield piece
         for statement in chain:
@@ -269,7 +283,7 @@ class Tree:
             yield piece
 
     def _parse(self, home: ast.stmt | ast.Module, whole: bool) -> _Slice | None:
-        key = (id(home), whole)
+        key = _OF_ALL if isinstance(home, ast.Module) else (id(home), whole)
         if key not in self._parsed:
             piece = self._parsed[key] = self._slice(home, whole)
             if piece:
@@ -338,6 +352,9 @@ class Tree:
 
     def _bytes(self, code: str) -> bytes:
         """Code as bytes, with the newlines of the file."""
+        if _NEWLINE.search(code) is None:
+            return code.encode()
+        _ = self.module  # all lines tell which newline that is
         return _NEWLINE.sub(self.source.newline.replace("\\", r"\\"), code).encode()
 
     def replace(self, node: cst.CSTNode, code: str) -> Edit:
@@ -453,6 +470,7 @@ class Tree:
         None if it shares its line with another statement.
         """
         data = self.source.data
+        _ = self.module  # the lines around it, too
         start, end = self._statement_span(statement)
         line_start, before = self._line_start(start)
         line_end, next_line = self._line_end(end)
@@ -497,6 +515,7 @@ class Tree:
 
     def indent(self, code: str, like_line: int) -> str:
         """Code moved to the right as far as a line of the file is; its first line too."""
+        _ = self.module
         text = self.source.line_text(like_line)
         margin = text[: len(text) - len(text.lstrip(" \t\f"))].rpartition("\f")[2]
         return "".join(margin + line if line.strip() else line for line in code.splitlines(keepends=True))
