@@ -8,6 +8,7 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import Guard, Loop
 from torchlint.facts.indices import gets_number, indexed
+from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, chain, rule
 
 CALCULATED = "calculated"
@@ -169,11 +170,16 @@ def _is_of_device(site: Site, use: ast.Subscript) -> bool:
     value = site.value(use.value)
     if value.kind != "tensor" or value.from_loader:
         return False
-    if value.proven and value.device == "accelerator":
+    if value.device == "accelerator":
         return True
     around = site.flow.parents.get(use)
-    sent = isinstance(around, ast.Attribute) and around.attr in ("to", "cuda", "type_as")
-    return not sent and (site.in_forward or (value.proven and (value.grad or reads.in_forward(site))))
+    if isinstance(around, ast.Attribute) and around.attr in ("to", "cuda", "type_as"):
+        return False
+    if site.in_forward or value.grad or (value.proven and reads.in_forward(site)):
+        return True
+    # In a step what has a name there, and is not known to be on the host, is where the model is; what an object keeps may be a memory.
+    named = isinstance(use.value, ast.Name) and site.hot is not None
+    return named and reads.device_tensor(site, use.value, LIKELY) is not None
 
 
 def _made_before(site: Site, name: ast.Name) -> ast.Call | None:

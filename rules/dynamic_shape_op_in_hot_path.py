@@ -30,7 +30,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount`, `torch.where` with one
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
-    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans (`x[x > 0]`), which is
+    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans (`x[x > 0]`, and `x[batch["mask"]]` by its name), which is
     `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
     in what these call, and in `forward`.
 
@@ -83,8 +83,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     method = site.name.startswith(".")
     func = site.call.func
     operand = func.value if method and isinstance(func, ast.Attribute) else next(iter(site.call.args), None)
-    # A function of torch takes nothing but tensors; a method of that name arrays have too, which no forward is given.
-    if operand is None or not _on_device(site, operand, PROVEN if method and not site.in_forward else LIKELY):
+    if operand is None or not (_of_tensor(site, operand) if method else _of_argument(site, operand)):
         return
     if site.in_compiled or not waits(site, site.call):
         return
@@ -92,6 +91,19 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
     yield _finding(site, name)
+
+
+def _of_tensor(site: Site, node: ast.expr) -> bool:
+    """Whether a method is one of a tensor of the device: arrays have some of the name, which no forward is given."""
+    sure = site.in_forward or any(given.arg == "as_tuple" for given in site.call.keywords)
+    return _on_device(site, node, LIKELY if sure else PROVEN)
+
+
+def _of_argument(site: Site, node: ast.expr) -> bool:
+    """The same for a function of torch, which takes nothing but tensors: those of a step are on the device, unless known to be elsewhere."""
+    value = site.value(node)
+    unknown = value.kind == "unknown" and not value.proven and not value.on_cpu
+    return _on_device(site, node, LIKELY) or (unknown and site.hot is not None)
 
 
 def _on_device(site: Site, node: ast.expr, certainty: Certainty) -> bool:
@@ -109,8 +121,8 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     masks = [part for part in parts if is_mask(site, part)]
     if not masks or site.value(node.value).on_cpu or site.rare or not reads.repeated(site):
         return
-    # What is no tensor for certain may have a bool as its index, but for what a forward is given, and beside a mask that is one.
-    certainty = LIKELY if reads.in_forward(site) else PROVEN
+    # What is no tensor for certain may have a bool as its index, but not in a step or a forward, nor beside a mask that is one.
+    certainty = LIKELY if reads.in_forward(site) or site.hot is not None else PROVEN
     if _on_device(site, node.value, certainty) or any(_on_device(site, mask, PROVEN) for mask in masks):
         yield _finding(site, site.short(node))
 

@@ -756,7 +756,19 @@ class Evaluator:
             return Tensor(certainty, device=calls.mixed(*values), boolean=True, scalar=scalar)
         if any(v.kind == "ndarray" for v in values):
             return NDARRAY
+        if self.asked_as_tensor(node):
+            return Tensor(LIKELY, device=calls.mixed(*values), boolean=True)
         return BOOL
+
+    def asked_as_tensor(self, node: ast.Compare) -> bool:
+        """`(x >= y).float()`: neither a bool of Python nor an array of them has such a method."""
+        around = self.function.flow.parents.get(node)
+        if not isinstance(around, ast.Attribute):
+            return False
+        if around.attr != "nonzero":
+            return around.attr in _OF_COMPARED
+        call = self.function.flow.parents.get(around)
+        return isinstance(call, ast.Call) and any(given.arg == "as_tuple" for given in call.keywords)
 
     def ifexp(self, node: ast.IfExp) -> Value:
         if _is_scripting(node.test):
@@ -991,6 +1003,8 @@ class Evaluator:
             return Dict(entries=dict(args.keywords), element=None)
         if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
             return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
+        if name == "slice":
+            return Unknown(PROVEN)
         if name == "super":
             return UNKNOWN
         if name == "print":
@@ -1218,6 +1232,8 @@ _OF_MOVED = (table.TENSOR_ONLY | frozenset("view reshape squeeze flatten mean su
     "detach",
 }
 """Methods that show that what was moved to a device is a tensor: neither a module nor a batch of a library has them."""
+_OF_COMPARED = _CASTS | table.TENSOR_ONLY | {"byte", "cpu", "cuda", "to", "type"}
+"""Methods of tensors that neither a bool of Python nor an array of them has."""
 _PROPERTIES = frozenset(("property", "cached_property"))
 _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from ..system.regex import regex
 from . import names
 from .bindings import Assigned, Augmented, Binding, Joined, Narrowed
 from .host_reads import Place
 from .module import Function
 from .values import Value
 
+_MASK = regex(r"(?:^|_)masks?(?:_[a-z]|_?\d)?$")
 _STEPS = 8
 """How many names and operators are looked through."""
 _ORDERS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -53,8 +55,20 @@ def _makes_mask(place: Place, node: ast.expr, steps: int) -> bool:
     binding = place.function.bindings.reach.get(node)
     if binding is not None and _binds_mask(place, binding, steps - 1):
         return True
-    key = _key(node) if is_open else None
+    if not is_open:
+        return False
+    if _is_called_mask(node) and not (value.kind == "tensor" and value.integer):
+        return True
+    key = _key(node)
     return key is not None and key in place.once(("inverted", place.function), lambda: _inverted(place.function))
+
+
+def _is_called_mask(node: ast.expr) -> bool:
+    """`mask`, `data.train_mask`, `batch["mask"]`, `masks[i]`: places are called indices."""
+    if isinstance(node, ast.Subscript):
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        return _MASK.search(key) is not None if isinstance(key, str) else _is_called_mask(node.value)
+    return _MASK.search((names.chain(node) or [""])[-1].lower()) is not None
 
 
 def _binds_mask(place: Place, binding: Binding, steps: int) -> bool:

@@ -28,6 +28,7 @@ ALIASES = {
     "torch.amp.grad_scaler.GradScaler": "torch.amp.GradScaler",
     "torch.autograd.grad_mode.no_grad": "torch.no_grad",
     "torch.autograd.no_grad": "torch.no_grad",
+    "torch.nn.utils.clip_grad.clip_grad_norm_": "torch.nn.utils.clip_grad_norm_",
     "torch.nn.functional": "torch.nn.functional",
 }
 
