@@ -395,6 +395,14 @@ def test_a_method_that_takes_a_whole_step() -> None:
     )
 
 
+def test_a_method_that_makes_an_optimizer_for_each_step() -> None:
+    check_one(
+        "import torch\nclass Guided:\n    def __call__(self, x):\n        start()\n        for t in self.times:\n"
+        "            optimizer = torch.optim.SGD([x])\n            loss.backward()\n            optimizer.step()\n"
+        "        return x.cpu()\n"
+    )
+
+
 def test_an_optimizer_of_the_project_that_takes_the_loss() -> None:
     check_one(
         "class Agent:\n    def learn(self, batch):\n        loss = self.loss(batch)  # hot\n        self.optim.step(loss)  # hot\n"

@@ -375,6 +375,8 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("t.cuda().cpu()", "tensor @cpu"),
         ("t.pin_memory()", "tensor @cpu pinned"),
         ("t.cuda().detach().cpu().numpy()", "ndarray"),
+        ("unknown.cpu().detach()", "tensor @cpu"),
+        ("torch.argmax(unknown.get(t).cpu().detach(), 1)", "tensor @cpu integer"),
         ("t.sum().detach()", "tensor @cpu scalar"),
         ("abs(t)", "tensor @cpu"),
         ("sum([t, t])", "tensor @cpu"),

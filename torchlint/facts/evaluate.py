@@ -1108,7 +1108,7 @@ class Evaluator:
 
     def unknown_method(self, base: Value, attr: str, callee: Value, node: ast.Call, args: Arguments) -> Value:
         if attr in ("detach", "unsqueeze", "masked_fill", "log_softmax") and len(args) <= 2 and not base:
-            return calls.tensor_method(tensor(grad=True), attr, node, args)
+            return calls.tensor_method(tensor(base.device, grad=True), attr, node, args)
         if not base and len(args) == _OF_DISTRIBUTIONS.get(attr):
             return tensor(grad=True, certainty=LIKELY)
         if attr in ("view", "long") and not base and shows_tensor(attr, node):

@@ -155,7 +155,7 @@ class _Reading:
             return self._flag(test, true) or _named(_iterated(test, self.flow) or test, true)
         if isinstance(test, ast.Call) and _divides(test, true, self.value_of):
             return "throttled"
-        return "cold" if _is_accident(test, true) else _named(test, true)
+        return "cold" if _is_accident(test, true, self.flow) else _named(test, true)
 
     def _is_mode(self, name: ast.Name) -> bool:
         """`if eval_masks:` in a loop, where the function set it to a constant before: it holds on each iteration, or on none."""
@@ -439,13 +439,34 @@ def _is_short_of_memory(test: ast.expr) -> bool:
     return "oom" in words or {"out", "of", "memory"} <= words
 
 
-def _is_accident(test: ast.expr, true: bool) -> bool:
-    """`if torch.isnan(loss).any():`, `if not math.isfinite(loss):`: what a run hopes never to meet."""
-    if isinstance(test, ast.Call) and names.last(test.func) in ("any", "all") and isinstance(test.func, ast.Attribute):
-        inner = test.func.value
-        test = inner if isinstance(inner, ast.Call) else test.args[0] if test.args else test
-    last = names.last(test.func) if isinstance(test, ast.Call) else ""
+def _is_accident(test: ast.expr, true: bool, flow: Flow | None) -> bool:
+    """`if torch.isnan(loss).any():`, `if not math.isfinite(loss):`: what a run hopes never to meet; one name is looked up."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not | ast.Invert):
+        return _is_accident(test.operand, not true, flow)
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd | ast.BitOr):
+        return _is_accident(test.left, true, flow) and _is_accident(test.right, true, flow)
+    if isinstance(test, ast.Name):
+        value = _mask(test, flow) if flow is not None else None
+        return value is not None and _is_accident(value, true, None)
+    if not isinstance(test, ast.Call):
+        return False
+    last = names.last(test.func)
+    if last in ("any", "all") and isinstance(test.func, ast.Attribute):
+        of_torch = isinstance(test.func.value, ast.Name) and test.func.value.id in ("torch", "np", "numpy")
+        asked = test.args[0] if of_torch and test.args else None if of_torch else test.func.value
+        return asked is not None and _is_accident(asked, true, flow)
     return last in ("isnan", "isinf") if true else last == "isfinite"
+
+
+def _mask(name: ast.Name, flow: Flow) -> ast.expr | None:
+    """The mask that a name is, where it is assigned once; none that is made of itself."""
+    stores = flow.stores.get(name.id, ())
+    if len(stores) != 1:
+        return None
+    made = flow.parents.get(stores[0])
+    if not isinstance(made, ast.Assign) or made.targets != [stores[0]] or (made.end_lineno or 0) >= name.lineno:
+        return None
+    return made.value if isinstance(made.value, ast.Call | ast.BinOp | ast.UnaryOp) else None
 
 
 def _named(test: ast.expr, true: bool) -> Meaning:

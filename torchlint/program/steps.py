@@ -337,7 +337,7 @@ class Steps:
                 continue
             if loops:
                 found.setdefault(loop_place(function, loops[0]), function)
-            else:
+            elif not self._begins_anew(function, call):
                 outside.update(parts)
         if outside:
             own.steppers.append(place_of(function))
@@ -361,6 +361,10 @@ class Steps:
             loops = loops[1:]
         return loops
 
+    def _begins_anew(self, function: Function, call: ast.Call) -> bool:
+        """Whether a loop around a step makes its optimizer: the function runs several, and a caller's loop is none over steps."""
+        return any(self._makes_what_it_runs(function, loop) for loop in function.flow.loops(call))
+
     def _is_given_optimizer(self, function: Function) -> bool:
         """`def iteration(model, optimizer, image):`, which steps what it is given."""
         if function.parent is not function.module.body:
@@ -376,6 +380,9 @@ class Steps:
 
     def _over_runs(self, function: Function, loop: Loop) -> bool:
         return runs.over_runs(function, loop, lambda node: self.project.value(function, node))
+
+    def _makes_what_it_runs(self, function: Function, loop: Loop) -> bool:
+        return runs.makes_what_it_runs(function.flow, loop, lambda node: self.project.value(function, node))
 
     def _steps(self, function: Function, call: ast.Call) -> tuple[Step, ...]:
         """What a call does of a training step: nothing, a backward pass, a step of an optimizer, or both.
@@ -786,7 +793,7 @@ class Steps:
             not self.is_step_loop(function, loop)
             and not runs.tries_again(loop)
             and not runs.captures(function.flow, loop)
-            and not runs.makes_what_it_runs(function.flow, loop, lambda node: self.project.value(function, node))
+            and not self._makes_what_it_runs(function, loop)
             and not self._trains(function, loop)
             and (self._is_forward(function) or self._calls_model(function, loop))
         )
