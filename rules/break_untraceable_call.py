@@ -21,7 +21,7 @@ def break_untraceable_call(site: Site) -> Iterator[Finding]:
     """A call inside a compiled region that Dynamo can't trace.
 
     ## What it does
-    Finds the clock, random numbers of Python and NumPy, the operating system, processes, locks, `torch.manual_seed()`, statistics of CUDA memory, context managers such as `torch.autograd.detect_anomaly()`, and functions of the project that are decorated with `torch.compiler.disable`, where `torch.compile` traces the code.
+    Finds the clock, random numbers of Python and NumPy, the operating system, processes, locks, `torch.manual_seed()`, statistics of CUDA memory, and context managers such as `torch.autograd.detect_anomaly()`, where `torch.compile` traces the code.
     What breaks is looked up for the torch version of the project: the table was made by compiling each of these calls.
 
     ## Why is this slow?
@@ -29,7 +29,8 @@ def break_untraceable_call(site: Site) -> Iterator[Finding]:
     Where the call sits in a loop, the whole function may be left to eager mode.
 
     ## When it does not matter
-    A call of a function that is disabled on purpose is reported as information: one break can be cheaper than many inside it.
+    A call of a function that is disabled on purpose, by `torch.compiler.disable`, is not reported: one break can be cheaper than many inside it.
+    Where nothing may break (`fullgraph=True`) TL209 tells of it.
     Many calls that used to break do not any more, such as `random.randint()`, `numpy.random.randn()`, `os.environ.get()`, `re.match()` and `copy.deepcopy()` of a list on torch 2.13.
 
     ## Bad
@@ -56,13 +57,12 @@ def break_untraceable_call(site: Site) -> Iterator[Finding]:
     ```
 
     ## References
-    - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0007.html, gb0033.html, gb0098.html (`torch.compiler.disable`)
+    - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0007.html, gb0033.html
     - https://docs.pytorch.org/docs/stable/compile/programming_model.compiler_disable.html
     """
     found = breaks.broken(site, "TL205")
-    if found is not None:
+    if found is not None and found.construct != "torch.compiler.disable":
         yield site.finding(
             f"`{site.short()}` splits the compiled graph ({named(found.breaks)}): {found.why}.",
-            severity="info" if found.construct == "torch.compiler.disable" else None,
             related=site.why_compiled(),
         )

@@ -422,7 +422,7 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if not isinstance(target, ast.expr):
         return ""
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
-    return "on every call" if _is_given(site, given) and not _prepares(site) else ""
+    return "on every call" if not site.rare and _is_given(site, given) and not _prepares(site) else ""
 
 
 def _stays(site: Site, guard: Guard, loop: Loop) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import api_table, syntax
+from torchlint.facts import api_table, names, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since
 from torchlint.facts.number_first import SHAPES, Given, roles_of
 from torchlint.facts.told import Argument
@@ -51,7 +51,8 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     and nobody has said that they will go.
     Where the successor came with the deprecation itself (`torch.distributed.all_gather_single` in torch 2.13), a project
     that allows an older torch, or does not say which it is for, is not told.
-    Compatibility shims (`try: ... except ImportError`, `hasattr(torch, ...)`) are not reported.
+    Compatibility shims (`try: ... except ImportError`, `hasattr(torch, ...)`) are not reported, nor is a call without an
+    argument that another branch gives to the same function.
 
     ## Bad
 
@@ -122,9 +123,18 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
     missing = REQUIRED.get(name)
     if missing is None or site.spread or site.argument(missing.keyword, missing.position) is not None:
         return
-    if (warned := _warned(site, missing.name)) is not None:
+    if (warned := _warned(site, missing.name)) is not None and not _has_twin(site, missing.keyword):
         message = f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns"
         yield site.finding(message, told=Argument(missing))
+
+
+def _has_twin(site: Site, keyword: str) -> bool:
+    """Whether another branch gives the argument to the same function: this one is for a torch that does not know it."""
+    assert isinstance(site.call.func, ast.Attribute | ast.Name)
+    return any(
+        any(given.arg == keyword for given in other.keywords) and syntax.exclusive(site.flow, site.call, other)
+        for other in site.flow.calls_named(names.last(site.call.func))
+    )
 
 
 def _number_first(site: Site, roles: Given) -> Iterator[Finding]:

@@ -424,11 +424,22 @@ def _frozen(site: Site, call: ast.Call) -> bool:
 
 
 def _is_frozen(site: Site, name: str) -> bool:
-    if not site.source.holds(b"requires_grad"):
-        return False
     name = re.escape(name)
     frozen = re.compile(rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad")
-    return site.source.fact(f"frozen {name}", lambda source: any(map(frozen.search, _around_grad(source.text))))
+
+    def holds(text: str) -> bool:
+        return any(map(frozen.search, _around_grad(text)))
+
+    own = site.source.holds(b"requires_grad") and site.source.fact(f"frozen {name}", lambda source: holds(source.text))
+    return own or any(holds(_lines(base.module, base.node)) for base in _ancestors(site))
+
+
+def _ancestors(site: Site) -> Iterator[Class]:
+    """The classes of the project that the method's class inherits from."""
+    found = [site.function.cls] if site.function.cls is not None else []
+    for klass in found:
+        found += [base for base in site.project.bases(klass) if base not in found]
+    yield from found[1:]
 
 
 def _around_grad(text: str) -> Iterator[str]:

@@ -999,6 +999,159 @@ def test_a_condition_that_a_function_gives() -> None:
     )
 
 
+def test_a_condition_that_a_method_gives_of_a_step() -> None:
+    check_one(
+        "class Fit:\n    def due(self, step):\n        return self.ready and (int(step) + 1) % self.every == 0  # hot\n\n"
+        "    def even(self, size):\n        return size % 8 == 0  # hot\n\n"
+        "    def large(self, x):\n        return x > 3  # hot\n\n"
+        "    def run(self):\n        for step, x in enumerate(y):\n            loss.backward()  # hot\n"
+        "            if self.due(step):\n                save()\n            if not self.due(step):\n                show()  # hot\n"
+        "            if self.even(x):\n                show()  # hot\n            if self.large(x):\n                show()  # hot\n"
+    )
+
+
+GIVEN = """
+class Agent:
+    def train(self, batch):
+        loss = self.loss(batch, skip=not self.fresh)  # hot
+        loss.backward()  # hot
+        self.optimizer.step()  # hot
+        if self.fresh:
+            self.fresh = False
+    def loss(self, batch, skip=False):
+        if not skip:
+            show(batch)
+        if skip:
+            other(batch)  # hot
+        if batch and not skip:
+            show(batch)
+        return batch  # hot
+"""
+
+
+def test_a_flag_that_is_given_and_taken_back() -> None:
+    check_one(GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("self.fresh = False", "self.stale = False"),
+        ("self.fresh = False", "self.fresh = ask()"),
+        ("self.fresh = False", "self.fresh = False\n        self.fresh = True"),
+        ("skip=not self.fresh", "skip=False"),
+        ("skip=not self.fresh", "**self.options"),
+        ("skip=not self.fresh", "skip=not self.log_all"),
+        ("        if not skip:", "        skip = skip and batch\n        if not skip:"),
+        ("# more", "def more(batch):\n    Agent().loss(batch)\n"),
+    ],
+)
+def test_a_flag_that_may_be_true_each_time(old: str, new: str) -> None:
+    code = GIVEN + "# more"
+    assert old in code
+    lines = code.replace(old, new).splitlines()
+    hot = {line for _, line, _ in told({"train.py": "\n".join(lines)})}
+    assert {number for number, line in enumerate(lines, 1) if "show(batch)" in line} <= hot
+
+
+RARE_CALLS = """
+def save(x, clean=False):
+    if clean:
+        show(x)
+    return x  # hot
+def last(x):
+    save(x, clean=True)
+def train(loader):
+    for step, x in enumerate(loader):
+        x.loss.backward()  # hot
+        optimizer.step()  # hot
+        save(x)  # hot
+        if step % 100 == 0:
+            save(x, clean=True)
+        if step == steps - 1:
+            last(x)
+"""
+
+
+def test_a_flag_that_rare_calls_give() -> None:
+    check_one(RARE_CALLS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("save(x)  # hot", "save(x, True)"),
+        ("save(x)  # hot", "save(x, clean)"),
+        ("clean=False", "clean=True"),
+        ("if step % 100 == 0:", "if step > 100:"),
+        ("if step == steps - 1:", "if step > steps - 3:"),
+        ("def last(x):", "def first(x):\n    save(x, clean=True)\ndef last(x):"),
+    ],
+)
+def test_a_flag_that_a_call_on_each_step_may_give(old: str, new: str) -> None:
+    assert old in RARE_CALLS
+    lines = RARE_CALLS.replace(old, new).splitlines()
+    hot = {number for _, number, _ in told({"train.py": "\n".join(lines)})}
+    assert {number for number, line in enumerate(lines, 1) if "show(x)" in line} <= hot
+
+
+def test_a_flag_that_is_given_a_throttle() -> None:
+    check_one(
+        "def loss(x, report, often=False):\n    if report:\n        show(x)\n    if often:\n        show(x)  # hot\n    return x  # hot\n"
+        "for step, x in enumerate(y):\n    z = loss(x, step % 100 == 0, often=step % 2 == 0)  # hot\n    z.backward()  # hot\n"
+        "    optimizer.step()  # hot\n"
+    )
+
+
+LOOKED_AT = """
+def normals(parts):
+    for x in parts:
+        x.requires_grad_()
+        out = field(x)
+        out.backward()
+        y = -x.grad
+    return y
+class Cam:
+    def __init__(self, net):
+        self.net = net
+        net.layer.register_full_backward_hook(self.keep)
+    def keep(self, module, given, back):
+        self.kept = back
+    def __call__(self, x):
+        self.net.zero_grad()
+        self.net(x).sum().backward()
+        return show(self.kept)
+def run(loader):
+    cam = Cam(net)
+    for x in loader:
+        save(cam(x))
+"""
+
+
+def test_gradients_that_are_looked_at_train_nothing() -> None:
+    assert set(told({"show.py": LOOKED_AT + "optimizer.step()"})) == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("y = -x.grad", "x = x - 0.1 * x.grad", "field(x)"),
+        ("y = -x.grad", "x.data -= 0.1 * x.grad", "field(x)"),
+        ("y = -x.grad", "move(x, x.grad)", "field(x)"),
+        ("y = -x.grad", "y = 1", "field(x)"),
+        ("y = -x.grad", "y = -x.grad\n        optimizer.step()", "field(x)"),
+        ("x.requires_grad_()", "x.requires_grad_(wanted)", "field(x)"),
+        ("net.layer.register_full_backward_hook(self.keep)", "self.optimizer = make(net)", "cam(x)"),
+        ("return show(self.kept)", "self.optimizer.step()", "cam(x)"),
+    ],
+)
+def test_gradients_that_may_train_something(old: str, new: str, line: str) -> None:
+    assert old in LOOKED_AT
+    lines = (LOOKED_AT.replace(old, new) + "optimizer.step()").splitlines()
+    hot = {number for _, number, how in told({"show.py": "\n".join(lines)}) if how == "hot"}
+    assert {number for number, text in enumerate(lines, 1) if line in text} <= hot
+
+
 def test_what_is_done_when_a_program_only_tests_is_no_part_of_a_step() -> None:
     check_one(
         "def run(opt):\n    for x in y:\n        loss.backward()  # hot\n        if opt.test:\n            save(x)\n"

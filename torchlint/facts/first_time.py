@@ -41,6 +41,15 @@ def once(guard: Guard, flow: Flow) -> bool:
     return any(_takes_back(statement, name, true) for statement in statements)
 
 
+def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:
+    """Whether a function only ever gives a flag the other value: `not self.fresh`, where `self.fresh = False` follows."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, true = test.operand, not true
+    name = names.chain(test)
+    stores = flow.targets.get(".".join(name), ()) if name is not None and len(name) > 1 else ()
+    return bool(stores) and all(_takes_back(flow.parents[store], name or [], true) for store in stores)
+
+
 def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:
     """Whether a statement gives a flag the other value: `self.ready = True`, `self.ready.data.copy_(torch.tensor([True]))`."""
     if isinstance(statement, ast.Assign):

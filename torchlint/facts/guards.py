@@ -245,7 +245,7 @@ class _Reading:
         key = (name.id, true)
         if key not in self._flags:
             self._flags[key] = ""
-            defined = _definition(name, self.flow) if self._followed < FOLLOWED else None
+            defined = definition(name, self.flow) if self._followed < FOLLOWED else None
             if defined is not None:
                 self._followed += 1
                 self._flags[key] = self.test(defined, true)
@@ -496,7 +496,7 @@ def _iterated(name: ast.Name, flow: Flow) -> ast.expr | None:
     return None
 
 
-def _definition(name: ast.Name, flow: Flow) -> ast.expr | None:
+def definition(name: ast.Name, flow: Flow) -> ast.expr | None:
     """The expression that a flag was assigned from, where there is one assignment only."""
     stores = flow.stores.get(name.id, ())
     if len(stores) != 1:

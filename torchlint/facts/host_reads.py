@@ -168,7 +168,9 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
 
 _WRITES = frozenset(("save", "savez", "savez_compressed", "dump", "imwrite", "imsave", "save_image", "write_video"))
 _SHOWS = frozenset(("imshow", "fromarray", "plot", "scatter", "hist", "to_pil_image", "numpy_to_pil"))
-_NEEDS_HOST = _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put"}
+_NEEDS_HOST = (
+    _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put", "dumps", "loads"}
+)
 _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from ..facts import aliases, calls, first_time, guards, names, runs
+from ..facts import aliases, calls, first_time, guards, input_gradients, names, runs
 from ..facts.flow import Flow, Guard, Loop, contains
 from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..text.source import Source, Words
-from . import families, settled
+from . import families, passed, settled
 from .frameworks import STEP_NAMES, runs_on_batches, runs_on_steps
 from .places import (
     Ask,
@@ -34,7 +34,7 @@ from .places import (
     soundly,
     whole,
 )
-from .project import CallSite, Project, last_name
+from .project import MAX_SITES, CallSite, Project, last_name
 
 _NAMED = "|".join(sorted(STEP_NAMES))
 # No optimizer takes a second argument, as `scheduler.step(noise, t, x)` and `env.step(action, render=True)` do.
@@ -351,7 +351,7 @@ class Steps:
     def _stepping(self, function: Function) -> Iterator[tuple[ast.Call, tuple[Step, ...]]]:
         for call in function.flow.calls:
             parts = self._steps(function, call)
-            if parts:
+            if parts and not (parts == ("backward",) and input_gradients.looked_at(function, call)):
                 yield call, parts
 
     def _step_loops(self, function: Function, call: ast.Call) -> Sequence[Loop]:
@@ -511,6 +511,7 @@ class Steps:
                 return "cold"
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             meaning = meaning or self._told(function, guard.test, guard.true)
+            meaning = meaning or self._given(function, guard.test, guard.true)
             meaning = meaning or self._set_behind(function, guard, loop, training)
             if meaning in ("throttled", "cold"):
                 if loop is not None and guard.test in self._step_conditions(function, loop):
@@ -567,12 +568,12 @@ class Steps:
         return ("throttled" if "throttled" in found else "cold") if cleared and found else ""
 
     def _told(self, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
-        """What a condition says that asks a method which is one expression of its object: `if self.is_time():`."""
+        """What a condition says that asks a method which is one expression of its object: `if self.is_time(step):`."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return self._told(function, test.operand, not true)
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
             return next(filter(None, (self._told(function, one, true) for one in test.values)), "")
-        if not isinstance(test, ast.Call) or test.args or test.keywords:
+        if not isinstance(test, ast.Call):
             return ""
         return self._ask(("told", function, test, true), lambda: self._asked_of(function, test, true), "")
 
@@ -583,9 +584,34 @@ class Steps:
         if asked is None or not isinstance(node, ast.FunctionDef):
             return ""
         given = _only_test(node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body)
-        if given is None:
+        if given is None or ((call.args or call.keywords) and not _by_own_period(given)):
             return ""
         return guards.meaning(Guard(given, true, None, node), asked.flow, lambda n: self.project.value(asked, n))
+
+    def _given(self, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
+        """What a condition says that asks for a flag which the callers give."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._given(function, test.operand, not true)
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
+            return next(filter(None, (self._given(function, one, true) for one in test.values)), "")
+        if not isinstance(test, ast.Name) or test.id not in function.flow.parameters:
+            return ""
+        return self._ask(("given", function, test.id, true), lambda: self._passed(function, test.id, true), "")
+
+    def _passed(self, function: Function, name: str, true: bool) -> guards.Meaning:
+        return passed.meaning(self.project, function, name, true, self._is_rare_call)
+
+    def _is_rare_call(self, site: CallSite) -> bool:
+        """Whether its function seldom comes to a call, or all calls of that function that the program makes are rare."""
+        return self._is_seldom(site) or self._is_called_seldom(site.function)
+
+    def _is_seldom(self, site: CallSite) -> bool:
+        return self.guarded(site.function, site.call, None) in ("throttled", "cold")
+
+    def _is_called_seldom(self, function: Function) -> bool:
+        sites = self.project.call_sites(function, MAX_SITES) or ()
+        own = [one for one in sites if not self.project.in_test(one.function.module.path, one.function.name)]
+        return bool(own) and all(map(self._is_seldom, own))
 
     def _ends_for_good(self, function: Function, loop: ast.While) -> bool:
         """`while self.at < len(self.plan): ...; self.at += 1`, where no other method sets `at` back: few iterations in all."""
@@ -963,6 +989,12 @@ def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
             getter = getters[node.attr]
             if isinstance(node.value, ast.Name) and node.value.id == first and getter is not function:
                 yield node, getter
+
+
+def _by_own_period(test: ast.expr) -> bool:
+    """`step % self.period`, of whatever step is given; `size % 8` says nothing of how often."""
+    remainders = (part for part in ast.walk(test) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod))
+    return any(isinstance(one.right, ast.Attribute) for one in remainders)
 
 
 def _only_test(body: list[ast.stmt]) -> ast.expr | None:

@@ -1,0 +1,57 @@
+"""Conditions on a flag that is given by calls: how often what they give is true."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ..facts import first_time, guards
+from ..facts.flow import Guard
+from ..facts.module import Function
+from .project import MAX_SITES, CallSite, Project
+
+
+def meaning(
+    project: Project, function: Function, name: str, true: bool, is_rare: Callable[[CallSite], bool]
+) -> guards.Meaning:
+    """What a parameter that has to be true, or false, says where all calls of the program give something that seldom is.
+
+    `report` of `loss(x, report=step % 10 == 0)`, `skip` of `loss(x, skip=not self.fresh)`, where `self.fresh = False`
+    follows; and `clean` of `save(x, clean=True)`, where that call is rare (`is_rare`) and all others give nothing.
+    """
+    if name in function.flow.stores or name not in {parameter.arg for parameter in function.parameters}:
+        return ""
+    found = set[guards.Meaning]()
+    for site in project.call_sites(function, MAX_SITES) or ():
+        if project.in_test(site.function.module.path, site.function.name):
+            continue
+        call = site.given or site.call
+        hidden = any(isinstance(one, ast.Starred) for one in call.args) or any(k.arg is None for k in call.keywords)
+        node = function.argument(call, name) or function.defaults.get(name)
+        if node is None or hidden:
+            return ""
+        if isinstance(node, ast.Constant):
+            if bool(node.value) is true and not is_rare(site):
+                return ""
+            if bool(node.value) is true:
+                found.add("throttled")
+            continue
+        said = _said(project, site, node, true)
+        if said not in ("throttled", "cold"):
+            return ""
+        found.add(said)
+    return "throttled" if "throttled" in found else "cold" if found else ""
+
+
+def _said(project: Project, site: CallSite, node: ast.expr, true: bool) -> guards.Meaning:
+    """What one call gives: a condition, not a name alone, which may be an option; or a flag that is taken back behind it."""
+    flow = site.function.flow
+    if first_time.taken_back(node, true, flow):
+        return "cold"
+    plain: ast.expr = node
+    while isinstance(plain, ast.UnaryOp) and isinstance(plain.op, ast.Not):
+        plain = plain.operand
+    if isinstance(plain, ast.Attribute) or (isinstance(plain, ast.Name) and guards.definition(plain, flow) is None):
+        return ""
+    guard = Guard(node, true, None, site.call)
+    return guards.meaning(guard, flow, lambda n: project.value(site.function, n))
