@@ -6,6 +6,7 @@ import ast
 from typing import Literal
 
 from ..system.regex import regex
+from . import names
 from .module import Function, Module
 
 Role = Literal["library", "script", "test", "benchmark"]
@@ -14,6 +15,10 @@ _TEST = regex(
     r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_(?:tests?|tests_[^/]*)|conftest|naive|_?testing(?:_utils)?)\.py$"
 )
 _BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
+
+_PROGRAM = frozenset(("backward", "step", "DataLoader", "parse_args", "load_state_dict", "save", "from_pretrained"))
+"""What a file calls that is run for more than to check itself."""
+_COMPARES = frozenset(("allclose", "isclose", "equal", "item", "norm", "assert_close"))
 
 
 def role_of(module: Module, place: str) -> Role:
@@ -40,6 +45,44 @@ def is_own_test(function: Function) -> bool:
         and function.cls is None
         and not function.parameters
         and any(isinstance(node, ast.Assert) for node in function.flow.nodes)
+    )
+
+
+def is_own_check(function: Function, node: ast.AST) -> bool:
+    """Whether a place is in the `if __name__ == "__main__":` of a file of modules that only asserts what these compute."""
+    if not isinstance(function.node, ast.Module) or not function.module.top_classes:
+        return False
+    line = getattr(node, "lineno", 0)
+    return any(first <= line <= last for first, last in _checks(function.module))
+
+
+def _checks(module: Module) -> list[tuple[int, int]]:
+    """The lines of the blocks that a file runs to check itself, which neither train nor take options."""
+    known: list[tuple[int, int]] | None = module.__dict__.get("own checks")
+    if known is None:
+        runs = (
+            [one for one in module.body.node.body if isinstance(one, ast.If) and _is_main(one.test)]
+            if module.source.holds(b"assert ")
+            else []
+        )
+        known = module.__dict__["own checks"] = [
+            (one.lineno, one.end_lineno or one.lineno) for one in runs if _only_checks(module, one)
+        ]
+    return known
+
+
+def _is_main(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _only_checks(module: Module, block: ast.If) -> bool:
+    flow = module.body.flow
+    called = {names.last(call.func) for call in flow.calls_between(block.lineno, block.end_lineno or block.lineno)}
+    if not called.isdisjoint(_PROGRAM):
+        return False
+    asserted = [node.test for node in ast.walk(block) if isinstance(node, ast.Assert)]
+    return any(
+        isinstance(part, ast.Call) and names.last(part.func) in _COMPARES for one in asserted for part in ast.walk(one)
     )
 
 

@@ -12,7 +12,7 @@ from ..facts import versions
 from ..facts.flow import Flow, Loop
 from ..facts.minima import demanded
 from ..facts.module import Function, Module
-from ..facts.roles import Role, is_own_test
+from ..facts.roles import Role, is_own_check, is_own_test
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
 from ..program import families
@@ -404,7 +404,8 @@ class Site:
 
     @property
     def role(self) -> Role:
-        return "test" if is_own_test(self.function) else self.analysis.context.role(self.module)
+        own = is_own_test(self.function) or is_own_check(self.function, self.target)
+        return "test" if own else self.analysis.context.role(self.module)
 
     @cached_property
     def torch(self) -> Range | None:
