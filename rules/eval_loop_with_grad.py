@@ -444,13 +444,17 @@ def _ancestors(site: Site) -> Iterator[Class]:
 
 def _around_grad(text: str) -> Iterator[str]:
     """The lines that hold `requires_grad`, each with what stands above it: the head of a loop may."""
-    lines = text.split("\n")
-    for at, line in enumerate(lines):
-        if "requires_grad" in line:
-            above = at - 1
-            while above > 0 and not lines[above].strip():
-                above -= 1
-            yield "\n".join(lines[max(above, 0) : at + 1])
+    at = text.find("requires_grad")
+    while at >= 0:
+        end = text.find("\n", at)
+        end = end if end >= 0 else len(text)
+        above = text.rfind("\n", 0, at) + 1
+        while above > 0:
+            below, above = above, text.rfind("\n", 0, above - 1) + 1
+            if text[above:below].strip():
+                break
+        yield text[above:end]
+        at = text.find("requires_grad", end)
 
 
 def _sources(site: Site) -> Iterator[ast.Call]:

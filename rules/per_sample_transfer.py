@@ -239,7 +239,7 @@ def _to_accelerator(site: Site) -> bool:
     return value is not None and calls.is_device(value) and calls.device_of(value) != "cpu"
 
 
-_COLLATE = regex(r"collate_fn\s*=\s*(?:\w+\.)?(\w+)")
+_COLLATE = regex(rb"collate_fn[ \t]*=[ \t]*(?:\w+\.)?(\w+)")
 
 
 def _loading(site: Site) -> str:
@@ -251,8 +251,11 @@ def _loading(site: Site) -> str:
             return f"`{function.name}`"
     if not site.source.holds(b"collate_fn"):
         return ""
-    collating = site.source.fact("collate_fn", lambda source: _COLLATE.findall(source.text))
-    return f"`{function.name}`" if function.name in collating else ""
+    collating = site.source.fact(
+        "collate_fn",
+        lambda source: [name for _, names in source.in_parts("collate_fn", _COLLATE.findall) for name in names],
+    )
+    return f"`{function.name}`" if function.name.encode() in collating else ""
 
 
 def _is_gathered(site: Site) -> bool:

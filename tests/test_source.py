@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pickle
+import re
 import sys
 from pathlib import Path
 
@@ -315,6 +316,52 @@ def test_a_part_that_is_as_it_was_is_not_asked_again() -> None:
 FILES = sorted((Path(__file__).parents[1] / "torchlint").rglob("*.py"))
 
 
+PATTERNS = tuple(
+    re.compile(written, flags)
+    for written in (
+        rb"flat_?(?:grad|param)|cuda\.graph\(",
+        rb"\bdef\b",
+        rb"self\.\w\b",
+        rb"return\s+\w+\n\n",
+        rb"^class",
+    )
+    for flags in (0, re.IGNORECASE | re.MULTILINE)
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "again"),
+    [
+        (rb"warm|cold", [b"def one(a):\n    return a + 1\n"]),
+        (rb"\bcuda\.graph\(", [b"def one(a):\n    return a + 1\n"]),
+        (rb"cold\s*=", None),
+        (rb"[^a]cold", None),
+        (rb"\Wcold", None),
+        (rb"cold.*", None),
+        (rb"(?<!\Wre\.)cold", None),
+        (rb"cold\n", None),
+    ],
+)
+def test_a_pattern_of_one_line_is_looked_for_in_what_is_another_part(written: bytes, again: list[bytes] | None) -> None:
+    searched: list[bytes] = []
+
+    class Pattern:
+        pattern = written
+
+        def search(self, data: bytes, /) -> object | None:
+            searched.append(data)
+            return None
+
+    pattern = Pattern()
+    first, second = Source.of("a.py", PARTS), Source.of("a.py", PARTS.replace(b"return a", b"return a + 1"))
+    first.remember()
+    first.holds(pattern)
+    searched.clear()
+    second.remember(first)
+    assert not second.holds(pattern)
+    assert searched == (again if again is not None else [second.data])
+
+
 @pytest.mark.parametrize("path", FILES[::25], ids=lambda path: path.stem)
 def test_parts_say_what_the_whole_text_says(path: Path) -> None:
     data = b"import torch\n" + path.read_bytes()
@@ -324,4 +371,6 @@ def test_parts_say_what_the_whole_text_says(path: Path) -> None:
     sieve = Sieve(["torch.ones()", ".get()", ".data", "ast.walk()", "bisect_right()"], lambda _: imported, {})
     assert unnamed.lines(parts) == unnamed.lines(whole)
     assert _lines_of_steps(parts) == _lines_of_steps(whole)
+    for pattern in PATTERNS:
+        assert parts.holds(pattern) == whole.holds(pattern) == (pattern.search(data) is not None)
     assert sorted(sieve.found(parts) or ()) == sorted(sieve.found(whole) or ())

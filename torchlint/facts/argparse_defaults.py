@@ -7,9 +7,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
 from ..system.regex import regex
+from ..text.source import Words
 from .module import Function, Module
 
 _ADDED = regex(rb"\.(?:add_argument|set_defaults)\(")
+_SETS = Words(b".add_argument(", b".set_defaults(")
 _STORED = {"store_true": False, "store_false": True}
 
 
@@ -18,6 +20,8 @@ def argparse_defaults(module: Module) -> Mapping[str, object]:
 
     Options without a literal default, and those added twice with different ones, are left out.
     """
+    if not module.source.holds(_SETS):
+        return {}
     known: dict[str, object] | None = module.__dict__.get("argparse_defaults")
     if known is None:
         known = module.__dict__["argparse_defaults"] = _read(module)
@@ -26,6 +30,8 @@ def argparse_defaults(module: Module) -> Mapping[str, object]:
 
 def unchanging(module: Module) -> Mapping[str, bool]:
     """The switches that stay as they are whatever is given: `"--no-cuda", action="store_true", default=True`."""
+    if not module.source.holds(_SETS):
+        return {}
     known: dict[str, bool] | None = module.__dict__.get("unchanging options")
     if known is None:
         known = module.__dict__["unchanging options"] = _stuck(module)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
+_BLOCKS = frozenset((ast.For, ast.With, ast.If, ast.While, ast.Try, ast.ExceptHandler))
 _SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign))
 
 
@@ -148,6 +149,30 @@ class Function:
             if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
                 for field in BODIES:
                     todo += getattr(statement, field, ())
+        return found
+
+    @cached_property
+    def assigned_attributes(self) -> list[ast.Attribute]:
+        """The attributes that statements of the function assign."""
+        found: list[ast.Attribute] = []
+        stack: list[ast.AST] = [self.node]
+        while stack:
+            node = stack.pop()
+            kind = node.__class__
+            targets: list[ast.expr] = []
+            if kind is ast.Assign:
+                targets = list(node.targets)  # type: ignore[attr-defined]
+            elif kind is ast.AnnAssign:
+                targets = [node.target]  # type: ignore[attr-defined]
+            elif kind in _BLOCKS or node is self.node:
+                for field in ("finalbody", "orelse", "handlers", "body"):
+                    stack.extend(reversed(getattr(node, field, ())))
+            while targets:
+                target = targets.pop()
+                if isinstance(target, ast.Tuple | ast.List):
+                    targets.extend(target.elts)
+                elif isinstance(target, ast.Attribute):
+                    found.append(target)
         return found
 
     @property

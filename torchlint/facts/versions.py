@@ -6,6 +6,7 @@ import ast
 import re
 
 from ..system.regex import regex
+from ..text.source import Words
 from ..torch_api.version import LATEST, Range
 from . import names
 from .flow import Flow
@@ -25,6 +26,7 @@ MENTIONS = (
     b"get_distribution(",
 )
 """What a file that tests for a version of torch holds one of."""
+MENTIONED = Words(*MENTIONS)
 _NUMBER = regex(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}

@@ -40,7 +40,7 @@ _KEPT_OF_MODULE = frozenset(
 _BY_LINE = frozenset(("_spans", "function_from"))
 """What of that tells lines."""
 _KEPT_OF_FUNCTION = frozenset(
-    "flow bindings bound _free nested defaults parameters own_loops decorator_names is_abstract loops_by_place".split()
+    "flow bindings bound _free nested defaults parameters own_loops decorator_names is_abstract loops_by_place assigned_attributes".split()
 )
 """What is known of a function by its own tree."""
 _APART = 1 << 40
@@ -521,7 +521,7 @@ class OpenModule(_Part, Module):
             return None
         below = max(edit.last, old.end_lineno or 0)
         new = _parsed(b"".join(lines[start - 1 : below + edit.more]), start, old.col_offset)
-        if new is None or not _has_same_head(old, new):
+        if new is None or not (edit.first > first_line(old.body[0]) or _has_same_head(old, new)):
             return None
         if _is_same(old, new, edit, is_bare):
             self._move(edit)

@@ -12,7 +12,7 @@ from ..cache.links import Index
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.context import Context
-from ..program.noting import Atom, Noting, mark
+from ..program.noting import IN_FILE, OF_A_RUN, Atom, Noting, mark
 from ..program.project import Said, Sought, import_text, place_of
 from ..program.steps import Steps
 from ..query.incremental import Incremental
@@ -48,6 +48,8 @@ class File:
 
 class Warm(Noting):
     """A project that takes the parsed files of a session, and forgets what changes."""
+
+    _of_files = PARTS | IN_FILE
 
     def __init__(self, read: Callable[[str], File], paths: Sequence[str]) -> None:
         """`read` gives a file as it is now."""
@@ -197,11 +199,19 @@ class Warm(Noting):
         finally:
             self._changed = None
 
-    def _is_gone(self, key: tuple[Any, ...], is_gone: Callable[[Any], bool]) -> bool:
+    def _forget_gone(self, is_gone: Callable[[Any], bool]) -> None:
         if self._changed is None:
-            return super()._is_gone(key, is_gone)
-        # The function itself stays.
-        return bool(self._changed) and is_gone(key[1]) and any(isinstance(part, ast.AST) for part in key)
+            super()._forget_gone(is_gone)
+            return
+        self._database.forget_linked(lambda key: key[0] in OF_A_RUN)
+        if self._changed:  # the functions themselves stay
+            self._database.forget(
+                lambda key: (
+                    key[1].__class__ is OpenFunction
+                    and is_gone(key[1])
+                    and any(isinstance(part, ast.AST) for part in key)
+                )
+            )
 
     def _stands(self, name: tuple[str, str]) -> bool:
         return name in self.answers and ("question", *name) in self._database

@@ -35,7 +35,7 @@ SEPARATOR = "\0"
 """Between paths."""
 MANY = "*"
 """In place of paths where there are too many."""
-_OF_A_RUN = ("file", "once")
+OF_A_RUN = ("file", "once")
 """Kinds of answers that are worked out anew in each run."""
 T = TypeVar("T")
 
@@ -64,6 +64,9 @@ class _Asked:
 
 class Noting(Project):
     """A project that notes which files each answer depends on."""
+
+    _of_files: Collection[str] = ("text", *IN_FILE)
+    """Kinds of things that no other file makes others."""
 
     def __init__(
         self,
@@ -371,24 +374,25 @@ class Noting(Project):
         }
         evaluators = self._evaluators.values()
         stale = self._database.changed(
-            lambda atom: atom[0] != "stem" and self.is_other(atom, (path,)),  # the file lies where it lay
+            lambda atom: self.is_other(atom, (path,)),
             (values.answers for values in evaluators),
+            lambda kind: (path,) if kind in self._of_files else () if kind in ("stem", *INDEXED) else None,
         )
         self._evaluators = {
             function: values
             for function, values in self._evaluators.items()
             if not is_gone(function) and values.answers not in stale
         }
-        self._database.forget(lambda key: key[0] in _OF_A_RUN or self._is_gone(key, is_gone))
+        self._forget_gone(is_gone)
         self._keep_answered()
 
-    def _is_gone(self, key: tuple[Any, ...], is_gone: Callable[[Any], bool]) -> bool:
-        """Whether a key is about something that is gone."""
-        return any(map(is_gone, key[1:]))
+    def _forget_gone(self, is_gone: Callable[[Any], bool]) -> None:
+        """Forget the answers of a run, and those about something that is gone."""
+        self._database.forget(lambda key: key[0] in OF_A_RUN or any(map(is_gone, key[1:])))
 
     def renew(self, is_other: Callable[[Atom], bool]) -> None:
         """Forget what depends on things of the whole project that are others now."""
-        self._database.changed(lambda atom: atom[0] in INDEXED and is_other(atom))
+        self._database.changed(is_other, among=lambda kind: None if kind in INDEXED else ())
 
     def _keep_answered(self) -> None:
         """Keep of the answers to questions about the whole project those that stand."""

@@ -756,7 +756,7 @@ class Project:
             known = klass.__dict__["stores"] = {}
             for method in sorted(klass.methods.values(), key=lambda m: m.name != "__init__"):
                 first = _own_name(method)
-                for target in _attribute_targets(method):
+                for target in method.assigned_attributes:
                     if isinstance(target.value, ast.Name) and target.value.id == first:
                         known.setdefault(target.attr, []).append((method, target))
         return known.get(name, [])
@@ -1339,33 +1339,6 @@ def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]
         for node, _ in nodes_on(function, lines, (ast.Call,)):
             if isinstance(node, ast.Call) and last_name(node) == name:
                 yield function, node
-
-
-_BLOCKS = frozenset((ast.For, ast.With, ast.If, ast.While, ast.Try, ast.ExceptHandler))
-
-
-def _attribute_targets(method: Function) -> list[ast.Attribute]:
-    """The attributes that a method assigns, from its statements only."""
-    found: list[ast.Attribute] = []
-    stack: list[ast.AST] = [method.node]
-    while stack:
-        node = stack.pop()
-        kind = node.__class__
-        targets: list[ast.expr] = []
-        if kind is ast.Assign:
-            targets = list(node.targets)  # type: ignore[attr-defined]
-        elif kind is ast.AnnAssign:
-            targets = [node.target]  # type: ignore[attr-defined]
-        elif kind in _BLOCKS or node is method.node:
-            for field in ("finalbody", "orelse", "handlers", "body"):
-                stack.extend(reversed(getattr(node, field, ())))
-        while targets:
-            target = targets.pop()
-            if isinstance(target, ast.Tuple | ast.List):
-                targets.extend(target.elts)
-            elif isinstance(target, ast.Attribute):
-                found.append(target)
-    return found
 
 
 def _joined(values: Sequence[Value]) -> Value:

@@ -39,6 +39,11 @@ OPTION = regex(
 )
 
 
+def _holds_option(data: bytes) -> bool:
+    lowered = data.lower()
+    return any(option in lowered for option in _OPTIONS)
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
     """One use of torch.compile: where it stands, with which options, and what it compiles."""
@@ -161,7 +166,9 @@ class Regions:
 
     def _lines(self, source: Source) -> list[int]:
         """The lines that mention what may compile."""
-        return [bisect_right(source.lines, match.start()) for match in self._trigger.finditer(source.data)]
+        trigger = self._trigger
+        found = source.in_parts(trigger, lambda data: [match.start() for match in trigger.finditer(data)])
+        return [bisect_right(source.lines, start + at) for start, offsets in found for at in offsets]
 
     def _repeated(self, module: Module) -> Iterator[Region]:
         """The forwards of the blocks that a class of the module declares to be compiled one by one."""
@@ -247,8 +254,9 @@ class Regions:
         # `torch._dynamo`, `TorchDynamoPlugin`, `TORCHDYNAMO_...`
         if b"ynamo" not in source.data and b"DYNAMO" not in source.data:
             return []
-        lowered = source.data.lower()
-        if not any(option in lowered for option in _OPTIONS):  # many times quicker than the pattern
+        if not any(
+            found for _, found in source.in_parts("options", _holds_option)
+        ):  # many times quicker than the pattern
             return []
         matches = (m for m in OPTION.finditer(source.data) if not self._in_prose(source.path, m.start()))
         return sorted({match[1].decode().lower() for match in matches})

@@ -30,6 +30,7 @@ Key = Any
 """A tuple: what is asked, and about what."""
 Leaf = tuple[str, ...]
 """One thing that was read: a kind, what it is about and, last, how it was."""
+Among = Callable[[str], Iterable[str] | None]
 ROUNDS = 8
 """How often a circle is worked out until what changes still is unknown."""
 _OPEN: Any = object()
@@ -327,13 +328,20 @@ class Database:
         node = self._nodes.get(key) or self._linked.get(key)
         return leaves(node) if node is not None else frozenset()
 
-    def changed(self, is_other: Callable[[Leaf], bool], more: Iterable[Node] = ()) -> set[Node]:
+    def changed(
+        self,
+        is_other: Callable[[Leaf], bool],
+        more: Iterable[Node] = (),
+        among: Among = lambda kind: None,
+    ) -> set[Node]:
         """Forget the answers for which something was read that is another one now; tells which these were.
 
-        `more` are nodes that may be part of no answer yet.
+        `more` are nodes that may be part of no answer yet. `among` tells of a kind of things which of them may be
+        others: those about some subjects, None for all.
         """
         every = list(_all((*self._nodes.values(), *self._linked.values(), *more)))
-        others = set(filter(is_other, set[Leaf]().union(*(node.leaves for node in every))))
+        read = set[Leaf]().union(*(node.leaves for node in every))
+        others = {leaf for leaf in read if _is_among(leaf, among(leaf[0])) and is_other(leaf)}
         todo = [node for node in every if not others.isdisjoint(node.leaves)]
         makes = defaultdict[Node, list[Node]](list)
         for node in every if todo else ():
@@ -413,6 +421,15 @@ class Parts(Node):
 def leaves(*nodes: Node) -> frozenset[Leaf]:
     """All that was read for some answers."""
     return frozenset(leaf for node in _all(nodes) for leaf in node.leaves)
+
+
+def _subject(leaf: Leaf) -> str:
+    """What a thing that was read is about."""
+    return leaf[1] if len(leaf) > 1 else ""
+
+
+def _is_among(leaf: Leaf, subjects: Iterable[str] | None) -> bool:
+    return subjects is None or _subject(leaf) in subjects
 
 
 def _all(nodes: Iterable[Node]) -> Iterator[Node]:

@@ -15,10 +15,12 @@ out. (As in Salsa and Bazel's Skyframe, "verified at" and "changed at".)
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
-from .database import _OPEN, Database, Key, Leaf, Node, Parts, _all
+from .database import _OPEN, Among, Database, Key, Leaf, Node, Parts, _all, _subject
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -89,8 +91,8 @@ class Incremental(Database):
         self._caches: WeakSet[_Parts] = WeakSet()
         self._settled: dict[Answer, None] = {}
         """Those that were worked out since the last change."""
-        self._readers: dict[Leaf, set[Answer | _Parts]] = {}
-        """What was made of a thing that was read, or was so once."""
+        self._readers: dict[str, dict[str, dict[Leaf, set[Answer | _Parts]]]] = {}
+        """What was made of a thing that was read, or was so once, by kind and by what the thing is about."""
         self._makes: dict[Node, set[Answer | _Parts]] = {}
         """What was made of an answer, or was so once."""
 
@@ -116,11 +118,13 @@ class Incremental(Database):
         node = self._node(key)
         if node.doubted:
             self._look_into(node)
-            if node.value is not _OPEN:
-                if self.here is not None:
-                    self.here.parts.add(node)
-                known: T = node.value
-                return known
+        elif node.past and self.is_free:
+            self._look_back(node)
+        if node.value is not _OPEN:
+            if self.here is not None:
+                self.here.parts.add(node)
+            known: T = node.value
+            return known
         node.work, node.initial = work, initial
         value = super()._ask(key, work, initial)
         if node.value is not _OPEN and node.verified != self.revision:
@@ -196,6 +200,27 @@ class Incremental(Database):
         finally:
             self.here, self.quiet = here, quiet
 
+    def _look_back(self, node: Answer) -> None:
+        """See to what a forgotten answer was made of: it may ask for that again, in the middle of a question."""
+        past, node.past = node.past, ()
+        here, quiet = self.here, self.quiet
+        self.here, self.quiet = None, False
+        try:
+            for one in past:
+                assert isinstance(one, Answer)
+                if one.doubted:
+                    self._look_into(one)
+                elif one.value is _OPEN and one.past and one.work is not None:
+                    self._worked_out(one)
+        finally:
+            self.here, self.quiet = here, quiet
+
+    def _worked_out(self, node: Answer) -> None:
+        """Work an answer out where that can be done now."""
+        assert node.work is not None
+        with suppress(Exception):  # who asks for it next is told
+            self._ask(node.key, node.work, node.initial)
+
     def _stand_together(self, circle: list[Answer]) -> None:
         """See whether answers that lead to one another stand."""
         for one in circle:
@@ -228,32 +253,40 @@ class Incremental(Database):
         if part.value is _OPEN:
             if part.work is None:
                 return False
-            past, part.past = part.past, ()
-            for one in past:  # it may be asked for again
-                assert isinstance(one, Answer)
-                if one.doubted:
-                    self._look_into(one)
-            if part.value is _OPEN:
-                try:
-                    self._ask(part.key, part.work, part.initial)
-                except Exception:  # noqa: BLE001 - who asks for it next is told
-                    return False
+            self._worked_out(part)
             if part.value is _OPEN:
                 return False
         return part.changed <= since
 
     # Changes
 
-    def changed(self, is_other: Callable[[Leaf], bool], more: Iterable[Node] = ()) -> set[Node]:
-        """Doubt the answers for which something was read that is another one now; tells which these were."""
+    def _read(self, among: Among) -> list[Leaf]:
+        """What was read that may be another thing."""
+        found: list[Leaf] = []
+        for kind, by_subject in self._readers.items():
+            subjects = among(kind)
+            some = by_subject.values() if subjects is None else (by_subject.get(one, {}) for one in subjects)
+            found += chain.from_iterable(some)
+        return found
+
+    def changed(
+        self,
+        is_other: Callable[[Leaf], bool],
+        more: Iterable[Node] = (),
+        among: Among = lambda kind: None,
+    ) -> set[Node]:
+        """Doubt the answers for which something was read that is another one now; tells which these were.
+
+        `among` tells of a kind of things which of them may be others: those about some subjects, or all.
+        """
         self._index()
-        others = set(filter(is_other, tuple(self._readers)))
+        others = set(filter(is_other, self._read(among)))
         if not others:
             return set()
         forgotten: set[Answer] = set()
         caches: set[_Parts] = set()
         for leaf in others:
-            for reader in self._readers.pop(leaf):
+            for reader in self._readers[leaf[0]][_subject(leaf)].pop(leaf):
                 if isinstance(reader, _Parts):
                     caches.add(reader)
                 elif leaf in reader.leaves:
@@ -290,7 +323,8 @@ class Incremental(Database):
     def index(self, own: Answer | _Parts, made: Node | _Made) -> None:
         """Know of an answer, or a part of answers, what it was made of."""
         for leaf in made.leaves:
-            self._readers.setdefault(leaf, set()).add(own)
+            subjects = self._readers.setdefault(leaf[0], {})
+            subjects.setdefault(_subject(leaf), {}).setdefault(leaf, set()).add(own)
         for part in made.parts:
             self._makes.setdefault(part, set()).add(own)
 
@@ -309,9 +343,14 @@ class Incremental(Database):
                 self.index(cache, made)
 
     def forget(self, is_stale: Callable[[Key], bool]) -> None:
-        for nodes in (self._nodes, self._linked):
-            for key in [key for key in nodes if is_stale(key)]:
-                nodes.pop(key).work = None
+        for key in [key for key in self._nodes if is_stale(key)]:
+            self._nodes.pop(key).work = None
+        self.forget_linked(is_stale)
+
+    def forget_linked(self, is_stale: Callable[[Key], bool]) -> None:
+        """Forget what some answers were made of that are kept elsewhere."""
+        for key in [key for key in self._linked if is_stale(key)]:
+            self._linked.pop(key).work = None
 
 
 def _in_order(first: Answer) -> Iterator[list[Answer]]:

@@ -115,7 +115,7 @@ class Analysis:
     def tests_versions(self, module: Module) -> bool:
         """Whether the file asks for torch's version anywhere."""
         if module.path not in self._tests_versions:
-            self._tests_versions[module.path] = any(mention in module.source.data for mention in versions.MENTIONS)
+            self._tests_versions[module.path] = module.source.holds(versions.MENTIONED)
         return self._tests_versions[module.path]
 
 

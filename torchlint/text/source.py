@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -24,6 +24,8 @@ NOTEBOOK = ".ipynb"
 _COUNTED = regex(r" \((?:detected at|on) line \d+\)| on line \d+")
 _COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
+_OF_A_LINE = regex(rb"(?:[\w|?]|\\[.()\[\]bwd]|\((?:\?:)?|\))+")
+"""A pattern of words, dots, brackets and alternatives."""
 _DEFINES = regex(rb"def "), regex(rb"class ")
 _MARGINS = frozenset(f"{margin}{word}".encode() for margin in ("", "    ", "\t") for word in ("", "async "))
 """What stands before `def` or `class` on the line that a part of a text begins with."""
@@ -150,8 +152,13 @@ class Source:
         """Whether a pattern or a text is anywhere in `data`; each is looked for once."""
         known: dict[Searches | bytes, bool] = self.__dict__.setdefault("_held", {})
         if wanted not in known:
-            found = wanted in self.data if isinstance(wanted, bytes) else wanted.search(self.data) is not None
-            known[wanted] = found
+            if isinstance(wanted, bytes):
+                known[wanted] = wanted in self.data
+            elif "_memory" in self.__dict__ and (pattern := _of_a_line(wanted)) is not None:
+                parts = self.in_parts(pattern, lambda data: pattern.search(data) is not None)
+                known[wanted] = any(found for _, found in parts)
+            else:
+                known[wanted] = wanted.search(self.data) is not None
         return known[wanted]
 
     def mentions(self, name: bytes) -> bool:
@@ -357,6 +364,13 @@ class Notebook(Source):
             return super().parse()
         except SourceError as error:  # Python counts through all cells
             raise SourceError(_COUNTED.sub("", error.message), error.line, error.column) from error
+
+
+def _of_a_line(wanted: Searches) -> re.Pattern[bytes] | None:
+    """A pattern that for certain looks at no more than one line for each match; None for what else there is."""
+    written = getattr(wanted, "pattern", None)
+    is_one = isinstance(written, bytes) and _OF_A_LINE.fullmatch(written) is not None
+    return cast("re.Pattern[bytes]", wanted) if is_one else None
 
 
 def _declared(body: bytes, bom: bool) -> str:
