@@ -51,6 +51,8 @@ class Seen:
         if kind in ("sync", "d2h"):
             self.waits.append(name)
 
+    def count(self, kind: str, size: int, at: object) -> None: ...
+
     def emit(self, event: object) -> None: ...
 
 

@@ -72,6 +72,12 @@ def whole(x):
     return torch.where(x > 0, x, -x)  # LIKE
 
 
+@torch.compile
+def limited(x):
+    norm = torch.nn.utils.get_total_norm([x])  # LIKE
+    return norm + torch.tensor([1.0, 2.0], device=x.device)  # EVENT h2d
+
+
 def loss_of(output, target):
     return F.cross_entropy(output, target)
 
@@ -157,6 +163,7 @@ for step, ((x, y), (other, _)) in enumerate(zip(loader, plain)):
     chosen(output.detach())
     scaled(output.detach(), str(step).__len__() + step)
     whole(output.detach())
+    limited(output.detach())
 """
 MARK = re.compile(r"# (EVENT (?P<kinds>.+)|LIKE)$")
 LINES = PROGRAM.splitlines()
@@ -186,6 +193,10 @@ def test_both_passes_run_to_the_last_step(report: Mapping[str, Any]) -> None:
     ]
 
 
+def test_no_graph_is_without_code(report: Mapping[str, Any]) -> None:
+    assert [] == report["unsupported"]
+
+
 def test_every_event_is_on_its_line_and_no_lookalike_has_one(report: Mapping[str, Any]) -> None:
     found: dict[int, set[str]] = {}
     for event in (*report["device_events"], *report["graph_breaks"], *report["recompiles"]):
@@ -205,4 +216,5 @@ def test_the_two_ways_to_copy_are_told_apart(report: Mapping[str, Any]) -> None:
         "mask = torch.tensor([True] * 8, device=device)  # EVENT h2d": "pageable, blocking",
         "drawn = torch.distributions.Normal(output, 1.0, validate_args=True)  # EVENT h2d sync": "pageable, blocking",
         "gathered = output[:, torch.arange(3)]  # EVENT h2d": "pageable, blocking",
+        "return norm + torch.tensor([1.0, 2.0], device=x.device)  # EVENT h2d": "pageable, blocking",
     } == details

@@ -700,11 +700,17 @@ def test_zeros_without_memory_join_the_device(traced: Callable[..., Traced]) -> 
         torch.sgn(host).sum().backward()
         torch.optim.Adam([host]).step()
         product = torch.smm(weight.detach().to_sparse(), weight.detach())  # sync to_sparse
-        where = [str(one.device) for one in (weight.grad, host.grad, product)]
+        rows = weight.detach().to_sparse_csr()  # sync to_sparse
+        cells = torch.sparse_coo_tensor(torch.tensor([[1, 0], [0, 1]], device="cuda"), weight.detach()[0], (2, 2))  # h2d tensor
+        cells.to_sparse_csr()  # sync coalesce
+        cells = cells.coalesce()  # sync coalesce
+        rows = cells.to_sparse_csr()
+        again = rows.to_sparse_coo()
+        where = [str(one.device) for one in (weight.grad, host.grad, product, rows, again)]
         """
     )
     assert program.lines() == program.expected()
-    assert program.names["where"] == ["cuda:0", "cpu", "cuda:0"]
+    assert program.names["where"] == ["cuda:0", "cpu", "cuda:0", "cuda:0", "cuda:0"]
 
 
 def test_gradients_come_back_over_a_copy(traced: Callable[..., Traced]) -> None:

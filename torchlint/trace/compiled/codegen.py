@@ -134,7 +134,7 @@ class TritonGenerator:
 
         def inner(graph: Any, inputs: Sequence[Any], **options: Any) -> Any:
             backward = bool(options.get("is_backward"))
-            runnable = copy.deepcopy(graph)  # lowering changes the graph, AOT autograd still looks at ours
+            runnable = _twin(graph)  # lowering changes the graph, AOT autograd still looks at ours
 
             def receive(source: str, stacks: dict[str, list[str]], _: bool) -> None:
                 kernels = read_kernels(source, stacks)
@@ -165,6 +165,13 @@ def count_operators(graph: Any) -> int:
         and getattr(node.target, "__module__", "") not in ("_operator", "operator")
         for node in graph.graph.nodes
     )
+
+
+def _twin(graph: Any) -> Any:
+    """A copy of an operator graph that shares its constants: under AOT autograd's modes tensors can't be copied."""
+    constants = (getattr(graph, node.target, None) for node in graph.graph.nodes if node.op == "get_attr")
+    shared = {id(one): one for one in constants if isinstance(one, torch.Tensor)}
+    return copy.deepcopy(graph, shared)
 
 
 def _on_cuda(graph: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:

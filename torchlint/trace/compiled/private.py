@@ -22,6 +22,7 @@ from unittest import mock
 import torch
 
 from torchlint.trace.compiled import triton_stub
+from torchlint.trace.eager.private import GROUP
 
 Metadata = Mapping[str, object]
 Backend = Callable[..., Callable[..., Any]]
@@ -118,7 +119,11 @@ def register_dynamo_handlers() -> None:
     def current_stream(device: object = None) -> Any:
         return torch.cuda.current_stream(device)  # type: ignore[arg-type]
 
-    with mock.patch.object(torch.accelerator, "current_stream", current_stream):
+    group = getattr(torch._C, GROUP)
+    with (
+        mock.patch.object(torch.accelerator, "current_stream", current_stream),
+        mock.patch.object(torch._C, GROUP, getattr(group, "__wrapped__", group)),
+    ):
         TorchInGraphFunctionVariable._get_handlers()
 
 
@@ -477,6 +482,7 @@ def _no_caches() -> dict[str, object]:
         "cpp_wrapper": False,
         "triton.cudagraphs": False,
         "triton.autotune_at_compile_time": False,
+        "always_keep_tensor_constants": True,  # of a fake one it could not read the numbers to write them into the code
     }
     return _known(wanted)
 

@@ -212,6 +212,15 @@ def _gather_duplicates(call: Call, sparse: torch.Tensor) -> None:
         call.gpu.sync("coalesce")
 
 
+def _to_sparse(call: Call) -> None:
+    """What is not zero is looked for in a dense tensor; of a sparse one only the indices change (TensorConversions.cpp)."""
+    given = call.args[0]
+    if given.layout == torch.strided:
+        call.gpu.sync("to_sparse")
+    elif given.layout == torch.sparse_coo and not given.is_coalesced():
+        call.gpu.sync("coalesce")
+
+
 def _always(name: str) -> Callable[[Call], None]:
     return lambda call: call.gpu.sync(name)
 
@@ -240,6 +249,7 @@ for _rule, _names in (
     ),
     (_normal, ("normal.Tensor_Tensor", "normal.float_Tensor")),
     (_copy, ("copy_",)),
+    (_to_sparse, ("_to_sparse", "_to_sparse.sparse_dim", "_to_sparse_csr")),
     (_ctc_loss(2), ("_ctc_loss",)),
     (_ctc_loss(3), ("_ctc_loss_backward",)),
     (_multiply(0), ("mm", "bmm")),
@@ -336,6 +346,10 @@ class _Known:
     has_parts: bool
     computes: bool
     event_name: str
+    views: bool
+    """Whether all that it returns is memory of what it was given, and nothing else is asked of it."""
+    written: bool
+    """Whether it returns nothing but what it was given to write to."""
     host_result: int
     """The position of a result that is on the host, -1 where there is none."""
     allocates: bool
@@ -356,6 +370,7 @@ def _know(func: Any) -> _Known:
     rule = _RULES.get(func) if overload else None
     if rule is None and overload and func.namespace == "torchvision" and name in _WAITING_EXTENSIONS:
         rule = _always(_WAITING_EXTENSIONS[name])
+    aliases = [one.alias_info for one in func._schema.returns] if overload else [None]
     known = _SEEN[id(func)] = _Known(
         func,
         private.implementation(func),
@@ -364,6 +379,8 @@ def _know(func: Any) -> _Known:
         has_parts(func),
         computes(func),
         event_name(func),
+        rule is None and bool(aliases) and all(alias and not alias.is_write for alias in aliases),
+        all(alias and alias.is_write for alias in aliases),
         _HOST_RESULTS.get(func, -1),
         func in _ALLOCATING,
         func in _HEAVY,
@@ -372,12 +389,25 @@ def _know(func: Any) -> _Known:
     return known
 
 
-def _tensors(values: Iterable[object]) -> Tensors:
-    found = []
+_NONE, _ONE, _MANY = range(3)
+_HOLDS: dict[type, int] = {}
+"""How many tensors a value of a type may be; `isinstance` asks the class of tensors in Python."""
+
+
+def _holds(kind: type) -> int:
+    found = _ONE if issubclass(kind, torch.Tensor) else _MANY if issubclass(kind, (list, tuple)) else _NONE
+    _HOLDS[kind] = found
+    return found
+
+
+def _tensors(values: Iterable[Any]) -> Tensors:
+    found: Tensors = []
     for value in values:
-        if isinstance(value, torch.Tensor):
+        kind = type(value)
+        holds = _HOLDS[kind] if kind in _HOLDS else _holds(kind)
+        if holds == _ONE:
             found.append(value)
-        elif isinstance(value, (list, tuple)):
+        elif holds == _MANY:
             found.extend(item for item in value if isinstance(item, torch.Tensor))
     return found
 
@@ -387,7 +417,7 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
 
     def __init__(self, gpu: VirtualGpu) -> None:
         super().__init__()
-        self._gpu, self._thread = gpu, gpu.thread
+        self._gpu, self._thread, self._tags = gpu, gpu.thread, gpu.tags
         self._keep_fresh = importlib.util.find_spec("triton") is not None
 
     def __torch_dispatch__(
@@ -403,10 +433,12 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
         known = _SEEN.get(id(func)) or _know(func)
         if known.has_parts:
             return self.in_parts(func, args, kwargs)
+        tags = self._tags
+        if known.views and not tags.bare:
+            return known.run(*args, **kwargs)
         inputs = _tensors(args)
         if kwargs:
             inputs += _tensors(kwargs.values())
-        tags = self._gpu.tags
         index, other, undecided, host, memory = tags.survey(inputs)
         if index is None:
             result = known.run(*args, **kwargs)
@@ -432,7 +464,7 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
         results = _results(result)
         if apart and known.foreach and len(results) > 1:
             self._place_each(results, inputs, memory)
-        else:  # on the device, but for memory of an input, which stays where it is
+        elif not known.written:  # on the device, but for memory of an input, which stays where it is
             for tensor in results:
                 if known.host_result < 0 or tensor is not results[known.host_result]:
                     tags.place(tensor, index, memory)
@@ -464,9 +496,17 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
 
     def _count(self, name: str, inputs: Tensors, results: Tensors, at: tuple[Place, str]) -> None:
         size = 0
-        for tensor in (*inputs, *results):
-            size += size_in_bytes(tensor)
-        self._gpu.recorder.record("operator", name=name, size=size, at=at)
+        try:
+            for tensor in inputs:
+                size += tensor.nbytes
+            for tensor in results:
+                size += tensor.nbytes
+        except RuntimeError:  # a sparse one has none
+            size = sum(map(size_in_bytes, (*inputs, *results)))
+        if name:
+            self._gpu.recorder.record("operator", name=name, size=size, at=at)
+        else:
+            self._gpu.recorder.count("operator", size, at)
 
     def _compute(self, known: _Known, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if not self._gpu.compute and known.heavy:

@@ -7,6 +7,7 @@ what is off and why.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from unittest import mock
@@ -260,15 +261,19 @@ def probe_storage_lifetime() -> str | None:
 # --- optimizers ---------------------------------------------------------------------------------------------------
 
 Groups = dict[tuple[torch.device, torch.dtype], tuple[list[list[torch.Tensor | None]], list[int]]]
+GROUP = "_group_tensors_by_device_and_dtype"
+"""The function of `torch._C` that does it."""
 
 
 @contextlib.contextmanager
 def grouped_by(device: Callable[[torch.Tensor], torch.device]) -> Iterator[None]:
     """Foreach optimizers and `clip_grad_norm_` group their tensors in C++, by the real device; make that `device`."""
-    name = "_group_tensors_by_device_and_dtype"
-    group: Callable[..., Groups] = getattr(torch._C, name)
+    group: Callable[..., Groups] = getattr(torch._C, GROUP)
 
+    @functools.wraps(group)
     def regroup(lists: list[list[torch.Tensor | None]], with_indices: bool = False) -> Groups:
+        if torch.compiler.is_compiling():  # Dynamo has its own for torch's
+            return group(lists, with_indices)
         groups: Groups = {}
         for (_, dtype), (tensors, indices) in group(lists, with_indices).items():
             for position, first in enumerate(tensors[0]):
@@ -281,7 +286,7 @@ def grouped_by(device: Callable[[torch.Tensor], torch.device]) -> Iterator[None]
                     places.append(indices[position])
         return groups
 
-    with mock.patch.object(torch._C, name, regroup):
+    with mock.patch.object(torch._C, GROUP, regroup):
         yield
 
 

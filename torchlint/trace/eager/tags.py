@@ -76,10 +76,13 @@ class DeviceTags:
 
     def __init__(self) -> None:
         self.memory: defaultdict[int, Memory] = defaultdict(Memory)  # by the index of the device
+        self.bare = False
+        """Whether a tensor without a storage has a tag, which its views do not share."""
         self._tags: dict[int, _StorageTag] = {}
         self._pinned: dict[int, _StorageTag] = {}
         self._fresh: dict[int, _StorageTag] = {}
         self._lock = threading.RLock()  # a weak reference may die inside any call below
+        self._when_gone = self._gone  # bound once: there is one for each tensor that is made
 
     def is_cuda(self, tensor: torch.Tensor) -> bool:
         return self.index(tensor) is not None
@@ -111,18 +114,23 @@ class DeviceTags:
         if tensor.is_meta:
             return
         if storage is None:
+            self.bare = True
             setattr(tensor, _ATTRIBUTE, index)
             return
         key = storage._cdata
         with self._lock:
             tag = self._tags.get(key)
             if tag is None:
-                tag = self._tags[key] = self._tag(storage, key, self._gone)
+                tag = self._tags[key] = _StorageTag(storage, self._when_gone)
+                tag.key = key
             elif tag.index != _UNDECIDED:
                 return
             tag.index = index
-            tag.size = -(-storage.nbytes() // _BLOCK) * _BLOCK
-            self.memory[index].take(tag.size)
+            tag.size = size = -(-storage.nbytes() // _BLOCK) * _BLOCK
+            memory = self.memory[index]
+            memory.total += size
+            memory.allocated = allocated = memory.allocated + size
+            memory.peak = max(memory.peak, allocated)
 
     def place(self, tensor: torch.Tensor, index: int, besides: set[int]) -> None:
         """`mark_cuda`, but for what shares its memory with those of a survey."""
@@ -138,6 +146,7 @@ class DeviceTags:
         key = _key(tensor)
         if not key:
             if getattr(tensor, _ATTRIBUTE, None) is None:
+                self.bare = True
                 setattr(tensor, _ATTRIBUTE, _UNDECIDED)
         else:
             with self._lock:
@@ -216,6 +225,7 @@ class DeviceTags:
             self._pinned.clear()
             self._fresh.clear()
             self.memory.clear()
+            self.bare = False
 
     @staticmethod
     def _tag(storage: torch.UntypedStorage, key: int, gone: object) -> _StorageTag:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 from torchlint.messages.event import Event, Kind
@@ -90,18 +90,6 @@ def caller() -> tuple[str, int]:
     return "", 0
 
 
-def user_stack(limit: int = 8) -> tuple[str, ...]:
-    """At most `limit` user frames, innermost first, as `file:line function`."""
-    stack: list[str] = []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and len(stack) < limit:
-        code = frame.f_code
-        if is_user(code.co_filename):
-            stack.append(f"{real_path(code.co_filename)}:{frame.f_lineno} {code.co_name}")
-        frame = frame.f_back
-    return tuple(stack)
-
-
 @functools.cache
 def _library_name(filename: str) -> str:
     """`torch/nn/functional.py` of a library's file worth naming, "" of torch's plumbing, torchlint and `<...>`."""
@@ -128,6 +116,24 @@ def library_line(file: str, line: int, function: str) -> str:
     return f"{name}:{line} {function}" if name else ""
 
 
+@functools.cache
+def _shown(place: Place) -> str:
+    return f"{place.file}:{place.line} {place.function}"
+
+
+def user_stack(limit: int = 8) -> tuple[str, ...]:
+    """At most `limit` user frames, innermost first, as `file:line function`."""
+    stack: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and len(stack) < limit:
+        code = frame.f_code
+        known = _CODES.get(id(code)) or _know(code)
+        if known.library is None:
+            stack.append(_shown((known.places.get(frame.f_lasti) or known.place(frame))[0]))
+        frame = frame.f_back
+    return tuple(stack)
+
+
 _thread = threading.local()
 
 
@@ -141,6 +147,38 @@ def begun_at(place: Place | None) -> Iterator[None]:
         _thread.begun = None
 
 
+class _Code:
+    """What `here` knows of a code object: whose it is, and the places of the instructions that it met in it.
+
+    Python finds the line of an instruction by counting from the first one of the function, each time.
+    """
+
+    __slots__ = ("code", "library", "lines", "places")
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code  # so that nothing else gets its identity
+        self.library = _library(code.co_filename)
+        self.places: dict[int, tuple[Place, str]] = {}
+        self.lines: dict[int, str] = {}
+
+    def place(self, frame: FrameType) -> tuple[Place, str]:
+        found = self.places[frame.f_lasti] = _place(frame), ""
+        return found
+
+    def line(self, frame: FrameType) -> str:
+        found = self.lines[frame.f_lasti] = f"{self.library}:{frame.f_lineno} {self.code.co_name}"
+        return found
+
+
+_CODES: dict[int, _Code] = {}
+"""By identity: a code object's own hash is computed from all that is in it."""
+
+
+def _know(code: CodeType) -> _Code:
+    known = _CODES[id(code)] = _Code(code)
+    return known
+
+
 def here(above: int = 1) -> tuple[Place, str]:
     """The innermost line of the user's code and, where it is inside a library, the library's innermost line.
 
@@ -149,11 +187,13 @@ def here(above: int = 1) -> tuple[Place, str]:
     via = ""
     frame: FrameType | None = sys._getframe(above)
     while frame is not None:
-        name = _library(frame.f_code.co_filename)
-        if name is None:
-            return _place(frame), via
-        if name and not via:
-            via = f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+        code = frame.f_code
+        known = _CODES.get(id(code)) or _know(code)
+        if known.library is None:
+            found = known.places.get(frame.f_lasti) or known.place(frame)
+            return (found[0], via) if via else found
+        if known.library and not via:
+            via = known.lines.get(frame.f_lasti) or known.line(frame)
         frame = frame.f_back
     return getattr(_thread, "begun", None) or Place("", 0, ""), via
 
@@ -166,6 +206,10 @@ class _Repeated:
     def __init__(self, event: Event) -> None:
         self.event = event
         self.count = self.size = 0
+
+
+_MOST_COUNTED = 2000
+"""After how many that are counted they are written at the latest, for a process that is killed."""
 
 
 class Recorder:
@@ -184,6 +228,8 @@ class Recorder:
         self._file = self.path.open("a", buffering=1, encoding="utf-8", newline="\n")
         self._lock = threading.RLock()  # a signal handler may record while its own thread records
         self._repeats: dict[tuple[object, ...], _Repeated] = {}
+        self._counted: dict[tuple[Kind, tuple[Place, str]], list[int]] = {}
+        self._uncounted = _MOST_COUNTED
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._deactivate)
 
@@ -228,9 +274,28 @@ class Recorder:
             self._repeats[key] = _Repeated(event)
             self.emit(event)
 
+    def count(self, kind: Kind, size: int, at: tuple[Place, str]) -> None:
+        """Count what happens all the time and needs neither name nor stack: it is written once a step."""
+        with self._lock:
+            counted = self._counted.get((kind, at))
+            if counted is None:
+                counted = self._counted[kind, at] = [0, 0]
+            counted[0] += 1
+            counted[1] += size
+            self._uncounted -= 1
+            if not self._uncounted:
+                self._write_counted()
+
+    def _write_counted(self) -> None:
+        counted, self._counted, self._uncounted = self._counted, {}, _MOST_COUNTED
+        for (kind, (place, via)), (count, size) in counted.items():
+            data: dict[str, object] | None = {"via": via} if via else None
+            self.emit(Event(kind, *place, count=count, size=size, step=self.step, data=data))
+
     def flush(self) -> None:
         """Write the repeats counted so far."""
         with self._lock:
+            self._write_counted()
             repeats, self._repeats = self._repeats, {}
             for repeated in repeats.values():
                 if repeated.count:
