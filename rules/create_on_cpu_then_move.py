@@ -42,7 +42,8 @@ _USES = 20
 # Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
 _KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out", "memory_format"))
 _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
-_HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in _KINDS)
+_HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in ("", *_KINDS))
+_FILLS = frozenset(("zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"))
 
 
 @rule(
@@ -63,7 +64,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
-    `randn`, `randint`, `randperm`, `*_like` of a host tensor; `.cuda()`, `.to(x)`, `.type_as(x)`) in step loops, in
+    `randn`, `randint`, `randperm`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
@@ -241,7 +242,7 @@ def _calculated(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
     if isinstance(node, ast.ListComp):
         return _calculated(site, node.elt, steps)
     if isinstance(node, ast.Call):
-        factory = _factory(site, node) or (node if _of_numpy(site, node) else None)
+        factory = _factory(site, node) or (node if _of_numpy(site, node) or _by_sizes(site, node) else None)
         if factory is not None:
             return factory
     found = [(part, _calculated(site, part, steps)) for part in _parts(site, node)]
@@ -256,7 +257,7 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call):
         name = site.resolve(node.func)
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if name is None and isinstance(node.func, ast.Attribute) and not node.func.attr.endswith("_"):
+        if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
             return [node.func.value, *given]
         plain = name is not None and name.startswith("torch.") and name.count(".") == 1
         return given if plain or name == "torch.autograd.Variable" else []
@@ -318,6 +319,21 @@ def _of_numpy(site: Site, call: ast.Call) -> bool:
     return bool(made.args) and not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(made.args[0]))
 
 
+def _by_sizes(site: Site, call: ast.Call) -> bool:
+    """`torch.FloatTensor(n, 3)`, `torch.Tensor(x.size())`: memory of the host, by how much of it; what it shall hold is one thing."""
+    if call.keywords or site.resolve(call.func) not in _HOST_TYPES or not call.args:
+        return False
+    if len(call.args) > 1:
+        return True
+    value = site.value(call.args[0])
+    return value.kind == "size" or (value.kind == "number" and value.integer and not value.other_kinds)
+
+
+def _writes(method: ast.Attribute) -> bool:
+    """Whether a method writes into its tensor, other than numbers that it makes itself: `x.zero_()`."""
+    return method.attr.endswith("_") and method.attr not in _FILLS
+
+
 def _is_fed(site: Site, name: ast.Name) -> bool:
     """Whether something is written into a tensor before the place, or it is given to what may do so."""
     loads = site.flow.loads.get(name.id, ())
@@ -327,7 +343,7 @@ def _is_fed(site: Site, name: ast.Name) -> bool:
             continue
         if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and not gets_number(site, load):
             return True
-        if isinstance(parent, ast.Attribute) and parent.attr.endswith("_"):
+        if isinstance(parent, ast.Attribute) and _writes(parent):
             return True
         if isinstance(parent, ast.Call) and not (site.resolve(parent.func) or "").startswith("torch."):
             return True

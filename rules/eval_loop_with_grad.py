@@ -162,8 +162,10 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         return
     if trains and _is_frozen(site, model[-1]):
         return
+    told: set[ast.AST | None] = set()
     for other in site.flow.calls:
-        if other.lineno <= call.lineno or not _runs(site, other, model):
+        around = next(reversed([None, *site.flow.loops(other)]))
+        if other.lineno <= call.lineno or around in told or not _runs(site, other, model):
             continue
         loops = _is_evaluation(site, other, model)
         alone = _repeated(site, other) and (not trains or _only_evaluates(site, other))
@@ -177,7 +179,9 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             at=other,
             related=(why,),
         )
-        return
+        if around is None:
+            return
+        told.add(around)
 
 
 def _is_evaluation(site: Site, call: ast.Call, model: list[str]) -> bool:

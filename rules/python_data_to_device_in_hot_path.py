@@ -130,9 +130,12 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
     if (buffer := _collected(site)) is not None:
         return f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
+    if _is_counted(site, data):
+        return f"`{site.short(data)}` is counted on the host and copied to the device each time; `torch.arange` counts there"
     if _is_given(site, data):
         return ""
-    if value.kind == "number" or (value.kind in ("list", "tuple", "size") and _is_written_out(data)):
+    number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
+    if number or (value.kind in ("list", "tuple", "size") and _is_written_out(data)):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
 
@@ -205,6 +208,13 @@ def _is_written_out(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         return _is_written_out(node.left) or _is_written_out(node.right)
     return isinstance(node, ast.List | ast.Tuple | ast.Attribute) or (isinstance(node, ast.Name) and node.id.isupper())
+
+
+def _is_counted(site: Site, data: ast.expr) -> bool:
+    """`range(n)`, `list(range(n))`"""
+    while isinstance(data, ast.Call) and len(data.args) == 1 and site.resolve(data.func) in ("list", "tuple"):
+        data = data.args[0]
+    return isinstance(data, ast.Call) and site.resolve(data.func) == "range"
 
 
 def _is_given(site: Site, data: ast.expr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from . import names
 from .flow import Flow
 
 _NAMES = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
@@ -49,8 +50,13 @@ def use_of(flow: Flow, node: ast.expr) -> ast.expr | None:
 
 
 def called_later(flow: Flow, node: ast.expr) -> bool:
-    """Whether an old name is kept under another one that the function calls: `context = torch.cuda.amp.autocast`."""
+    """Whether an old name is kept under another one that the function calls: `context = torch.cuda.amp.autocast`.
+
+    `partial(torch.cuda.amp.autocast, dtype=...)` is made to be called.
+    """
     parent = flow.parents.get(node)
+    if isinstance(parent, ast.Call) and parent.args[:1] == [node]:
+        return names.last(parent.func) == "partial"
     while isinstance(parent, ast.IfExp) and node is not parent.test:
         node, parent = parent, flow.parents.get(parent)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):

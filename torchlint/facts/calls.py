@@ -597,7 +597,7 @@ def batch_tensor(batch: Batch) -> Tensor:
 
 def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> Value:
     """What a method of a tensor gives."""
-    if attr in ("to", "cuda", "cpu", "xpu", "npu"):
+    if attr in MOVES:
         return move(base, attr, args)
     if attr == "pin_memory":
         return replace(base, pinned=True)
@@ -667,6 +667,9 @@ def calculated(value: Value) -> Value:
 _Movable = TypeVar("_Movable", Tensor, Batch, ModuleValue)
 
 
+MOVES = frozenset(("to", "cuda", "cpu", "xpu", "npu"))
+
+
 def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     """A tensor, module or batch after `.to(...)`, `.cuda()`, `.cpu()`."""
     if attr == "cpu":
@@ -702,7 +705,7 @@ _INTEGER_DTYPES = frozenset(f"torch.{name}" for name in "long int short int64 in
 
 def module_method(base: ModuleValue, attr: str, node: ast.Call, args: Arguments) -> Value | None:
     """What the methods that every nn.Module has give; None for others."""
-    if attr in ("to", "cuda", "cpu", "xpu", "npu"):
+    if attr in MOVES:
         return move(base, attr, args)
     if attr in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty", "type"):
         return base

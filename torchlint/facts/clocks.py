@@ -49,6 +49,9 @@ _HARMLESS = frozenset(
     )
 )
 
+_ASKING = frozenset(("getattr", "hasattr", "isinstance", "callable", "dict", "type"))
+"""Builtins that read no value, whatever they are given."""
+
 Resolve = Callable[[ast.expr], str | None]
 Targets = Callable[[Function, ast.Call], list[Function]]
 
@@ -118,6 +121,8 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
     )
     if "sync" in last or last in waiting() or (name is not None and _always_waits(name)):
         return True
+    if isinstance(call.func, ast.Name) and last in _ASKING:
+        return False
     targets = targets_of(function, call)
     if targets:
         return any(_reads(target, targets_of, depth) for target in targets)

@@ -995,6 +995,8 @@ class Evaluator:
             return sequence(self.element(first, None))
         if name == "filter" and len(args.positional) == 2:
             return sequence(self.element(args.positional[1], None))
+        if name == "map" and len(node.args) == 2 and isinstance(node.args[0], ast.Lambda):
+            return self.mapped(node.args[0], self.element(args.positional[1], node.args[1]))
         if name == "next":
             return self.element(first, node.args[0] if node.args else None)
         if name in ("sum", "max", "min"):
@@ -1010,6 +1012,20 @@ class Evaluator:
         if name == "print":
             return NONE
         return UNKNOWN
+
+    def mapped(self, function: ast.Lambda, each: Value) -> Value:
+        """`map(lambda x: x.to(device), batch)` moves each part of a batch."""
+        body, parameters = function.body, function.args.args
+        if (
+            not isinstance(body, ast.Call)
+            or not isinstance(body.func, ast.Attribute)
+            or body.func.attr not in calls.MOVES
+        ):
+            return UNKNOWN
+        moved = body.func.value
+        if each.kind != "tensor" or [p.arg for p in parameters] != [moved.id if isinstance(moved, ast.Name) else ""]:
+            return UNKNOWN
+        return sequence(calls.move(each, body.func.attr, self.arguments(body)))
 
     def transposed(self, value: Value) -> Value:
         """`zip(*x.topk(5))` gives pairs of elements, `zip(*pairs)` all the first ones and all the second ones."""
