@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import calls
+from torchlint.facts.flow import contains
+from torchlint.facts.values import Batch, Tensor
 from torchlint.rule import Finding, Site, chain, plain, rule
 
 _MOVES = {".to()", ".cuda()", ".xpu()"}
@@ -29,7 +31,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
     dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
     it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
-    an option of that name decides (`pin_memory=args.pin_memory`), it is an `info`.
+    an option of that name decides (`pin_memory=args.pin_memory`) that is not on by default, it is an `info`; there what
+    `create_loader(data, pin_memory=args.pin_memory)` gives counts as a loader, too, whoever defines it.
 
     ## Why is this slow?
 
@@ -89,7 +92,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         # Whatever wraps the loader: its author takes the batch for pinned.
         yield site.finding(_oversight(site, other), related=site.why_hot())
         return
-    if batch.kind not in ("tensor", "batch") or not batch.from_loader or batch.managed:
+    if batch.kind not in ("tensor", "batch") or not (batch.from_loader or _is_taken(site, batch)) or batch.managed:
         return
     if batch.device == "accelerator" or not _moves_to_device(site):
         return
@@ -98,9 +101,20 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         yield site.finding(message, related=site.why_hot())
     elif batch.pinned is None and (other := _beside(site)) is not None:
         yield site.finding(_oversight(site, other), related=site.why_hot())
-    elif batch.pinned is None and batch.proven and (option := _option(batch.loader_calls)) is not None:
+    elif batch.pinned is None and (option := _option(batch.loader_calls)) is not None:
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _is_taken(site: Site, batch: Tensor | Batch) -> bool:
+    """Whether a part of a batch is as the loop around it takes it out of what may be a loader."""
+    assert isinstance(site.call.func, ast.Attribute)
+    owner, loop = site.call.func.value, site.loop((ast.For,))
+    if not batch.loader_calls or not isinstance(owner, ast.Name) or not isinstance(loop, ast.For):
+        return False
+    stores = site.flow.stores.get(owner.id, ())
+    taken = [store for store in stores if contains(loop.target, store)]
+    return bool(taken) and not any(taken[0].lineno < store.lineno < site.call.lineno for store in stores)
 
 
 def _option(loaders: frozenset[ast.expr]) -> str | None:
@@ -110,11 +124,17 @@ def _option(loaders: frozenset[ast.expr]) -> str | None:
 
 
 def _pins(loader: ast.expr) -> str | None:
-    for keyword in loader.keywords if isinstance(loader, ast.Call) else ():
-        name = chain(keyword.value) if keyword.arg == "pin_memory" else None
-        if name is not None and "pin" in name[-1].lower():
-            return ".".join(name)
-    return None
+    given = _given(loader)
+    name = chain(given) if given is not None else None
+    return ".".join(name) if name is not None and "pin" in name[-1].lower() else None
+
+
+def _given(loader: ast.expr) -> ast.expr | None:
+    """What a call, or a dictionary of options, has as `pin_memory`."""
+    if isinstance(loader, ast.Call):
+        return next((keyword.value for keyword in loader.keywords if keyword.arg == "pin_memory"), None)
+    named = zip(loader.keys, loader.values, strict=True) if isinstance(loader, ast.Dict) else ()
+    return next((value for key, value in named if isinstance(key, ast.Constant) and key.value == "pin_memory"), None)
 
 
 def _oversight(site: Site, other: ast.Call) -> str:

@@ -18,6 +18,7 @@ _FEW = 4
         for name in _JOINS
         for shape in (
             f"$grown = torch.{name}(tensors := $parts, ...)",
+            f"$grown = ($here := torch.{name}(tensors := $parts, ...)).detach()",
             f"$grown = $first if $test else torch.{name}(tensors := $parts, ...)",
         )
     ],
@@ -33,7 +34,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 
     ## What it does
     Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`), and nothing else in the loop sets it,
-    and `self.x = torch.cat([self.x, new])` in the forward of a module, where each call adds to what the object keeps.
+    and `self.x = torch.cat([self.x, new])` in the forward of a module, or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
 
     ## Why is this slow?
     Each iteration copies all that was collected before: n iterations copy in the order of n² rows.
@@ -100,7 +101,7 @@ def _across_calls(site: Site) -> Iterator[Finding]:
     ]
     if not all(_is_other_arm(site, target) for target in others):
         return  # made anew, or cut, in each call
-    if site.in_forward or site.warm_caller is not None:
+    if site.in_forward or site.warm_caller is not None or _is_hook(site):
         message = f"`{ast.unparse(grown)}` grows by `{site.short()}`: each call copies all of it, and has a new shape."
         yield site.finding(message)
 
@@ -111,15 +112,40 @@ def _read(target: ast.expr) -> ast.expr:
 
 
 def _is_kept(site: Site, grown: ast.expr) -> bool:
-    """Whether something is an attribute of the method's own object, or an entry of one: `self.store["key"]`."""
+    """Whether something is an attribute of the method's own object, or an entry of one: `self.store["key"]`.
+
+    An entry of what the function around a hook has made outlives the hook's calls, too.
+    """
     if isinstance(grown, ast.Subscript):
         if not isinstance(grown.slice, ast.Constant | ast.Name):
             return False
         grown = grown.value
+        if isinstance(grown, ast.Name):
+            return _is_outer(site, grown.id)
     name = chain(grown)
     function = site.function
     own = function.parameters[0].arg if function.is_method and function.parameters else None
     return name is not None and len(name) > 1 and name[0] == own
+
+
+def _is_outer(site: Site, name: str) -> bool:
+    """Whether a name is one of the function around."""
+    around = site.function.parent
+    own = name in site.flow.parameters or name in site.flow.stores
+    return around is not None and around is not site.module.body and not own and name in around.flow.stores
+
+
+def _is_hook(site: Site) -> bool:
+    """Whether the function runs behind each forward of a module: `layer.register_forward_hook(save)`."""
+    if not site.source.holds(b"register_forward_"):
+        return False
+    return any(
+        isinstance(given, ast.Name) and given.id == site.function.name
+        for function in site.module.functions
+        for name in ("register_forward_hook", "register_forward_pre_hook")
+        for call in function.flow.calls_named(name)
+        for given in call.args
+    )
 
 
 def _targets(site: Site) -> Iterator[ast.expr]:

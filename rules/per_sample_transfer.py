@@ -26,7 +26,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function given as `collate_fn`, moves to an
     accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
-    samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls.
+    samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; and loops over the
+    samples of a batch inside that over the loader (`for image, label in samples: image.to(device)`, info).
     The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()` (info).
 
     ## Why is this slow?
@@ -87,10 +88,9 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         return
     generator = _over(site)
     each = (
-        generator is not None
-        and site.argument("non_blocking", 2) is None
+        site.argument("non_blocking", 2) is None
         and (site.hot is not None or site.warm is not None)
-        and _holds_tensors(site, generator.iter)
+        and (_holds_tensors(site, generator.iter) if generator is not None else _in_batch(site))
     )
     if not (where or each):
         return
@@ -275,6 +275,27 @@ def _over(site: Site) -> ast.comprehension | None:
     root = site.call.func.value
     named = isinstance(root, ast.Name) and isinstance(generator.target, ast.Name) and root.id == generator.target.id
     return generator if named else None
+
+
+def _in_batch(site: Site) -> bool:
+    """Whether an inner loop over a batch takes what is moved out of it: `for image, label in samples`, `for row in images`."""
+    loop, node = site.loop(), site.call.func
+    while isinstance(node, ast.Attribute | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if (
+        not isinstance(loop, ast.For)
+        or not isinstance(node, ast.Name)
+        or site.flow.comprehension(site.call) is not None
+    ):
+        return False
+    parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    if not any(isinstance(part, ast.Name) and part.id == node.id for part in parts):
+        return False
+    batch = site.value(loop.iter)
+    if batch.kind not in ("tensor", "batch") or not batch.from_loader or len(site.flow.loops(site.call)) < 2:
+        return False
+    # The parts of a batch are not unpacked: what is, are samples.
+    return batch.kind == "tensor" or isinstance(loop.target, ast.Tuple)
 
 
 def _is_written(bound: ast.expr | None) -> bool:

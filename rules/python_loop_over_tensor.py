@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint.facts import host_reads as reads
 from torchlint.facts.values import Value
@@ -48,8 +48,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `for row in x` over a tensor, by `enumerate` and `zip` of tensors too, and `for i in range(len(x))` with `x[i]` in its
-    body, where the body computes with the row: in step loops, in evaluation loops, in what these call, and in what a
+    Finds `for row in x` over a tensor, by `enumerate`, `reversed` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -129,10 +129,28 @@ def _rows(site: Site, loop: ast.For) -> list[str]:
         return _by_index(site, loop, arguments[-1])
     if called == "enumerate" and len(arguments) == 1 and isinstance(target, ast.Tuple) and len(target.elts) == 2:
         target, given = target.elts[1], arguments[0]
-    if called == "zip" and isinstance(target, ast.Tuple) and len(target.elts) == len(arguments) > 1:
+    if called == "zip" and isinstance(target, ast.Tuple):
         names = [one.id for one in target.elts if isinstance(one, ast.Name)]
-        return names if len(names) == len(arguments) and all(_is_device_tensor(site, one) for one in arguments) else []
-    return [target.id] if isinstance(target, ast.Name) and _is_device_tensor(site, given) else []
+        tensors = _zipped(site, arguments)
+        return names if len(names) == len(target.elts) == len(tensors) > 1 and all(map(_on_device, tensors)) else []
+    if isinstance(given, ast.Call) and len(given.args) == 1 and site.resolve(given.func) == "reversed":
+        given = given.args[0]
+    return _bound(target) if _is_device_tensor(site, given) else []
+
+
+def _zipped(site: Site, arguments: list[ast.expr]) -> Sequence[Value]:
+    """What `zip(a, b)` and `zip(*x.topk(5))` go through at once."""
+    if len(arguments) == 1 and isinstance(arguments[0], ast.Starred):
+        whole = site.value(arguments[0].value)
+        return whole.items or () if whole.kind == "tuple" else ()
+    return [site.value(one) for one in arguments]
+
+
+def _bound(target: ast.expr) -> list[str]:
+    """The names that a loop binds to a row, or to its elements: `*box, score`."""
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    parts = [part.value if isinstance(part, ast.Starred) else part for part in parts]
+    return [part.id for part in parts if isinstance(part, ast.Name)]
 
 
 def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
@@ -154,16 +172,34 @@ def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
 
 
 def _is_at(part: ast.expr, index: str) -> bool:
-    """`x[i]`, `x[i, :, 0]`"""
-    first = part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part
-    return isinstance(first, ast.Name) and first.id == index
+    """`x[i]`, `x[i, :, 0]`, `x[i : i + 1]`"""
+    first = _first(part)
+    return (isinstance(first, ast.Name) and first.id == index) or _is_one(first, index)
+
+
+def _first(part: ast.expr) -> ast.expr:
+    return part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part
+
+
+def _is_one(part: ast.expr, index: str) -> bool:
+    """`i : i + 1`"""
+    return (
+        isinstance(part, ast.Slice)
+        and part.step is None
+        and isinstance(part.lower, ast.Name)
+        and part.lower.id == index
+        and isinstance(part.upper, ast.BinOp)
+        and ast.unparse(part.upper) == f"{index} + 1"
+    )
 
 
 def _is_beside(part: ast.expr, index: str) -> bool:
     """`x[i + 1]`, `x[i:]`, `x[: i + 1]`"""
-    first = part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part
-    return isinstance(first, ast.BinOp | ast.Slice) and any(
-        isinstance(node, ast.Name) and node.id == index for node in ast.walk(first)
+    first = _first(part)
+    return (
+        isinstance(first, ast.BinOp | ast.Slice)
+        and not _is_one(first, index)
+        and any(isinstance(node, ast.Name) and node.id == index for node in ast.walk(first))
     )
 
 
@@ -178,7 +214,10 @@ def _called(loop: ast.For, rows: list[str]) -> list[str]:
 
 
 def _is_device_tensor(site: Site, node: ast.expr) -> bool:
-    value = site.value(node)
+    return _on_device(site.value(node))
+
+
+def _on_device(value: Value) -> bool:
     return value.is_tensor and not value.on_cpu and not value.parameter and not value.from_loader
 
 
@@ -243,7 +282,8 @@ def _read_first(block: list[ast.stmt], stored: set[str], bound: set[str]) -> set
         inner = [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
         within = {id(node) for part in inner for one in part for node in ast.walk(one)}
         names = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and id(n) not in within]
-        found |= {n.id for n in names if isinstance(n.ctx, ast.Load)} & stored - bound - _summed(statement)
+        own = _own_names(statement) if any(isinstance(n, ast.comprehension) for n in ast.walk(statement)) else set()
+        found |= {n.id for n in names if isinstance(n.ctx, ast.Load)} & stored - bound - own - _summed(statement)
         bound |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
         before = set(bound)
         for part in inner:
@@ -251,6 +291,12 @@ def _read_first(block: list[ast.stmt], stored: set[str], bound: set[str]) -> set
             found |= _read_first(part, stored, branch)
             bound |= branch
     return found
+
+
+def _own_names(statement: ast.stmt) -> set[str]:
+    """What the comprehensions of a statement call their elements: names of their own."""
+    loops = [node for node in ast.walk(statement) if isinstance(node, ast.comprehension)]
+    return {name.id for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
 
 
 def _summed(statement: ast.stmt) -> set[str]:
@@ -275,4 +321,8 @@ def _operands(site: Site, node: ast.AST) -> list[ast.expr]:
     else:
         owner = []
     computed = (site.resolve(node.func) or "").startswith("torch.") or site.value(node).is_tensor
-    return [*owner, *(node.args if computed else [])]
+    given = node.args if computed else []
+    parts = [
+        part for one in given if isinstance(one, ast.List | ast.Tuple) for part in one.elts
+    ]  # `torch.cat([row, x])`
+    return [*owner, *given, *parts]

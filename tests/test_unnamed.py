@@ -15,6 +15,7 @@ from torchlint.text.source import Source
         "y = x[i]",  # of which nothing is known
         "y = x[:, None]",
         "y = x[names]",
+        "y = x[names[i]]",
         "y = x[1:]",
         "y = x[:n]",
         "y = [a, b]",
@@ -70,6 +71,7 @@ def test_what_the_line_itself_shows(line: str) -> None:
         ("self.ok = ~other", "y = x[data.ok]"),
         ("n, ok = f(x), x.isnan()", "y = x[ok]"),
         ("ok = torch.where(\n    x > 0, 1, 0)", "y = x[ok]"),
+        ("ok = x > 0", "y = x[ok[i]]"),
         ("t = x.max()", "y = x[:t]"),
         ("t = lengths[0]", "y = x[:t]"),
         ("t = lengths[0]\r", "y = x[:t]"),

@@ -583,6 +583,12 @@ def made_loader(value: Loader, pinned: bool | None) -> Loader:
     return replace(value, pinned=pinned, element=batch)
 
 
+def likely_loader(told: ast.expr) -> Loader:
+    """A loader by its name, which may send its batches to the device itself; `told` says whether it pins."""
+    batch = Batch(LIKELY, loader_calls=frozenset((told,)))
+    return Loader(LIKELY, made_by=told, element=batch)
+
+
 def batch_tensor(batch: Batch) -> Tensor:
     """One tensor of a batch."""
     return Tensor(

@@ -832,7 +832,11 @@ class Evaluator:
 
     def call(self, node: ast.Call) -> Value:
         value = self.called(node)
-        return _ENCODED if not value and _encodes(node) else value
+        if value.proven:
+            return value
+        if not value and _encodes(node):
+            return _ENCODED
+        return self.told_to_pin(node) or value
 
     def called(self, node: ast.Call) -> Value:
         function = node.func
@@ -874,6 +878,8 @@ class Evaluator:
                 return calls.compiled(given)
             return replace(given, certainty=max(given.certainty, LIKELY)) if given else ModuleValue(LIKELY)
         root = name.partition(".")[0]
+        if name == "torch.jit.annotate" and node.args:
+            return promised(self, node.args[0])
         if name == "torch.utils.checkpoint.checkpoint" and node.args:
             return self.of_value(args.first, node, args, node.args[0]) or LIKELY_TENSOR
         if name.startswith("torch.autograd") and name.endswith(".Variable"):
@@ -1002,7 +1008,7 @@ class Evaluator:
         if name in ("sum", "max", "min"):
             return self.reduced(name, args)
         if name == "dict":
-            return Dict(entries=dict(args.keywords), element=None)
+            return Dict(entries=dict(args.keywords), element=None, made_by=node)
         if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
             return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
         if name == "slice":
@@ -1050,7 +1056,20 @@ class Evaluator:
         if loader.pinned is not None or not isinstance(given, ast.Attribute) or self.expr(given):
             return loader
         default = argparse_defaults(self.function.module).get(given.attr)
-        return calls.made_loader(loader, default) if isinstance(default, bool) else loader
+        return calls.made_loader(loader, True) if default is True else loader
+
+    def told_to_pin(self, node: ast.Call) -> Loader | None:
+        """What `create_loader(data, pin_memory=args.pin_mem)` gives, whoever defines it; what pins may stand in a dictionary."""
+        if not names.last(node.func).lower().endswith("loader"):
+            return None
+        for keyword in node.keywords:
+            if keyword.arg == "pin_memory":
+                return calls.likely_loader(node)
+            if keyword.arg is None:
+                options = self.expr(keyword.value)
+                if "pin_memory" in (options.entries or ()) and options.made_by is not None:
+                    return calls.likely_loader(options.made_by)
+        return None
 
     def loader_of(self, klass: Class | None, name: str, node: ast.Call, args: Arguments) -> Loader:
         """A loader of a library or of the project, which hands on `pin_memory` by its name."""

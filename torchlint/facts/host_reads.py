@@ -144,7 +144,7 @@ _MOVES = frozenset(("to", "cuda", "xpu", "npu", "type", "type_as", "to_device"))
 def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     """The device tensor that `t.item()`, `float(t)`, `int(t)`, `bool(t)` or `math.sqrt(t)` reads."""
     func = call.func
-    if isinstance(func, ast.Attribute) and func.attr == "get_scale" and place.value(func.value).kind == "scaler":
+    if isinstance(func, ast.Attribute) and func.attr == "get_scale" and _is_scaler(place, func.value):
         return func.value if place.accelerator else None
     if isinstance(func, ast.Attribute) and func.attr == "item":
         if call.args or call.keywords:
@@ -162,6 +162,17 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
         # What a function gives as a number on some of its paths is one where `math` calculates with it.
         return None if "number" in place.value(read).other_kinds else read
     return None
+
+
+def _is_scaler(place: Place, node: ast.expr) -> bool:
+    """A GradScaler, or what is called one and may be: it is not known to be anything else that has a scale."""
+    value = place.value(node)
+    if value.kind == "scaler" or names.last(node) not in _SCALERS or value.proven:
+        return value.kind == "scaler"
+    return not value or (value.class_ is not None and place.project.method(value.class_, "get_scale") is None)
+
+
+_SCALERS = frozenset(("scaler", "grad_scaler", "amp_scaler", "_scaler"))
 
 
 # Copies
@@ -414,7 +425,8 @@ def logging_call(place: Place, call: ast.Call) -> bool:
     if not isinstance(func, ast.Attribute) or not (call.args or call.keywords):
         return False
     if func.attr in _LOGGERS | _WRITERS:
-        return True
+        # `metrics.log_scalar(...)` of a module of the project's own: what it is given was read before.
+        return name is None or not isinstance(place.project.definition(name, place.function.module), Function)
     if func.attr in _FRAMEWORK_LOGS:
         # `self.log("loss", loss)` of Lightning keeps the tensor; `loss.log()` is arithmetic.
         receiver = func.value

@@ -23,6 +23,8 @@ _INDEX = regex(rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})(?:,
 """`x[kept]`, `x[:, kept]`, `x[data.mask, :]`"""
 _KEYED = regex(rb"""\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}\[["']\w{1,60}["']\])""")
 """`x[batch["kept"]]`, `x[batch["kept"].byte()]`"""
+_OF_ROW = regex(rb"\[([a-z_]\w{0,60})\[\w{1,60}\]\]")
+"""`x[kept[i]]`"""
 _INVERTED = regex(rb"""~([a-z_]\w{0,60}(?:\.\w{1,60}){0,4}(?:\[["']\w{1,60}["']\])?)""")
 """`~kept`, `~batch["kept"]`"""
 _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
@@ -65,7 +67,7 @@ def _lines(source: Source) -> frozenset[int]:
     found: list[int] = []
     for start, part in parts:
         found += [start + at for at in part.compared]
-        found += [start + at for at, name in (*part.indices, *part.keyed) if text.may_be_mask(name)]
+        found += [start + at for at, name in (*part.indices, *part.keyed, *part.of_rows) if text.may_be_mask(name)]
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
         found += [start + at for at, value in part.taken if text.has_element(value)]
         found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
@@ -80,6 +82,7 @@ class _Part:
         self.compared = [match.start() for match in _COMPARED.finditer(data)]
         self.indices = [(match.start(1), match[1]) for match in _INDEX.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
+        self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for match in _TAKEN.finditer(data)]
         self.loops = [(match.start(), match.end(), match[1]) for match in _ROWS.finditer(data)]
