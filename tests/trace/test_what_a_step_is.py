@@ -20,7 +20,7 @@ from torchlint.trace.eager.observe import DistributedFacts
 from torchlint.trace.program.entry import trains
 from torchlint.trace.program.reach import reached
 from torchlint.trace.program.recorder import Recorder
-from torchlint.trace.program.stop import Budget, Steps, Stop, count_steps
+from torchlint.trace.program.stop import CALLS_BEFORE_TRAINING, Budget, Steps, Stop, count_steps
 
 pytestmark = pytest.mark.torch
 
@@ -78,6 +78,18 @@ def test_the_first_backward_pass_ends_the_counting_of_calls(steps_of: Stepped) -
 
 def test_without_training_the_loop_whose_module_is_called_again_first_counts(steps_of: Stepped) -> None:
     assert [("call", "train.py:6")] * 5 == steps_of(INFERENCE)
+
+
+def test_of_a_program_that_trains_only_the_first_calls_count() -> None:
+    told: Told = []
+    steps = Steps(lambda what, where: told.append((what, where)), trains=True)
+    model = torch.nn.Linear(2, 2)
+    with count_steps(steps):
+        for _ in range(2 * CALLS_BEFORE_TRAINING):
+            model(torch.ones(2))
+        model(torch.ones(2)).sum().backward()
+
+    assert ["call"] * CALLS_BEFORE_TRAINING + ["backward"] == [what for what, _ in told]
 
 
 def test_a_module_inside_a_module_is_none_of_its_own(steps_of: Stepped) -> None:

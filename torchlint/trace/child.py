@@ -63,7 +63,8 @@ def _observe(
     from torchlint.trace.program import entry
     from torchlint.trace.program.stop import Budget, Steps, Stop, count_steps
 
-    budget = Budget(recorder, job.steps, job.seconds, leave, trains=entry.trains(job.entry))
+    trains = entry.trains(job.entry)
+    budget = Budget(recorder, job.steps, job.seconds, leave, trains=trains)
     facts = observe.DistributedFacts(recorder)
 
     def after_step(what: str, where: str) -> None:
@@ -72,7 +73,7 @@ def _observe(
         facts.ask()
         budget.check(what)
 
-    steps = Steps(after_step, explicit=job.step_at is not None)
+    steps = Steps(after_step, explicit=job.step_at is not None, trains=trains)
     # First, for the step to be counted before another hook of the observation does something after it.
     observation.enter_context(count_steps(steps))
     try:

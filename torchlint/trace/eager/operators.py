@@ -357,8 +357,8 @@ class _Known:
     foreach: bool
 
 
-_OWN_FRAMES = 4
-"""How many frames up the search for the program's line begins: `here`, `_note`, `_run`, `__torch_dispatch__`."""
+_OWN_FRAMES = 3
+"""How many frames up the search for the program's line begins: `here`, `_run`, `__torch_dispatch__`."""
 _SEEN: dict[int, _Known] = {}
 """By identity: an operator's own hash is computed in Python."""
 
@@ -445,7 +445,7 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
             results = _results(result)
             if known.computes and self._gpu.counts:
                 # where a factory's result is, is known when it has returned
-                self._count("" if inputs else known.event_name, inputs, results, here(_OWN_FRAMES - 1))
+                self._count("" if inputs else known.event_name, inputs, results, here(_OWN_FRAMES))
             if undecided or not inputs:
                 for tensor in results:
                     if not shares(tensor, memory):
@@ -460,7 +460,15 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
             _check_same_device(func, index, other, host, args)
         if known.rule is not None:
             known.rule(Call(self._gpu, self._thread, args, kwargs))
-        result = self._compute(known, args, kwargs)
+        if known.heavy and not self._gpu.compute:
+            result = _without_computing(func, args, kwargs)
+        else:
+            try:
+                result = known.run(*args, **kwargs)
+            except NotImplementedError as error:
+                if "Could not run" in str(error):
+                    self._gpu.unsupported(str(func), "no kernel for the CPU")
+                raise
         results = _results(result)
         if apart and known.foreach and len(results) > 1:
             self._place_each(results, inputs, memory)
@@ -469,30 +477,17 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
                 if known.host_result < 0 or tensor is not results[known.host_result]:
                     tags.place(tensor, index, memory)
         if known.computes:
-            self._note(known, args, kwargs, result, inputs, results)
+            gpu = self._gpu
+            work = None if gpu.work is None else gpu.work.work(func, args, kwargs, result)
+            if gpu.counts or work is not None:
+                at = here(_OWN_FRAMES)
+                if gpu.counts:
+                    self._count(known.event_name, inputs, results, at)
+                if gpu.work is not None and work is not None:
+                    gpu.work.operator(work, at)
         if self._keep_fresh and known.allocates:
             tags.mark_fresh(result)
         return result
-
-    def _note(
-        self,
-        known: _Known,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        result: Any,
-        inputs: Tensors,
-        results: Tensors,
-    ) -> None:
-        """Count an operator that computes on a device, and what it asks of the GPU."""
-        gpu = self._gpu
-        work = gpu.work.work(known.func, args, kwargs, result) if gpu.work is not None else None
-        if not gpu.counts and work is None:
-            return
-        at = here(_OWN_FRAMES)
-        if gpu.counts:
-            self._count(known.event_name, inputs, results, at)
-        if gpu.work is not None and work is not None:
-            gpu.work.operator(work, at)
 
     def _count(self, name: str, inputs: Tensors, results: Tensors, at: tuple[Place, str]) -> None:
         size = 0
@@ -507,16 +502,6 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
             self._gpu.recorder.record("operator", name=name, size=size, at=at)
         else:
             self._gpu.recorder.count("operator", size, at)
-
-    def _compute(self, known: _Known, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        if not self._gpu.compute and known.heavy:
-            return _without_computing(known.func, args, kwargs)
-        try:
-            return known.run(*args, **kwargs)
-        except NotImplementedError as error:
-            if "Could not run" in str(error):
-                self._gpu.unsupported(str(known.func), "no kernel for the CPU")
-            raise
 
     def _place_each(self, results: Tensors, inputs: Tensors, memory: set[int]) -> None:
         """Results of an operator on tensors of several devices, each of them where its first input is."""

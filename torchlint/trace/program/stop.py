@@ -20,6 +20,8 @@ _GRACE = 2.0  # seconds a program may clean up before it is stopped again
 _ATTEMPTS = 3
 CALL = "call"
 """What a step is that ends with a call of an outermost module."""
+CALLS_BEFORE_TRAINING = 64
+"""So many calls are steps of a script that trains; what is called after them until then, as to make its data, is one."""
 
 
 class Stop(BaseException):
@@ -90,10 +92,18 @@ class Steps:
     A step is a step of the optimizer that has taken most of them: with two optimizers (a GAN) a step is one round of
     both. In a program that makes no optimizer, each backward pass is a step; where none is run either, each iteration
     of the loop around the outermost modules, which is seen when the line that called one calls one again. `explicit`
-    switches all of that off: from the first `torchlint.step()` on, and for --step-at. Without `calls` no call counts.
+    switches all of that off: from the first `torchlint.step()` on, and for --step-at. Without `calls` no call counts,
+    of a program that `trains` the first few.
     """
 
-    def __init__(self, after_step: Callable[[str, str], None], *, explicit: bool = False, calls: bool = True) -> None:
+    def __init__(
+        self,
+        after_step: Callable[[str, str], None],
+        *,
+        explicit: bool = False,
+        calls: bool = True,
+        trains: bool = False,
+    ) -> None:
         self._after_step = after_step
         self._explicit = explicit
         self._counts: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
@@ -102,6 +112,7 @@ class Steps:
         self._depth = 0
         self._callers: set[tuple[str, int]] = set()
         self._loop: tuple[str, int] | None = None
+        self._calls_left = CALLS_BEFORE_TRAINING if trains else -1
 
     def made(self, optimizer: Optimizer) -> None:
         self._counts.setdefault(optimizer, 0)
@@ -145,7 +156,8 @@ class Steps:
         if self._loop is None and place in self._callers:
             self._loop = place
         self._callers.add(place)
-        if place == self._loop:
+        if place == self._loop and self._calls_left:
+            self._calls_left -= 1
             self._after_step(CALL, f"{place[0]}:{place[1]}")
 
     @contextlib.contextmanager
