@@ -24,7 +24,7 @@ from torchlint.messages.event import Operation
 from torchlint.predict.constants import Constants, assumed
 from torchlint.predict.estimate import band
 from torchlint.predict.gpus import GPUS, Gpu
-from torchlint.predict.timeline import step, tasks
+from torchlint.predict.timeline import kernel, step, tasks
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "prediction.md"
@@ -45,6 +45,7 @@ class Case:
     mode: str
     compiled: bool
     channels_last: bool
+    batch: int
     true: float
     predicted: float
     """With the assumed constants."""
@@ -100,6 +101,7 @@ def cases() -> tuple[Case, ...]:
                 one["mode"],
                 one["compiled"],
                 one["channels_last"],
+                one["batch"],
                 one["ms"] * 1e-3 / one["batch"],
                 predicted / one["batch"],
             )
@@ -209,6 +211,73 @@ def ordered_right(pairs: Sequence[WhatIf], apart: float) -> tuple[int, float]:
     return total, right / total if total else math.nan
 
 
+# --- grouped convolutions in channels_last -----------------------------------------------------------------------
+
+_CHANNELS_LAST = "train-amp-nhwc"
+_SOME, _HARDLY_ANY = 0.10, 0.02
+"""Shares of a step that grouped convolutions take: models above the one show what they cost, those below have none."""
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """How much longer grouped convolutions take in channels_last, found on some families of models, judged on others."""
+
+    factor: float
+    families: int
+    found_on: int
+    count: int
+    before: float
+    after: float
+    others: int
+    rank_of_others: float
+    """Of the models without any."""
+
+
+def family(model: str) -> str:
+    """`resnet` of `resnet50d`."""
+    return model[: next((at for at, sign in enumerate(model) if not sign.isalpha()), len(model))]
+
+
+def grouped() -> Grouped:
+    """One factor for all grouped convolutions of training in channels_last (a cuDNN of 2022).
+
+    It is the median, over the models of the families that are not judged, of what the published time leaves for them
+    when all else takes what it takes in models without them.
+    """
+    rows = []
+    for case in cases():
+        if case.setting.startswith(_CHANNELS_LAST):
+            gpu = GPUS[case.gpu]
+            parts = [(one.kind, kernel(one, gpu, assumed(gpu))) for one in _recorded(case)]
+            whole = sum(time for _, time in parts)
+            rows.append((case, whole, sum(time for kind, time in parts if kind == "grouped")))
+    found_on = [row for row in rows if not held_out(family(row[0].model))]
+    judged = [row for row in rows if held_out(family(row[0].model))]
+    slower = statistics.median(
+        case.true * case.batch / whole for case, whole, own in found_on if own < _HARDLY_ANY * whole
+    )
+    factors = [
+        (case.true * case.batch / slower - whole + own) / own for case, whole, own in found_on if own > _SOME * whole
+    ]
+    factor = statistics.median(factors)
+
+    def rank(of: Sequence[tuple[Case, float, float]], factor: float) -> float:
+        predicted = [(whole + (factor - 1) * own) / case.batch for case, whole, own in of]
+        return rank_correlation([case.true for case, *_ in of], predicted)
+
+    others = [row for row in judged if row[2] < _HARDLY_ANY * row[1]]
+    families = len({family(case.model) for case, *_ in judged})
+    return Grouped(
+        factor, families, len(factors), len(judged), rank(judged, 1.0), rank(judged, factor), len(others),
+        rank(others, 1.0),
+    )  # fmt: skip
+
+
+def _recorded(case: Case) -> list[Operation]:
+    rows = _models()[f"{case.model} {case.size} {case.mode}"]["eager"]
+    return _operations(rows, case.batch, case.channels_last)
+
+
 # --- the page ----------------------------------------------------------------------------------------------------
 
 
@@ -224,6 +293,7 @@ def page() -> str:
         "TIMES": str(len(_published()["times"])),
         "MODELS": str(len({(case.model, case.size) for case in cases()})),
         "BARS": _bars(accuracies),
+        "GROUPED": _grouped(),
     }
     for name, part in parts.items():
         text = text.replace(f"@{name}@", part)
@@ -265,6 +335,17 @@ def _bars(found: Sequence[Accuracy]) -> str:
             f"| median error of inference without calibration at most 20 % | {min(medians):.0%} to {max(medians):.0%} |",
             f"| rank correlation of pooled what-ifs at least .75 | {rank:.2f} (n = {len(pooled)}) |",
         )
+    )
+
+
+def _grouped() -> str:
+    one = grouped()
+    return (
+        f"One factor for them, {one.factor:.1f}, is the median of the {one.found_on} models whose step they are more than "
+        f"a tenth of in the families of models that are not judged here (families are told by the first word of a name, "
+        f"and divided by its hash). With it the {one.count} models of the other {one.families} families have a rank "
+        f"correlation of {one.after:.3f}, without it {one.before:.3f}; the {one.others} of them that have no grouped "
+        f"convolutions have {one.rank_of_others:.3f}."
     )
 
 

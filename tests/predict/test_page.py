@@ -32,3 +32,10 @@ def test_models_are_ranked_and_timed_well_enough(page: object) -> None:
     assert min(one.rank for one in inference) >= 0.95
     assert max(one.median for one in inference) <= 0.20
     assert ranks["train-amp-nchw-pt112-cu113-rtx3090"] >= 0.95
+
+
+def test_what_training_in_channels_last_misses_are_grouped_convolutions(page: object) -> None:
+    found = page.grouped()  # type: ignore[attr-defined]
+
+    assert found.after >= 0.95 > found.before
+    assert found.rank_of_others >= 0.95
