@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.flow import Guard, Loop, contains
+from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, rule
 
 _JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
@@ -35,6 +36,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     ## What it does
     Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`), and nothing else in the loop sets it,
     and `self.x = torch.cat([self.x, new])` in the forward of a module, or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
+    A parameter that a function makes longer and gives back counts where a loop calls it by `x = longer(x)`.
 
     ## Why is this slow?
     Each iteration copies all that was collected before: n iterations copy in the order of n² rows.
@@ -70,7 +72,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     """
     loop, name = site.loop(), chain(site.part("grown"))
     if loop is None:
-        yield from _across_calls(site)
+        yield from _handed_back(site) if isinstance(site.part("grown"), ast.Name) else _across_calls(site)
         return
     if name is None or not any(chain(part) == name for part in _parts(site)):
         return
@@ -104,6 +106,49 @@ def _across_calls(site: Site) -> Iterator[Finding]:
     if site.in_forward or site.warm_caller is not None or _is_hook(site):
         message = f"`{ast.unparse(grown)}` grows by `{site.short()}`: each call copies all of it, and has a new shape."
         yield site.finding(message)
+
+
+def _handed_back(site: Site) -> Iterator[Finding]:
+    """`x = torch.cat([x, new]); return x` of a parameter, where a loop calls that by `x = longer(x)`."""
+    grown = site.part("grown")
+    assert isinstance(grown, ast.Name)
+    name = grown.id
+    if name not in {parameter.arg for parameter in site.function.parameters} or len(site.flow.stores[name]) > 1:
+        return
+    if not any(chain(part) == [name] for part in _parts(site)) or any(site.value(part).on_cpu for part in _parts(site)):
+        return
+    if site.rare or site.role == "test" or site.in_forward:
+        return
+    places = [_place_of(returned.value, name) for returned in site.flow.nodes if isinstance(returned, ast.Return)]
+    if not places or any(place is None or place != places[0] for place in places):
+        return
+    for one in site.callers(site.function):
+        if _grows_there(site, one.function, one.call, name, places[0]):
+            why = site.related(one.function, one.call, "called on each iteration with what it gave before")
+            message = f"`{name}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
+            yield site.finding(message, related=(why,))
+            return
+
+
+def _place_of(returned: ast.expr | None, name: str) -> int | None:
+    """Where a name stands in what is returned: -1 by itself, or its place in a tuple; None where it stands nowhere."""
+    if isinstance(returned, ast.Tuple):
+        return next((i for i, part in enumerate(returned.elts) if chain(part) == [name]), None)
+    return -1 if returned is not None and chain(returned) == [name] else None
+
+
+def _grows_there(site: Site, caller: Function, call: ast.Call, name: str, place: int | None) -> bool:
+    """Whether a loop gives a call what the call gave before, and sets it nowhere else."""
+    given = site.function.argument(call, name)
+    loops = caller.flow.loops(call)
+    statement = caller.flow.parents.get(call)
+    if not isinstance(given, ast.Name) or not loops or place is None or not isinstance(statement, ast.Assign):
+        return False
+    target: ast.expr = statement.targets[0]
+    if place >= 0:
+        target = target.elts[place] if isinstance(target, ast.Tuple) and place < len(target.elts) else statement.value
+    stores = [store for store in caller.flow.stores.get(given.id, ()) if contains(loops[0], store)]
+    return isinstance(target, ast.Name) and target.id == given.id and stores == [target]
 
 
 def _read(target: ast.expr) -> ast.expr:

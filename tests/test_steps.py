@@ -916,6 +916,33 @@ def test_a_generation_loop_that_calls_through_others(reverse: bool) -> None:
     assert {"one": "run", "two": "run", "three": "run", "idle": None, "other": None} == found
 
 
+def test_loops_beside_one_that_runs_a_model() -> None:
+    """What a function does once is little beside its loop that runs a model; what another of its loops does is not."""
+    text = (
+        "# model.eval()\n"
+        "def draft(net: nn.Module, x):\n"
+        "    for i in range(9):\n        y = net(x)\n"
+        "    once(y)\n"
+        "    for one in y:\n        often(one)\n"
+        "def alone(net: nn.Module, x):\n"
+        "    for i in range(9):\n        y = net(x)\n"
+        "    for one in y:\n        rarely(one)\n"
+        "def run(net: nn.Module, loader):\n"
+        "    for x in loader:\n        draft(net, net(x))\n    alone(net, x)\n"
+    )
+    steps = steps_of({"train.py": text})
+    module = steps.project.module("train.py")
+    assert module is not None
+    found = {}
+    for function in module.functions:
+        for call in function.flow.calls:
+            if isinstance(call.func, ast.Name):
+                loop = steps.warm_caller(function, call)
+                found[call.func.id] = loop and loop[0].name
+
+    assert {"once": None, "often": "run", "rarely": None} == {name: found[name] for name in ("once", "often", "rarely")}
+
+
 def test_what_other_loops_call_is_not() -> None:
     assert [] == whole("def f(x):\n    pass\nfor x in y:\n    f(x)\n")
 

@@ -759,19 +759,23 @@ class Steps:
     def warm_caller(self, function: Function, node: ast.AST) -> Caller | None:
         """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.
 
-        What a function does beside a loop of its own that runs a model is little next to that.
+        What a function does once beside a loop of its own that runs a model is little next to that; another loop is not.
         """
         if self.guarded(function, node, None) in ("throttled", "cold"):
             return None
         nobody: Caller | None = None
-        return self._ask(("warm caller", function), lambda: self._find_caller(function), nobody)
+        loops = function.flow.loops(node)
+        beside = (
+            bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
+        )
+        return self._ask(("warm caller", function, beside), lambda: self._find_caller(function, beside), nobody)
 
-    def _find_caller(self, function: Function) -> Caller | None:
+    def _find_caller(self, function: Function, beside: bool) -> Caller | None:
         """The nearest one; where too many functions have to be looked at for it, that is not known."""
         seen = {function}
         level = [function]
         while level and len(seen) <= MOST_ABOVE:
-            above = [self._above(one) for one in level]
+            above = [self._find_above(one) if one is function and beside else self._above(one) for one in level]
             found = next((loop for loop, _ in above if loop is not None), None)
             if found is not None:
                 return found
@@ -784,10 +788,12 @@ class Steps:
     def _above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
         """The evaluation or generation loop that calls a function, and the functions that call it on each of their calls."""
         none: tuple[Caller | None, Sequence[Function]] = (None, ())
+        if self.holds_warm_loop(function):
+            return none
         return self._ask(("above", function), lambda: self._find_above(function), none)
 
     def _find_above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
-        if isinstance(function.node, ast.Module) or function.name == "forward" or self.holds_warm_loop(function):
+        if isinstance(function.node, ast.Module) or function.name == "forward":
             return None, ()
         if runs_on_batches(self.project, function):
             return (function, function.node), ()
