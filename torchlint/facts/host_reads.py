@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -17,6 +18,8 @@ from .values import LIKELY, PROVEN, Certainty, Value
 
 T = TypeVar("T")
 _LOSS = regex(r"(?:^|_)loss$")
+_LOSSES = regex(r"(?:^|_)loss(?:es|_dict)?$")
+_KEY_OF_LOSS = regex(r"(?:^|[_/.\- ])loss(?:$|[_/\-])", re.IGNORECASE)
 _CASTS = frozenset(("float", "int", "bool", "complex"))
 MATH = tuple("sqrt exp log log2 log10 log1p floor ceil trunc fabs isnan isinf isfinite sin cos tanh pow".split())
 """Functions of Python's `math` that make a number of a tensor first."""
@@ -268,9 +271,20 @@ def _receives(func: ast.Attribute, call: ast.Call) -> bool:
 
 
 def _loss(place: Place, node: ast.expr) -> ast.expr | None:
-    """`loss.item()` in a step loop, where nothing else is known of `loss`."""
+    """`loss.item()` and `losses["box"].item()` in a step loop, where nothing else is known of it."""
     named = isinstance(node, ast.Name) and _LOSS.search(node.id) is not None
+    named = named or (isinstance(node, ast.Subscript) and _is_loss_of(node))
     return node if named and place.accelerator and place.hot is not None and not place.value(node) else None
+
+
+def _is_loss_of(node: ast.Subscript) -> bool:
+    """`info["actor/loss"]`, `losses[name]`: by the key, or by what holds it."""
+    key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    if isinstance(key, str) and _KEY_OF_LOSS.search(key):
+        return True
+    holder = node.value.slice if isinstance(node.value, ast.Subscript) else node.value
+    held = holder.value if isinstance(holder, ast.Constant) else names.last(holder)
+    return isinstance(held, str) and _LOSSES.search(held) is not None and not isinstance(node.slice, ast.Slice)
 
 
 def _result(place: Place, node: ast.expr) -> ast.expr | None:

@@ -44,11 +44,25 @@ def callers(project: Project, function: Function) -> list[CallSite]:
     sites = list(project.call_sites(function) or ())
     for method in overridden(project, function):
         sites += project.call_sites(method) or ()
-    if not sites:
+    if all(map(_hands_on, sites)):
         sites += calls_by_name(project, function)
     if function.name == "__call__" and function.cls is not None:
         sites += _calls_of_objects(project, function, function.cls)
     return list({site.call: site for site in sites}.values())
+
+
+def _hands_on(site: CallSite) -> bool:
+    """`super().update(batch)`, `Base.update(self, batch)`, by which an override calls what it stands in place of."""
+    func, given = site.call.func, site.call.args[:1]
+    if not isinstance(func, ast.Attribute) or not site.function.is_method:
+        return False
+    own = site.function.parameters[0].arg
+    by_class = func.attr == site.function.name and bool(given) and isinstance(given[0], ast.Name) and given[0].id == own
+    return _is_super(func.value) or by_class
+
+
+def _is_super(receiver: ast.expr) -> bool:
+    return isinstance(receiver, ast.Call) and names.last(receiver.func) == "super"
 
 
 def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
@@ -114,7 +128,7 @@ def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: 
 
 def _is_exact(project: Project, function: Function, receiver: ast.expr) -> bool:
     """Whether an object is known to be of its very class, not of a subclass: `super()`, what a constructor gave."""
-    if isinstance(receiver, ast.Call) and names.last(receiver.func) == "super":
+    if _is_super(receiver):
         return True
     value: Value = project.value(function, receiver)
     return value.kind == "class" or value.made_by is not None or bool(value.classes)
