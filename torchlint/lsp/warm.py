@@ -213,6 +213,9 @@ class Warm(Noting):
                 )
             )
 
+    def asked_again(self, key: tuple[Any, ...], ask: Callable[[], None]) -> None:
+        self._database.asked_again(key, ask)
+
     def _stands(self, name: tuple[str, str]) -> bool:
         return name in self.answers and ("question", *name) in self._database
 

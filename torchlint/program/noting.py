@@ -56,9 +56,11 @@ class _Asked:
         self.__qualname__ = question.__qualname__
 
     def __call__(self, subject: Any, key: Any) -> Answer:
-        project: Project = subject.project
-        node = ("question", self.question.__name__, repr(key))
+        project: Noting = subject.project
+        name = self.question.__name__, repr(key)
+        node = "question", *name
         answer = project.linked(node, lambda: self.question(subject, key))
+        project.asked_again(node, lambda: project.answers.update({name: self(subject, key)}))
         return Answer(answer, project.hangs_on(node) or ())
 
 
@@ -111,6 +113,9 @@ class Noting(Project):
             return [failed.get(name) or self.answers[name].answer for name in names]
 
         return remembered
+
+    def asked_again(self, key: tuple[Any, ...], ask: Callable[[], None]) -> None:
+        """Told how an answer that is kept elsewhere is asked for again."""
 
     def _stands(self, name: tuple[str, str]) -> bool:
         """Whether the answer to a question about the whole project is known."""

@@ -164,6 +164,10 @@ class Incremental(Database):
         self._settled[node] = None
         return value
 
+    def asked_again(self, key: Key, ask: Callable[[], None]) -> None:
+        """Told how an answer that is kept elsewhere is asked for again, by `linked`."""
+        self._linked[key].work = ask
+
     def may_stand(self, key: Key) -> bool:
         """Whether it is known what an answer that is kept elsewhere was made of, and it need not be worked out anew."""
         node = self._linked.get(key)
@@ -219,7 +223,10 @@ class Incremental(Database):
         """Work an answer out where that can be done now."""
         assert node.work is not None
         with suppress(Exception):  # who asks for it next is told
-            self._ask(node.key, node.work, node.initial)
+            if self._linked.get(node.key) is node:
+                node.work()
+            else:
+                self._ask(node.key, node.work, node.initial)
 
     def _stand_together(self, circle: list[Answer]) -> None:
         """See whether answers that lead to one another stand."""
