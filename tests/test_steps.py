@@ -1026,6 +1026,29 @@ def test_a_condition_that_a_function_gives() -> None:
     )
 
 
+def test_a_counter_of_a_loop_inside_of_the_step() -> None:
+    check_one(
+        "def total(rows):\n    for i in range(4):\n        loss = part(rows[i])  # hot\n        if i == 0:\n            show(loss)  # hot\n"
+        "    for i, row in enumerate(rows):\n        if i == len(rows) - 1:\n            show(row)\n"
+        "        if row == 0:\n            show(row)  # hot\n        if not i == 3:\n            show(row)  # hot\n"
+        "    for i in range(3):\n        if not i != 3:\n            show(i)  # hot\n"
+        "    for row in rows:\n        if step == 0:\n            show(row)\n"
+        "    for i in steps:\n        if i == 0:\n            show(i)\n"
+        "for i, x in enumerate(loader):\n    total(x).backward()  # hot\n    optimizer.step()  # hot\n    if i == 0:\n        show(x)\n"
+        "    for k in range(3):\n        if k == 0:\n            show(x)  # hot\n        if i == 0:\n            show(x)\n"
+        "        if k == 0 and i == 0:\n            show(x)\n"
+        "    for k, part in enumerate(x):\n        if k == 0:\n            show(part)  # hot\n"
+    )
+
+
+def test_a_loop_over_a_criterion_runs_no_model() -> None:
+    check_one(
+        "criterion = nn.MSELoss()\nmodel = nn.Linear(2, 2)\n"
+        "for i in range(4):\n    total = criterion(a[i], b[i])\n"
+        "for x in loader:\n    total = criterion(model(x), y)  # warm\n"
+    )
+
+
 def test_a_condition_that_a_method_gives_of_a_step() -> None:
     check_one(
         "class Fit:\n    def due(self, step):\n        return self.ready and (int(step) + 1) % self.every == 0  # hot\n\n"

@@ -53,6 +53,8 @@ Meaning = Callable[..., str]
         "rank == 0 and use_amp",
         "world_size > 1",
         "not debug",  # on as a rule
+        "cfg.model.enable",
+        "cfg.tensorboard.enable",  # a writer is there on each step
         "not args.log",
         "step % 10",  # nine times of ten
         "step % 10 != 0",
@@ -130,6 +132,9 @@ def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str
         "verbose",
         "debug",
         "args.debug",
+        "cfg.vis_mask.enable",
+        "self.cfg.VIS_MASK.ENABLE",
+        "config.trainer.profile.enabled",
         "safe_merge",
         "args.verbose >= 2",
         "log_level > 1",

@@ -36,6 +36,9 @@ _THROTTLES = frozenset(
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
 _EVALUATES = frozenset(("eval", "evaluate", "evaluation", "validate", "validation"))
+_SHOWS = frozenset(
+    "debug debugging show vis viz visualize visualise plot plotting dump profile profiling".split()
+)
 _PERIODS = frozenset(("freq", "frequency", "every", "interval"))
 _RANKS = frozenset(
     (
@@ -394,9 +397,14 @@ def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
 
 
 def _words_of(node: ast.expr) -> set[str]:
-    """The words of the last part of a name: `args.log_interval` gives log and interval."""
+    """The words of the last part of a name: `args.log_interval` gives log and interval, `cfg.VIS.ENABLE` vis and enable."""
     parts = names.chain(node)
-    return {w.lower() for w in _WORDS.findall(parts[-1])} if parts else set()
+    if not parts:
+        return set()
+    found = {w.lower() for w in _WORDS.findall(parts[-1])}
+    if len(parts) > 2 and parts[-1].lower() in ("enable", "enabled"):
+        found |= {w.lower() for w in _WORDS.findall(parts[-2])} & _SHOWS
+    return found
 
 
 def _throttle_word(node: ast.expr) -> bool:

@@ -502,13 +502,16 @@ class Steps:
         if flow.in_handler(node, loop):
             return "cold"
         found: guards.Meaning = ""
-        for inner in itertools.takewhile(lambda inner: inner is not loop, flow.loops(node)):
+        inside = list(itertools.takewhile(lambda inner: inner is not loop, flow.loops(node)))
+        for inner in inside:
             if isinstance(inner, ast.While) and self._ends_for_good(function, inner) and not contains(inner.test, node):
                 return "cold"
         for guard in flow.guards(node, loop):
             leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
             if leaves or first_time.soon_over(guard, flow, loop):
                 return "cold"
+            if _counts(guard.test, inside, own=loop is not None):
+                continue
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
             meaning = meaning or self._told(function, guard.test, guard.true)
             meaning = meaning or self._given(function, guard.test, guard.true)
@@ -606,7 +609,8 @@ class Steps:
         return self._is_seldom(site) or self._is_called_seldom(site.function)
 
     def _is_seldom(self, site: CallSite) -> bool:
-        return self.guarded(site.function, site.call, None) in ("throttled", "cold")
+        around = site.function.flow.loops(site.call)[-1:]
+        return any(self.guarded(site.function, site.call, one) in ("throttled", "cold") for one in (None, *around))
 
     def _is_called_seldom(self, function: Function) -> bool:
         sites = self.project.call_sites(function, MAX_SITES) or ()
@@ -869,6 +873,12 @@ class Steps:
                 if not over_batches:
                     continue
             value = self.project.value(function, call.func)
+            if (
+                value.kind == "module"
+                and value.class_name.startswith("torch.nn.")
+                and value.class_name.endswith("Loss")
+            ):
+                continue
             if value.kind == "module" or self._is_method_of_module(function, call, value):
                 return True
             last = (names.chain(call.func) or [""])[-1]
@@ -995,6 +1005,31 @@ def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
             getter = getters[node.attr]
             if isinstance(node.value, ast.Name) and node.value.id == first and getter is not function:
                 yield node, getter
+
+
+def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
+    """`i == 0` in a loop `for i in range(n)` inside of the step: it holds once in each.
+
+    What is enumerated may be the batches, unless it is in the `own` function of the step's loop.
+    """
+    steps = (["range"], ["enumerate"]) if own else (["range"],)
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
+        return False
+    return any(
+        isinstance(loop, ast.For)
+        and isinstance(loop.iter, ast.Call)
+        and names.chain(loop.iter.func) in steps
+        and test.left.id == _first_target(loop)
+        for loop in loops
+    )
+
+
+def _first_target(loop: ast.For) -> str:
+    """`i` of `for i in range(n)`, `for i, x in enumerate(xs)`."""
+    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _by_own_period(test: ast.expr) -> bool:
