@@ -28,6 +28,7 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "torch.utils.data.DataLoader(...)",
         "torch_geometric.loader.DataLoader(...)",
         "torch_geometric.data.DataLoader(...)",
+        "monai.data.DataLoader(...)",
         "torch.utils.data.DataLoader",
     ],
     severity="info",
@@ -41,7 +42,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `DataLoader(...)`, PyTorch Geometric's included, without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
+    Finds `DataLoader(...)`, those of PyTorch Geometric and MONAI included, without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
     its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made. With `--preview` it finds those without such a loop in sight as well, and loaders
     with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.

@@ -332,9 +332,21 @@ class _Flag(NamedTuple):
 
 
 def _flags(site: Site, loop: ast.AST) -> list[_Flag]:
-    """What a parameter that the function does not set has to be for the place to run in its loop."""
-    own = {parameter.arg for parameter in site.function.parameters} - site.flow.stores.keys()
-    return [flag for flag in _tested(site, site.target, loop) if flag.name in own]
+    """What a parameter has to be for the place to run in its loop, which the function never makes of it."""
+    own = {parameter.arg for parameter in site.function.parameters}
+    return [flag for flag in _tested(site, site.target, loop) if flag.name in own and not _is_set(site, flag)]
+
+
+def _is_set(site: Site, flag: _Flag) -> bool:
+    """Whether the function may give a flag the value that trains: `backprop = False` does not."""
+    given = (site.flow.parents.get(store) for store in site.flow.stores.get(flag.name, ()))
+    return any(
+        flag.given
+        or not isinstance(one, ast.Assign)
+        or not isinstance(one.value, ast.Constant)
+        or bool(one.value.value) is flag.true
+        for one in given
+    )
 
 
 def _tested(site: Site, node: ast.AST, loop: ast.AST | None = None) -> list[_Flag]:

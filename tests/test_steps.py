@@ -816,6 +816,17 @@ def test_model_handed_on() -> None:
     )
 
 
+def test_a_library_that_runs_the_model() -> None:
+    check_one(
+        "from monai.inferers import sliding_window_inference\n"
+        "def validate(model, loader):\n    for x in loader:\n        y = sliding_window_inference(x, (96, 96, 96), 1, model)  # warm\n"
+        "        print(y)  # warm\n"
+        "    for x in loader:\n        y = sliding_window_inference(x, (96, 96, 96), 1, find)\n"
+        "    for x in loader:\n        y = describe_inference(model)\n"
+        "    for x in loader:\n        y = make_inferences(x, model)\n"
+    )
+
+
 def test_an_abstract_method_that_subclasses_fill() -> None:
     base = (
         "import torch\nclass Base:\n    def __init__(self, net):\n        self.net = torch.nn.Linear(2, 2)\n"

@@ -36,9 +36,7 @@ _THROTTLES = frozenset(
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
 _EVALUATES = frozenset(("eval", "evaluate", "evaluation", "validate", "validation"))
-_SHOWS = frozenset(
-    "debug debugging show vis viz visualize visualise plot plotting dump profile profiling".split()
-)
+_SHOWS = frozenset("debug debugging show vis viz visualize visualise plot plotting dump profile profiling".split())
 _PERIODS = frozenset(("freq", "frequency", "every", "interval"))
 _RANKS = frozenset(
     (

@@ -121,4 +121,6 @@ NO_MODULE_SUFFIXES = (
 EVALUATION_STEPS = frozenset(("validation_step", "test_step", "predict_step"))
 
 # Loaders of libraries that are torch's, and hand on its options by name.
-LIBRARY_LOADERS = frozenset(("torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader"))
+LIBRARY_LOADERS = frozenset(
+    ("torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader", "monai.data.DataLoader")
+)

@@ -57,6 +57,7 @@ _MAKES = regex(
     r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
 )
 _RUNS = regex(r"(?:^|_)(?:model|denoiser?|pred|score|eps|velocity)_fn$")
+_INFERS = regex(r"(?:^|_)(?:infer|inference|inferer|predictor)$")
 _LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
 
@@ -891,7 +892,7 @@ class Steps:
                 return True
             if value.kind == "unknown" and (named or part):
                 return True
-            if self._hands_on_model(function, call):
+            if self._hands_on_model(function, call) or self._infers(function, call):
                 return True
             if not (call.args or call.keywords) and isinstance(call.func, ast.Attribute):
                 # `model.validate()`, of an object that was given the batch before.
@@ -945,6 +946,16 @@ class Steps:
         if callee.kind == "function" and callee.function is not None and callee.function.cls is not None:
             return self.runs_module(callee.function)
         return callee.kind == "module" or (callee.kind == "unknown" and bool(calls.MODEL_NAME.search(last)))
+
+    def _infers(self, function: Function, call: ast.Call) -> bool:
+        """`sliding_window_inference(images, size, 1, model)`: a function of a library that runs the model it is given."""
+        if not _INFERS.search(last_name(call)) or self.project.targets(function, call):
+            return False
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        return len(given) > 1 and any(
+            calls.MODEL_NAME.search(names.last(one)) and self.project.value(function, one).kind in ("module", "unknown")
+            for one in given
+        )
 
     def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
         """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
