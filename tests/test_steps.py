@@ -1052,11 +1052,12 @@ def test_a_counter_of_a_loop_inside_of_the_step() -> None:
     )
 
 
-def test_a_loop_over_a_criterion_runs_no_model() -> None:
+def test_a_loop_that_counts_and_asks_a_criterion_runs_no_model() -> None:
     check_one(
         "criterion = nn.MSELoss()\nmodel = nn.Linear(2, 2)\n"
         "for i in range(4):\n    total = criterion(a[i], b[i])\n"
         "for x in loader:\n    total = criterion(model(x), y)  # warm\n"
+        "for x, y in loader:\n    total = criterion(task(x), y)  # warm\n"
     )
 
 

@@ -874,11 +874,7 @@ class Steps:
                 if not over_batches:
                     continue
             value = self.project.value(function, call.func)
-            if (
-                value.kind == "module"
-                and value.class_name.startswith("torch.nn.")
-                and value.class_name.endswith("Loss")
-            ):
+            if _counts_up(loop) and value.kind == "module" and _is_criterion(value):
                 continue
             if value.kind == "module" or self._is_method_of_module(function, call, value):
                 return True
@@ -1016,6 +1012,15 @@ def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
             getter = getters[node.attr]
             if isinstance(node.value, ast.Name) and node.value.id == first and getter is not function:
                 yield node, getter
+
+
+def _is_criterion(value: Value) -> bool:
+    return value.class_name.startswith("torch.nn.") and value.class_name.endswith("Loss")
+
+
+def _counts_up(loop: Loop) -> bool:
+    """`for i in range(n)`, which brings no batches."""
+    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and names.chain(loop.iter.func) == ["range"]
 
 
 def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
