@@ -8,8 +8,10 @@ from torchlint.facts.masks import is_mask
 from torchlint.facts.operator_calls import has_dynamic_shape, waits
 from torchlint.facts.values import LIKELY, PROVEN, Certainty
 from torchlint.rule import Finding, Site, plain, rule
+from torchlint.rule.lazy import regex
 from torchlint.torch_api.dynamic import DYNAMIC
 
+_DRAWS = regex(r"^_?(?:draw|plot|visuali[sz]e|annotate)(?:_|$)")
 _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
 
 
@@ -42,7 +44,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In preparation of data and for tensors in host memory. `torch.where(condition, a, b)`, `masked_fill` and
+    In preparation of data, for tensors in host memory, and in functions that draw (`draw_boxes`). `torch.where(condition, a, b)`, `masked_fill` and
     `x[mask] = number` have a known size and are not reported; nor is what a compiled region traces, which TL204
     reports.
 
@@ -75,6 +77,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
+    if _DRAWS.search(site.function.name):
+        return  # on the host, where pictures are made
     if isinstance(site.target, ast.Subscript):
         yield from _masked(site, site.target)
         return
