@@ -338,16 +338,31 @@ def _is_fed(site: Site, name: ast.Name) -> bool:
     """Whether something is written into a tensor before the place, or it is given to what may do so."""
     loads = site.flow.loads.get(name.id, ())
     for load in loads:
-        parent = site.flow.parents[load]
         if load is name or load.lineno > site.statement.lineno:
             continue
-        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and not gets_number(site, load):
+        part, parent = _part(site, load)
+        if isinstance(getattr(part, "ctx", None), ast.Store) and not _gets_number(site, part, parent):
             return True
         if isinstance(parent, ast.Attribute) and _writes(parent):
             return True
         if isinstance(parent, ast.Call) and not (site.resolve(parent.func) or "").startswith("torch."):
             return True
     return len(loads) > _USES
+
+
+def _part(site: Site, load: ast.Name) -> tuple[ast.expr, ast.AST]:
+    """`x[i][1:]` of `x`, and what that stands in."""
+    part: ast.expr = load
+    parent = site.flow.parents[load]
+    while isinstance(parent, ast.Subscript) and parent.value is part:
+        part, parent = parent, site.flow.parents[parent]
+    return part, parent
+
+
+def _gets_number(site: Site, part: ast.expr, statement: ast.AST) -> bool:
+    """`x[i][0] = 1`"""
+    alone = isinstance(statement, ast.Assign) and statement.targets == [part]
+    return isinstance(statement, ast.Assign) and alone and site.value(statement.value).kind == "number"
 
 
 def _target(site: Site) -> ast.expr | str | None:
