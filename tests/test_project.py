@@ -482,10 +482,62 @@ def test_modules_in_modules(body: str, expected: list[str]) -> None:
             "A.f",
             ["b.py:4"],
         ),
+        # Of its own object: by the names of classes and of what imports call them
+        (
+            {
+                "a.py": "class A:\n    def f(self): pass",
+                "b.py": "from a import A\nclass B:\n    def g(self):\n        self.f()",
+            },
+            "A.f",
+            [],
+        ),
+        (
+            {
+                "a.py": "class A:\n    def f(self): pass",
+                "b.py": "from a import A\nclass B(A):\n    def f(self):\n        super().f()",
+            },
+            "A.f",
+            [],  # what `super()` is, nobody tells
+        ),
+        (
+            {
+                "a.py": "class A:\n    def f(self): pass",
+                "b.py": "from a import A as C",
+                "c.py": "from b import C\nclass B(C): pass",
+                "d.py": "from c import B\nimport a\nclass D(B):\n    def g(self):\n        self.f()",
+            },
+            "A.f",
+            ["d.py:5"],
+        ),
+        (
+            {
+                "a.py": "class A:\n    def f(self): pass",
+                "b.py": "from a import A\ndef g(self):\n    self.f()\ng(A())",
+            },
+            "A.f",
+            ["b.py:3"],
+        ),
     ],
 )
 def test_callers(files: Files, qualname: str, expected: list[str] | None) -> None:
     assert expected == callers(files, next(path for path in files if path.endswith("a.py")), qualname)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(self): pass",
+        "class B:\n    def f(self): pass",
+        "class B:\n    def f(self):\n        self.f()",
+        "class B(Base):\n    def f(self):\n        super().f()",
+    ],
+)
+def test_files_with_a_method_of_that_name_of_their_own_are_not_parsed_to_look_for_callers(code: str) -> None:
+    project = project_of({"a.py": "class A:\n    def f(self): pass", "b.py": f"from a import A\n{code}"})
+    (function,) = [function for function in module(project, "a.py").functions if function.qualname == "A.f"]
+
+    assert project.call_sites(function) == []
+    assert "b.py" not in project.parsed
 
 
 def test_callers_through_a_re_export() -> None:

@@ -301,7 +301,7 @@ class Bindings:
 
     def _block(self, body: Iterable[ast.stmt]) -> None:
         for statement in body:
-            kind = statement.__class__
+            kind = type(statement)
             if kind is ast.Expr:
                 self._read(statement.value)  # type: ignore[attr-defined]
             elif kind is ast.Assign:
@@ -510,7 +510,7 @@ class Bindings:
 
     def _read(self, node: ast.expr) -> None:
         """Note what the names in an expression refer to, in the order it is evaluated."""
-        kind = node.__class__
+        kind = type(node)
         if kind is ast.Name:
             binding = self._env.get(node.id)  # type: ignore[attr-defined]
             if binding is not None:
@@ -536,9 +536,9 @@ class Bindings:
                 self._children(node)
 
     def _children(self, node: ast.AST) -> None:
-        for field in _READ[node.__class__]:
+        for field in _READ[type(node)]:
             value = getattr(node, field, None)
-            if value.__class__ is list:
+            if type(value) is list:
                 for child in value:
                     if isinstance(child, ast.expr):
                         self._read(child)

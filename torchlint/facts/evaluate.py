@@ -175,7 +175,7 @@ class Evaluator:
         self.reach, self._nested = self.bindings.reach, 0
         try:
             # The values of calls are kept by `expr`.
-            return self.expr(node) if node.__class__ is ast.Call else self.answers.of(node, self.expr)
+            return self.expr(node) if type(node) is ast.Call else self.answers.of(node, self.expr)
         finally:
             self.reach, self._nested = reach, nested
 
@@ -219,7 +219,7 @@ class Evaluator:
                 self.bound(earlier)
         reach, self.reach = self.reach, binding.reach
         self._nested += 1
-        value = _BINDINGS[binding.__class__](self, binding)
+        value = _BINDINGS[type(binding)](self, binding)
         self._nested -= 1
         self.reach = reach
         return value
@@ -432,7 +432,7 @@ class Evaluator:
         if isinstance(node, ast.Call) and self.reach is self.bindings.reach:
             # In `x.a().b().c()` each call may be asked for, and asks for all before.
             return self.answers.of(node, self.call)
-        method: Reader | None = _METHODS.get(node.__class__)
+        method: Reader | None = _METHODS.get(type(node))
         return method(self, node) if method is not None else UNKNOWN
 
     def constant(self, node: ast.Constant) -> Value:

@@ -116,11 +116,11 @@ class Flow:
         while stack:
             node = pop()
             append(node)
-            for field in CHILDREN[node.__class__]:
+            for field in CHILDREN[type(node)]:
                 value = getattr(node, field)
-                if value.__class__ is list:
+                if type(value) is list:
                     for child in reversed(value):
-                        if child.__class__ in CHILDREN:  # a `None` key, a name that is declared global
+                        if type(child) in CHILDREN:  # a `None` key, a name that is declared global
                             parents[child] = node
                             push(child)
                 elif value is not None:
@@ -161,10 +161,10 @@ class Flow:
         left = arms
         while child is not top and child in parents:
             parent = parents[child]
-            if parent.__class__ in through:
+            if type(parent) in through:
                 child = self._outermost_of(parent, through)
                 continue
-            if child.__class__ not in _ARMS or not is_elif(parent, child):
+            if type(child) not in _ARMS or not is_elif(parent, child):
                 left = arms
             elif left:
                 left -= 1
@@ -213,7 +213,7 @@ class Flow:
         """The blocks of a compound statement by their fields."""
         if parent not in self._blocks:
             fields = ((field, getattr(parent, field, None)) for field in ("body", "orelse", "finalbody"))
-            self._blocks[parent] = {field: Block(block) for field, block in fields if block.__class__ is list and block}
+            self._blocks[parent] = {field: Block(block) for field, block in fields if type(block) is list and block}
         return self._blocks[parent]
 
     def block(self, statement: ast.stmt) -> Block | None:
@@ -360,7 +360,7 @@ class Flow:
         bound: dict[str, list[ast.Name]] = {}
         for node in self.nodes:
             if isinstance(node, ast.Name):
-                (read if node.ctx.__class__ is ast.Load else bound).setdefault(node.id, []).append(node)
+                (read if type(node.ctx) is ast.Load else bound).setdefault(node.id, []).append(node)
         return read, bound
 
     @cached_property
@@ -439,9 +439,9 @@ def contains(outer: ast.AST, inner: ast.AST) -> bool:
 
 def is_elif(parent: ast.AST, child: ast.AST) -> bool:
     """Whether a statement is the `elif` of another one, or an `if` that is all of its `else`; of expressions likewise."""
-    if child.__class__ is ast.If and parent.__class__ is ast.If:
+    if type(child) is ast.If and type(parent) is ast.If:
         return len(parent.orelse) == 1 and parent.orelse[0] is child
-    return child.__class__ is ast.IfExp and parent.__class__ is ast.IfExp and parent.orelse is child
+    return type(child) is ast.IfExp and type(parent) is ast.IfExp and parent.orelse is child
 
 
 def _exit(statement: ast.stmt) -> Guard | None:

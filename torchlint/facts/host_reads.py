@@ -302,11 +302,11 @@ def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:
         node = pop()
         if isinstance(node, ast.expr):
             yield node
-        for field in _OWN_FIELDS[node.__class__]:
+        for field in _OWN_FIELDS[type(node)]:
             value = getattr(node, field, None)
-            if value.__class__ is list:
+            if type(value) is list:
                 for child in reversed(value):
-                    if child.__class__ in _OWN_FIELDS:  # a name that is declared global is no node
+                    if type(child) in _OWN_FIELDS:  # a name that is declared global is no node
                         push(child)
             elif value.__class__ in _OWN_FIELDS:
                 push(value)

@@ -158,7 +158,7 @@ class Function:
         stack: list[ast.AST] = [self.node]
         while stack:
             node = stack.pop()
-            kind = node.__class__
+            kind = type(node)
             targets: list[ast.expr] = []
             if kind is ast.Assign:
                 targets = list(node.targets)  # type: ignore[attr-defined]

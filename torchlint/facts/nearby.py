@@ -33,7 +33,7 @@ def nodes_on(
     pop_inner, push_inner = inner.pop, inner.append
     while stack:
         node, parent = pop()
-        kind = node.__class__
+        kind = type(node)
         if kind in _PLACED:
             first = first_line(node) if kind in _DECORATED else node.lineno  # type: ignore[arg-type, attr-defined]
             at = bisect_left(numbers, first)
@@ -44,9 +44,9 @@ def nodes_on(
                 yield node, parent
             for field in CHILDREN[kind]:
                 value = getattr(node, field)
-                if value.__class__ is list:
+                if type(value) is list:
                     for child in reversed(_touching(value, numbers) if field in BLOCKS else value):
-                        if child.__class__ in CHILDREN:
+                        if type(child) in CHILDREN:
                             push((child, node))
                 elif value is not None:
                     push((value, node))
@@ -55,14 +55,14 @@ def nodes_on(
         push_inner((node, parent))
         while inner:
             node, parent = pop_inner()
-            kind = node.__class__
+            kind = type(node)
             if kind in kinds:
                 yield node, parent
             for field in CHILDREN[kind]:
                 value = getattr(node, field)
-                if value.__class__ is list:
+                if type(value) is list:
                     for child in reversed(value):
-                        if child.__class__ in CHILDREN:
+                        if type(child) in CHILDREN:
                             push_inner((child, node))
                 elif value is not None:
                     push_inner((value, node))

@@ -34,7 +34,7 @@ def bound(function: Function) -> frozenset[str]:
     stack: list[ast.AST] = list(node.body)
     while stack:
         part = stack.pop()
-        kind = part.__class__
+        kind = type(part)
         if kind in _BINDS_NOTHING:
             continue
         if isinstance(part, _DEFINITIONS):
@@ -47,7 +47,7 @@ def bound(function: Function) -> frozenset[str]:
         else:
             for field in CHILDREN[kind]:
                 value = getattr(part, field)
-                for child in value if value.__class__ is list else (value,):
+                for child in value if type(value) is list else (value,):
                     if isinstance(child, ast.expr):
                         _expression(function, child, names)
                     elif child is not None:
@@ -81,14 +81,14 @@ def may_bind(function: Function, name: str) -> bool:
 
 def _expression(function: Function, node: ast.expr, names: set[str]) -> None:
     """Take in the names that an expression binds: a target, or what holds a comprehension or `:=`."""
-    kind = node.__class__
+    kind = type(node)
     if kind is ast.Name:
-        if node.ctx.__class__ is not ast.Load:  # type: ignore[attr-defined]
+        if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]
             names.add(node.id)  # type: ignore[attr-defined]
         return
     if kind is ast.Constant:
         return
-    if kind not in _SPREADS or node.ctx.__class__ is ast.Load:  # type: ignore[attr-defined]
+    if kind not in _SPREADS or type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
         source = function.module.source
         start = source.offset(node.lineno, node.col_offset)
         end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)

@@ -106,7 +106,7 @@ class Dispatch:
         """
         kinds, imported = self._kinds, function.module.import_names
         for node, parent in self._shown(function, lines):
-            kind = node.__class__
+            kind = type(node)
             try:
                 if kind in kinds and (lines is None or _named_at(node) in lines):
                     for asked in kinds[kind]:

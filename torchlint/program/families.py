@@ -67,11 +67,16 @@ def _is_super(receiver: ast.expr) -> bool:
 
 def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
     """The calls of a method on objects of which nobody knows the class, where its name tells it."""
-    if method.cls is None or method not in of_one_family(project, method.name):
+    name = method.name
+    if method.cls is None or not _is_telling(name):
         return
-    for path in _few(project.calling(method.name)):
+    # Of `self` and `cls` it is known what they are.
+    paths = [path for path in _few(project.calling(name)) if project.called_as(path, name) in ("base", "any")]
+    if not paths or method not in of_one_family(project, name):
+        return
+    for path in paths:
         if (module := project.module(path)) is not None:
-            yield from _by_name(project, module, method.name).get(method, ())
+            yield from _by_name(project, module, name).get(method, ())
 
 
 def _by_name(project: Project, module: Module, name: str) -> dict[Function, list[CallSite]]:
@@ -154,16 +159,21 @@ def overridden(project: Project, method: Function) -> Iterator[Function]:
 def of_one_family(project: Project, name: str) -> list[Function]:
     """The methods of that name, where the classes that have one inherit from one class, are all modules, or there is one class only.
 
-    Names of one word are everybody's: `step`, `update`, `reset`.
+    Nothing for names that do not tell.
     """
-    if "_" not in name.strip("_") or name.startswith("_") or name in GENERIC or name in _ELSEWHERE:
-        return []
-    if operator(f"torch.Tensor.{name}") is not None:
+    if not _is_telling(name):
         return []
     paths = project.definers(name)
     if len(paths) > MOST_HEIRS:
         return []
     return project.ask(("family", name), lambda: _family(project, name, paths), [])
+
+
+def _is_telling(name: str) -> bool:
+    """Whether a name can tell what is called: those of one word are everybody's (`step`, `update`, `reset`), others torch's own."""
+    if "_" not in name.strip("_") or name.startswith("_") or name in GENERIC or name in _ELSEWHERE:
+        return False
+    return operator(f"torch.Tensor.{name}") is None
 
 
 def _family(project: Project, name: str, paths: Collection[str]) -> list[Function]:

@@ -18,16 +18,20 @@ from ..settings.home import Home
 from ..system.cached import cached_property
 from ..system.fault import FileError
 from ..system.stamp import as_bytes, digest, encoded
+from ..text.called import How
 from ..text.source import Source
 from .project import MAX_FILES, Project, Sought, classes_in, functions_in
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer depends on: a kind, what it is about and, last, how it was."""
 IN_FILE = frozenset(
-    ("may hold", "may call", "may import", "pattern", "calls", "imports", "parses", "name", "unit", "class", "stores")
+    (
+        *("may hold", "may call", "called as", "may import", "pattern", "calls"),
+        *("imports", "parses", "name", "unit", "class", "stores"),
+    )
 )
 """Kinds of things that one file says by itself."""
-BY_TEXT = frozenset(("may hold", "may call", "may import"))
+BY_TEXT = frozenset(("may hold", "may call", "called as", "may import"))
 """Those of them that its text alone tells."""
 INDEXED = frozenset(("steps", "regions", "training", "options", "renames"))
 """Kinds of things that are known of the whole project only."""
@@ -193,6 +197,11 @@ class Noting(Project):
         self.note("may call", path, name, str(found))
         return found
 
+    def called_as(self, path: str, name: str) -> How:
+        found = self._quietly(lambda: super(Noting, self).called_as(path, name))
+        self.note("called as", path, name, found)
+        return found
+
     def may_be_own(self, function: Function, call: ast.Call) -> bool:
         if self._notes and isinstance(call.func, ast.Attribute):
             self.note("word", call.func.attr, str(call.func.attr in self._callable_words))
@@ -219,6 +228,10 @@ class Noting(Project):
     @cached_property
     def renames(self) -> dict[str, set[str]]:
         return self.apart(lambda: super(Noting, self).renames)
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[str]]:
+        return self.apart(lambda: super(Noting, self)._aliases)
 
     @cached_property
     def _importers(self) -> dict[bytes, list[str]]:
@@ -281,6 +294,11 @@ class Noting(Project):
         self.note("heirs", name, mark(f"{path} {heir}" for path, heir in found))
         return found
 
+    def lineage(self, name: str) -> frozenset[str]:
+        found = self.apart(lambda: super(Noting, self).lineage(name))
+        self.note("lineage", name, mark(sorted(found)))
+        return found
+
     def definers(self, name: str) -> list[str]:
         found = super().definers(name)
         self.note("definers", name, mark(found))
@@ -315,6 +333,8 @@ class Noting(Project):
             return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
         if kind == "heirs":
             return mark(f"{path} {heir}" for path, heir in super().heirs(atom[1]))
+        if kind == "lineage":
+            return mark(sorted(super().lineage(atom[1])))
         if kind == "renamed":
             return mark(super().renamed(atom[1]))
         if kind == "definers":
@@ -322,6 +342,8 @@ class Noting(Project):
         if kind == "holders":
             return mark(sorted(self.holders(atom[1].encode("latin-1"))))
         if kind in BY_TEXT:
+            if kind == "called as":
+                return self.called_as(atom[1], atom[2]) if atom[1] in self._files else ""
             asked = {"may hold": self.may_hold, "may call": self.may_call, "may import": self.may_import}[kind]
             return str(atom[1] in self._files and asked(atom[1], atom[2]))
         return None
@@ -415,11 +437,13 @@ class Noting(Project):
         if "functions" in facts and facts["functions"] != self.fact(path, "functions", functions_in):
             tables.append("_definers")
         if imports is not None and imports != self.import_text(path):
-            tables += ["_importers", "renames"]
+            tables += ["_importers", "renames", "_aliases"]
             self._import_words.pop(path, None)
             self._module_importers.clear()
         for table in tables:
             self.__dict__.pop(table, None)
+        if {"_heirs", "_aliases"} & set(tables):
+            self._lineages.clear()
         place = self.home(path)
         self._held = {key: held for key, held in self._held.items() if not place.startswith(key[1])}
         for pattern, found in self._holders.items():

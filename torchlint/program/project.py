@@ -28,6 +28,7 @@ from ..system.fault import FileError, fault
 from ..system.regex import regex
 from ..system.stack import with_room
 from ..system.stamp import as_bytes, contents
+from ..text.called import How, how_called
 from ..text.finding import Finding
 from ..text.source import Source, SourceError, Words
 from ..text.whole_words import quickest
@@ -44,6 +45,8 @@ _DEF = regex(rb"def[ \t]+(\w+)")
 _CLASS = regex(rb"class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _OWN_ATTRIBUTE = regex(rb"self\.(\w+)")
 _SET_ATTRIBUTE = regex(rb"\.(\w+)[ \t]*=(?!=)")
+_FOR_OBJECTS = regex(rb"^(?:async )?def \w+\([ \t\r\n]*(?:self|cls)\b", re.MULTILINE)
+"""A function outside of classes that is written as a method, to be put into one."""
 _WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
@@ -125,6 +128,7 @@ class Project:
         self._found: dict[tuple[str, str, str], str | None] = {}
         self._import_words: dict[str, frozenset[bytes]] = {}
         self._module_importers: dict[tuple[str, str], list[str]] = {}
+        self._lineages: dict[str, frozenset[str]] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
         self._holders: dict[bytes, frozenset[str]] = {}
         self._rewritten: set[str] = set()
@@ -852,7 +856,7 @@ class Project:
         return self._ask(("sites", function, most), lambda: self._call_sites(function, most), None)
 
     def _call_sites(self, function: Function, most: int) -> list[CallSite] | None:
-        paths = self._callers(function)
+        paths = self._asked_callers(function)
         name = called_name(function)
         if paths is None:
             return None
@@ -868,16 +872,24 @@ class Project:
 
     def calls_of(self, function: Function) -> Iterator[CallSite]:
         """The call sites one by one: who has seen enough of them need not have the other files parsed."""
-        for path in self._ask(("callers", function), lambda: self._callers(function), None) or ():
+        for path in self._asked_callers(function) or ():
             yield from self.sites_in(path, function)
 
     def sites_in(self, path: str, function: Function) -> list[CallSite]:
         """Where a file calls the function."""
         name = called_name(function)
-        module = self.module(path) if path in self._modules or self.may_call(path, name) else None
+        is_own = path == function.module.path
+        module = self.module(path) if is_own or self._may_reach(path, function, name) else None
         if module is None:
             return []
         return [site for alias in aliases(module, name) for site in self._sites_named(module, alias).get(function, ())]
+
+    def _may_reach(self, path: str, function: Function, name: str) -> bool:
+        """Whether another file may call the function, as far as texts tell: its methods call those of their own classes and of bases."""
+        how = self.called_as(path, name)
+        if how == "own" and function.cls is not None:
+            return path in self.lineage(function.cls.name)
+        return how not in ("", "base")  # what `super()` is, nobody tells
 
     def _sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
         """The calls of anything of that last name in a file, by what they call."""
@@ -895,6 +907,9 @@ class Project:
 
     def _started(self, module: Module, name: str) -> Sequence[tuple[Function, ast.Call, ast.Call]]:
         return self.ask(("started", module, name), lambda: list(_started(module, name)), [])
+
+    def _asked_callers(self, function: Function) -> list[str] | None:
+        return self._ask(("callers", function), lambda: self._callers(function), None)
 
     def _callers(self, function: Function) -> list[str] | None:
         """The files that may call the function: its own, and those that import it, its class or its module."""
@@ -922,8 +937,10 @@ class Project:
         paths |= {*self._by_package(sought)} - paths
         paths -= {sought.path}
         found = []
+        name = as_bytes(sought.name)
         for path in paths:
-            if self.mentions(path, sought.name):
+            source = self.source(path)
+            if source is not None and source.mentions(name):
                 found.append(path)
                 if len(found) > MAX_FILES:
                     return None
@@ -996,10 +1013,28 @@ class Project:
         word = as_bytes(name)
         if word + b"(" in self._raw(path):
             return True
-        if b"as" in self.import_words(path) and re.search(re.escape(word) + rb"[\s\\]+as\b", self.import_text(path)):
-            return True
         source = self.source(path)
-        return source is not None and source.holds(STARTS)
+        return self._imports_as(path, word) or (source is not None and source.holds(STARTS))
+
+    def called_as(self, path: str, name: str) -> How:
+        """How a file may call something of that name, as far as its text tells: under this or another one, or by a process."""
+        source = self.source(path)
+        if source is None:
+            return ""
+        word = as_bytes(name)
+        how = source.fact(f"called {name}", lambda source: how_called(source.data, word))
+        if how == "any" or (how == "own" and source.holds(_FOR_OBJECTS)):
+            return "any"
+        return "any" if source.holds(STARTS) or self._imports_as(path, word) else how
+
+    def _imports_as(self, path: str, word: bytes) -> bool:
+        """Whether a file gives another name to what it imports by this one."""
+        words = self.import_words(path)
+        return (
+            b"as" in words
+            and word in words
+            and re.search(re.escape(word) + rb"[\s\\]+as\b", self.import_text(path)) is not None
+        )
 
     def mentions(self, path: str, name: str) -> bool:
         """Whether the name stands anywhere in a file."""
@@ -1067,7 +1102,15 @@ class Project:
 
     def renamed(self, name: str) -> list[str]:
         """The other names that imports anywhere in the project give to something."""
-        return [alias for alias, others in self.renames.items() if name in others]
+        return self._aliases.get(name, [])
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for alias, others in self.renames.items():
+            for name in others:
+                found.setdefault(name, []).append(alias)
+        return found
 
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
         """What a file says by itself, as plain data by that name; None where it can't be read."""
@@ -1109,6 +1152,22 @@ class Project:
                 for base in bases:
                     found.setdefault(base, []).append((path, name))
         return found
+
+    def lineage(self, name: str) -> frozenset[str]:
+        """The files with classes that may inherit from one of that name, as far as their texts tell."""
+        if name not in self._lineages:
+            seen, todo = {name}, [name]
+            found: set[str] = set()
+            while todo:
+                base = todo.pop()
+                new = set(self._aliases.get(base, ()))
+                for path, heir in self._heirs.get(base, ()):
+                    found.add(path)
+                    new.add(heir)
+                todo += new - seen
+                seen |= new
+            self._lineages[name] = frozenset(found)
+        return self._lineages[name]
 
     def definers(self, name: str) -> list[str]:
         """The files that define a function or method of that name."""

@@ -163,7 +163,11 @@ class Source:
 
     def mentions(self, name: bytes) -> bool:
         """Whether a name, or a longer one that it is part of, is anywhere in `data`."""
-        asked = self.__dict__["_asked"] = self.__dict__.get("_asked", 0) + 1
+        known = self.__dict__
+        words: bytes | None = known.get("_words")
+        if words is not None:
+            return name in words
+        asked = known["_asked"] = known.get("_asked", 0) + 1
         return name in (self._words if asked > _FEW else self.data)
 
     @cached_property
