@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
@@ -26,6 +27,8 @@ _CLOCKS = frozenset(
         "record",
     ]
 )
+_TIMER = regex(r"time(?:it|rs?|d)(?:_|$)|timing|stop_?watch", re.IGNORECASE)
+"""What a context manager that takes the time of its block is called."""
 _IN_A_WAIT = frozenset(("synchronize", "is_available", "device_count", "hasattr", "isinstance", "range"))
 """What a function calls that waits for the devices, and does nothing else."""
 _ASKED = frozenset(("blocking", "cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
@@ -63,7 +66,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Around a timer, where the wait is what makes the time right; behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
+    Around a timer, or a context manager that is one, where the wait is what makes the time right; behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
     out-of-memory error; where another library's streams are waited for (CuPy, Numba): none of these is reported. In front of a read of the device, which waits for its own stream, it
     is an `info`. Two programs that share a device in turns may need
     `empty_cache()`.
@@ -249,5 +252,9 @@ def _reads_clock(statement: ast.stmt) -> bool:
         if isinstance(node, ast.Call):
             name = (chain(node.func) or [node.func.attr if isinstance(node.func, ast.Attribute) else ""])[-1]
             if name in _CLOCKS:
+                return True
+        elif isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call | ast.NamedExpr):
+            made = node.context_expr.value if isinstance(node.context_expr, ast.NamedExpr) else node.context_expr
+            if isinstance(made, ast.Call) and _TIMER.search((chain(made.func) or [""])[-1]):
                 return True
     return False
