@@ -766,14 +766,13 @@ class Steps:
 
         What a function does once beside a loop of its own that runs a model is little next to that; another loop is not.
         """
-        if self.guarded(function, node, None) in ("throttled", "cold"):
-            return None
         nobody: Caller | None = None
         loops = function.flow.loops(node)
         beside = (
             bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
         )
-        return self._ask(("warm caller", function, beside), lambda: self._find_caller(function, beside), nobody)
+        found = self._ask(("warm caller", function, beside), lambda: self._find_caller(function, beside), nobody)
+        return None if found is None or self.guarded(function, node, None) in ("throttled", "cold") else found
 
     def _find_caller(self, function: Function, beside: bool) -> Caller | None:
         """The nearest one; where too many functions have to be looked at for it, that is not known."""
