@@ -93,7 +93,18 @@ class Origins:
         value = self.value(node)
         if value.kind == "tensor":
             return not value.on_cpu and not value.from_loader
-        return not value and self.made(node, steps)
+        return not value and (self._is_sent(node) or self.made(node, steps))
+
+    def _is_sent(self, node: ast.expr) -> bool:
+        """`batch.get("image").to(device)`, also by its name."""
+        binding = self.reach.get(node)
+        call = binding.node if isinstance(binding, Assigned) else node
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or self.resolve(call.func):
+            return False
+        if call.func.attr != "to":
+            return call.func.attr == "cuda"
+        target = self.value(call.args[0]) if call.args else None
+        return target is not None and target.kind == "device" and target.device != "cpu"
 
     def _is_on_host(self, node: ast.expr) -> bool:
         value = self.value(node)
