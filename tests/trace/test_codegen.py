@@ -521,8 +521,23 @@ def test_predicted_launches_are_those_of_the_gpu(name: str, models: ModuleType) 
 def virtual_recording(sink: Sink, **options: Any) -> Iterator[None]:
     from torchlint.trace.eager.virtual import virtual_gpu
 
+    private.import_inductor()  # as a traced run does, before there is a GPU
     with virtual_gpu(sink), compile_recording(sink, **options):
         yield
+
+
+def test_compiled_code_can_wait_for_the_virtual_gpu() -> None:
+    def waits(x: Any) -> Any:
+        y = x * 2
+        torch.cuda.synchronize()
+        return y + 1
+
+    sink = Sink()
+    with virtual_recording(sink):
+        found = [torch.compile(waits)(torch.ones(2, device="cuda")).tolist() for _ in range(2)]
+
+    assert [[3.0, 3.0]] * 2 == found
+    assert len(sink.of("synchronize")) >= 2  # Dynamo may ask itself while it compiles
 
 
 def test_training_on_the_virtual_gpu_has_the_values_and_kernels_of_the_cpu(

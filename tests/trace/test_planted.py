@@ -25,6 +25,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+generator = torch.Generator(device)
 
 
 class Net(torch.nn.Module):
@@ -73,8 +74,13 @@ def whole(x):
 
 
 @torch.compile
+def drawn_from(x):
+    return x + torch.rand(x.shape, device=x.device, generator=generator)  # EVENT graph_break
+
+
+@torch.compile
 def limited(x):
-    norm = torch.nn.utils.get_total_norm([x])  # LIKE
+    norm = torch.nn.utils.get_total_norm([F.pad(x, (1, 1))])  # LIKE
     return norm + torch.tensor([1.0, 2.0], device=x.device)  # EVENT h2d
 
 
@@ -164,6 +170,7 @@ for step, ((x, y), (other, _)) in enumerate(zip(loader, plain)):
     scaled(output.detach(), str(step).__len__() + step)
     whole(output.detach())
     limited(output.detach())
+    drawn_from(output.detach())
 """
 MARK = re.compile(r"# (EVENT (?P<kinds>.+)|LIKE)$")
 LINES = PROGRAM.splitlines()

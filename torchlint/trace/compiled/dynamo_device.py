@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 import torch
+from torch._ops import OpOverload, OpOverloadPacket
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
@@ -34,10 +35,17 @@ def on_cpu(argument: Any) -> Any:
     return argument
 
 
+def _is_of_streams(func: Any) -> bool:
+    """Whether it is one of Dynamo's own operators for streams, events and `torch.cuda.synchronize`: they mean the GPU."""
+    return isinstance(func, (OpOverload, OpOverloadPacket)) and str(func).startswith("streams.")
+
+
 def _rewrite_call(kind: str, target: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """A call that Dynamo records in its graph."""
     if kind == "call_method" and target == "cuda":
         return "to", (args[0], CPU), {}
+    if _is_of_streams(target):
+        return target, args, kwargs
     if kind in ("call_function", "call_method"):
         return target, tuple(map(on_cpu, args)), {name: on_cpu(value) for name, value in kwargs.items()}
     return target, args, kwargs
@@ -80,6 +88,7 @@ def cuda_in_dynamo(in_use: Callable[[], bool]) -> Iterator[None]:
     with (
         mock.patch.object(operators, "_check_same_device", lambda *args: None),
         private.rules_for_patched_functions(),
+        private.generators_as_objects(),
         private.dynamo_calls(_rewrite_call, _mark_host),
         private.dynamo_tensors_on_cuda(in_use),
         private.modes_hidden_from_dynamo(EagerParts),
@@ -112,7 +121,7 @@ class EagerParts(TorchFunctionMode):
             func, args, kwargs = torch.Tensor.to, (args[0], CPU), {}
         if kwargs and kwargs.get("pin_memory"):
             kwargs = {**kwargs, "pin_memory": False}
-        if func is torch.device:
+        if func is torch.device or _is_of_streams(func):
             return func(*args, **(kwargs or {}))
         if func in _ALLOCATING:  # what a kernel of the user's, which can't run, was to write
             return func(*map(on_cpu, args), **{name: on_cpu(value) for name, value in (kwargs or {}).items()}).zero_()

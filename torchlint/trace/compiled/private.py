@@ -22,7 +22,7 @@ from unittest import mock
 import torch
 
 from torchlint.trace.compiled import triton_stub
-from torchlint.trace.eager.private import GROUP
+from torchlint.trace.eager.private import GATES, GROUP
 
 Metadata = Mapping[str, object]
 Backend = Callable[..., Callable[..., Any]]
@@ -113,15 +113,17 @@ def without_profile() -> Iterator[None]:
 
 
 def register_dynamo_handlers() -> None:
-    """Let Dynamo look up torch's functions now; it allows no function two names, as the virtual GPU gives one."""
+    """Let Dynamo look up torch's own functions now: it knows them by identity, and allows none two names."""
     from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
     def current_stream(device: object = None) -> Any:
         return torch.cuda.current_stream(device)  # type: ignore[arg-type]
 
     group = getattr(torch._C, GROUP)
+    gates = {name: getattr(torch._C, f"_{name}") for name in GATES}
     with (
         mock.patch.object(torch.accelerator, "current_stream", current_stream),
+        mock.patch.multiple(torch.overrides, **gates),
         mock.patch.object(torch._C, GROUP, getattr(group, "__wrapped__", group)),
     ):
         TorchInGraphFunctionVariable._get_handlers()
@@ -295,6 +297,23 @@ def rules_for_patched_functions() -> Iterator[None]:
                 if (rule := names.get(f"{module}.{function}")) is not None:
                     rules[stand_in] = rule
         stack.enter_context(mock.patch.dict(trace_rules.get_torch_obj_rule_map(), rules))
+        yield
+
+
+@contextlib.contextmanager
+def generators_as_objects() -> Iterator[None]:
+    """Dynamo breaks where it meets a generator of torch's own class, and raises for one of a class made of it."""
+    try:
+        from torch._dynamo.variables.script_object import TorchScriptObjectVariable
+    except ImportError:  # an older torch
+        yield
+        return
+    matches: Any = TorchScriptObjectVariable.is_matching_cls
+
+    def is_matching_cls(kind: type) -> bool:
+        return not issubclass(kind, torch._C.Generator) and bool(matches(kind))
+
+    with mock.patch.object(TorchScriptObjectVariable, "is_matching_cls", staticmethod(is_matching_cls)):
         yield
 
 

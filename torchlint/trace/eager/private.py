@@ -117,7 +117,8 @@ def probe_function_modes() -> str | None:
 
 # --- functions of torch written in Python -------------------------------------------------------------------------
 
-_GATES = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+GATES = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+"""The functions of `torch.overrides` that say whether a mode or a subclass is to be asked; `torch._C._has_...` are they."""
 _GATED_MODULES = ("_tensor", "autograd", "functional", "nn.functional", "overrides", "_lowrank", "_lobpcg")
 
 
@@ -131,10 +132,12 @@ class Gates:
     def __init__(self, mode: type[TorchFunctionMode]) -> None:
         self.opened = False
         modes = (mode, device_context_class())
-        closed = {name: getattr(torch.overrides, name) for name in _GATES}
+        closed = {name: getattr(torch.overrides, name) for name in GATES}
         length, stack_at = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
 
         def has_override(values: Iterable[object]) -> bool:
+            if torch.compiler.is_compiling():  # Dynamo knows torch's own, and traces this
+                return bool(closed["has_torch_function"](tuple(values)))
             for position in range(length()):
                 if not isinstance(stack_at(position), modes):
                     return bool(closed["has_torch_function"](tuple(values)))
@@ -152,7 +155,7 @@ class Gates:
         self._places = [
             (module, name, opened[name], closed[name])
             for module in map(_torch_module, _GATED_MODULES)
-            for name in _GATES
+            for name in GATES
             if getattr(module, name, None) is closed[name]
         ]
 
