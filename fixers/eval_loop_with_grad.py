@@ -31,6 +31,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     node = site.function.node
     if not isinstance(node, ast.FunctionDef) or site.name != ".eval()" or _is_generator(site):
         return None
+    if not node.lineno <= finding.line <= (node.end_lineno or node.lineno):
+        return None  # the model runs in another method
     if _may_train(site) or _may_be_trained_on(site):
         return None
     spelling = spelled(site.at(site.function.parent, node), "torch.no_grad") if site.function.parent else None

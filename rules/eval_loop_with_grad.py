@@ -73,6 +73,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, `.numpy()` or an `argmax`.
+    With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
+    methods, too.
     In a script, outside of loops too, what is read at once: `model(x).argmax(1).eq(y).float().mean().item()` (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
 
@@ -182,6 +184,59 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         if around is None:
             return
         told.add(around)
+    if not told and site.settings.preview:
+        yield from _elsewhere(site, model)
+
+
+def _elsewhere(site: Site, model: list[str]) -> Iterator[Finding]:
+    """What runs the model in a loop of another method, where the object keeps it: `self.model = self.load()`, which evaluates it."""
+    klass = site.function.cls
+    if klass is None or not site.function.is_method or klass.parent is not site.module.body:
+        return
+    if site.project.is_module(klass) or any(method.flow.calls_named("train") for method in klass.methods.values()):
+        return  # evaluated for a while
+    for name in _kept(site, klass, model):
+        if _is_frozen(site, name) or any(_ASKS.search(_text(method)) for method in klass.methods.values()):
+            return
+        for method in klass.methods.values():
+            run = next((call for call in method.flow.calls if _runs_kept(site, method, call, name)), None)
+            if run is None or method is site.function or next(site.callers(method), None) is None:
+                continue
+            why = site.related(site.function, site.call, "autograd stays on")
+            message = (
+                f"`{site.short(run)}` records a graph for autograd on every iteration: `eval()` does not switch it off"
+            )
+            yield site.at(method, run).finding(message, related=(why,))
+            return
+
+
+def _kept(site: Site, klass: Class, model: list[str]) -> Iterator[str]:
+    """The attributes that hold the model: `self.model.eval()` of a constructor, or what the method returns to another one that keeps it."""
+    own = site.function.parameters[0].arg
+    if len(model) == 2 and model[0] == own and site.function.name == "__init__":
+        yield model[1]
+    returned = (node.value for node in site.flow.nodes if isinstance(node, ast.Return) and node.value is not None)
+    if not any(chain(value) == model for value in returned):
+        return
+    for method in klass.methods.values():
+        for call in method.flow.calls_named(site.function.name):
+            parent = method.flow.parents.get(call)
+            kept = chain(parent.targets[0]) if isinstance(parent, ast.Assign) else None
+            if method.is_method and kept is not None and len(kept) == 2 and kept[0] == method.parameters[0].arg:
+                yield kept[1]
+
+
+_PART = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|forward)$")
+
+
+def _runs_kept(site: Site, method: Function, call: ast.Call, name: str) -> bool:
+    """Whether a loop of a method runs what an attribute holds, or a part of it, with autograd on."""
+    called = chain(call.func)
+    if called is None or not method.is_method or called[:2] != [method.parameters[0].arg, name] or len(called) > 3:
+        return False
+    if not call.args or (len(called) == 3 and not _PART.search(called[2])) or not method.flow.loops(call):
+        return False
+    return not _off_in(site, method, call) and not _only_trains(method, call)
 
 
 def _is_evaluation(site: Site, call: ast.Call, model: list[str]) -> bool:

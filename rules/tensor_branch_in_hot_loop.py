@@ -38,7 +38,8 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Behind a condition that holds once in many steps, and where a generation loop has to know its end. Tests of
+    Behind a condition that holds once in many steps, and where a generation loop has to know its end, but for a counter
+    that is kept on the device. Tests of
     shapes, dtypes, devices and of `None` read nothing and are not reported; nor are tensors in host memory.
 
     ## Bad

@@ -536,6 +536,10 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("Net(16)(x)", "tensor? grad"),
         ("net(x)", "tensor? grad"),
         ("netD(x)", "tensor? grad"),
+        ("rebuild_model(x)", "tensor? grad"),
+        ("build_model(16)", "module?"),
+        ("task.build_model(16)", "module?"),
+        ("load_model('a').encoder(x)", "tensor? grad"),
         (
             "def f(x):\n    y = torch.zeros(3) if x else x.a\n    y.b = y.c.byte()\n    (y if x else x.d).byte()",
             "tensor @cpu integer",

@@ -762,9 +762,12 @@ def _made_with(origin: ast.expr | None) -> Arguments:
     return Arguments.of(origin, lambda node: constant(node.value) if isinstance(node, ast.Constant) else UNKNOWN)
 
 
+_MAKES_MODEL = regex(r"(?:build|create|make|load|init|setup|construct|define|instantiate)_")
+
+
 def called_by_name(name: str) -> Value:
-    """What calling something gives that is named like a model: `Net(16)` makes a module, `net(x)` and `netD(x)` run one."""
-    makes = name[:1].isupper() and name[1:2].islower()
+    """What calling something gives that is named like a model: `Net(16)`, `build_model(16)` make one, `net(x)`, `netD(x)` run one."""
+    makes = (name[:1].isupper() and name[1:2].islower()) or _MAKES_MODEL.match(name) is not None
     return ModuleValue(LIKELY) if makes else likely_module_result()
 
 

@@ -535,6 +535,50 @@ def for_environment(place: Place, node: ast.expr) -> bool:
     return place.consumed_by(("step",), node)
 
 
+_COUNTED_FROM = frozenset(f"torch.{name}" for name in ("tensor", "arange", "zeros", "ones", "full"))
+
+
+def _is_counted(place: Place, node: ast.expr, loop: ast.While) -> bool:
+    """Whether `while t < n` asks for a counter that is kept on the device though the host has all that goes into it.
+
+    It begins as a tensor of numbers, `t = torch.tensor([n])`, and the loop only adds numbers: `t.add_(k)`, `t += 1`.
+    """
+    read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and place.value(part).kind == "tensor"}
+    return len(read) == 1 and _adds_numbers(place, next(iter(read)), loop)
+
+
+def _adds_numbers(place: Place, name: str, loop: ast.While) -> bool:
+    flow = place.flow
+    added = [
+        call
+        for call in flow.calls_named("add_")
+        if contains(loop, call) and names.chain(call.func) == [name, "add_"] and _are_numbers(place, call.args)
+    ]
+    sums = 0
+    for store in flow.stores.get(name, ()):
+        statement = flow.parents.get(store)
+        if isinstance(statement, ast.AugAssign):
+            if not (isinstance(statement.op, ast.Add) and _are_numbers(place, [statement.value])):
+                return False
+            sums += contains(loop, statement)
+        elif not (isinstance(statement, ast.Assign) and _is_of_numbers(place, statement.value)):
+            return False
+    return bool(flow.stores.get(name)) and bool(added or sums)
+
+
+def _is_of_numbers(place: Place, made: ast.expr) -> bool:
+    """`torch.tensor([n], device=device)`"""
+    if not isinstance(made, ast.Call) or place.resolve(made.func) not in _COUNTED_FROM:
+        return False
+    return _are_numbers(
+        place, [part for one in made.args for part in (one.elts if isinstance(one, ast.List) else [one])]
+    )
+
+
+def _are_numbers(place: Place, given: Collection[ast.expr]) -> bool:
+    return bool(given) and all(place.value(one).kind == "number" for one in given)
+
+
 _COLLECTIVES = ("broadcast", "all_reduce")
 
 
@@ -548,7 +592,7 @@ def decides(place: Place, node: ast.expr) -> bool:
     if not loops:
         return False
     if isinstance(loops[0], ast.While) and contains(loops[0].test, node):
-        return True
+        return not _is_counted(place, node, loops[0])
     statement = place.statement
     leaves = isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body))
     if place.hot is not None:
