@@ -14,6 +14,7 @@ import pytest
 
 from torchlint.program.project import Project
 from torchlint.program.regions import Region, Regions
+from torchlint.text.spoken import in_code
 
 Files = dict[str, str]
 MARK = re.compile(r"# (compiled|fullgraph)\b")
@@ -364,3 +365,32 @@ def test_options_that_a_project_turns_on(code: str, expected: set[str]) -> None:
 
 def test_files_that_do_not_parse_are_passed_over() -> None:
     assert [] == roots_of({"a.py": "import torch\ntorch.compile(", "b.py": "\x00torch.compile"})
+
+
+# Files that speak of it
+
+
+@pytest.mark.parametrize(
+    ("code", "mentions"),
+    [
+        ("# torch.compile(model) is quicker", False),
+        ('"""\n>>> model = torch.compile(model)\n"""', False),
+        ('"""What `torch.compile` makes of it; see ``torch.compile``."""', False),
+        ("# torch.compile(model)\n    # torch.compile(model)", False),
+        ("model = torch.compile(model)", True),
+        ("x = 1  # torch.compile", True),
+        ("# torch.compile\nmodel.compile()", True),
+        ("@torch.compile\ndef f(x): return x", True),
+        ("compiled = torch.compile", True),
+        ('"""`torch.compile` it: torch.compile(model)"""', True),
+    ],
+)
+def test_files_whose_code_may_compile(code: str, mentions: bool) -> None:
+    assert regions_of({"train.py": HEAD + code}).mentioning == ["train.py"] * mentions
+
+
+def test_a_text_is_searched_once_a_line() -> None:
+    text = b"# " + b"torch.compile " * 100_000 + b"\ntorch.compile(model)"
+
+    assert in_code(text, re.compile(b"compile"))
+    assert not in_code(text, re.compile(b"compile "))

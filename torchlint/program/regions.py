@@ -17,6 +17,7 @@ from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.source import Source
+from ..text.spoken import in_code
 from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, whole
 from .project import Project
 
@@ -125,9 +126,15 @@ class Regions:
                 continue
             # A file may have torch.compile from another one, under whatever name.
             torch = holds(path, _TORCH) or not words.isdisjoint(self.project.import_words(path))
-            if self.patterns or (torch and holds(path, trigger, words)) or holds(path, _REPEATED):
+            if self.patterns or (torch and self._mentions(path)) or holds(path, _REPEATED):
                 found.append(path)
         return found
+
+    def _mentions(self, path: str) -> bool:
+        """Whether the code of a file mentions what may compile; most texts that do speak of it."""
+        trigger = self._trigger
+        told = f"compiles {trigger.pattern.decode('latin-1')}"
+        return bool(self.project.fact(path, told, lambda source: in_code(source.data, trigger)))
 
     def roots_in(self, path: str) -> list[Region]:
         """What a file compiles."""
@@ -142,7 +149,8 @@ class Regions:
     @property
     def _trigger(self) -> re.Pattern[bytes]:
         # Each begins with something literal, which is many times quicker to look for.
-        words = (rb"%s(?<!\w%s)(?<!\Wre\.%s)\b" % (word, word, word) for word in sorted(self._words))
+        # No code holds "`".
+        words = (rb"%s(?<!\w%s)(?<!\Wre\.%s)\b(?!`)" % (word, word, word) for word in sorted(self._words))
         return re.compile(b"|".join(words))
 
     def _in(self, module: Module) -> Iterator[Region]:

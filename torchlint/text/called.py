@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Literal
 
+from .spoken import is_spoken
+
 How = Literal["", "base", "own", "any"]
 """Nothing calls it; only `super().name(...)` does; only `self.name(...)` and `cls.name(...)`; or it may be called on anything."""
 _NAME = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") | frozenset(range(128, 256))
 _OWN = (b"self.", b"cls.")
 _BASE = (b"super().",)
 _DEFINED = (b"def ",)
-_SAID = (b"#", b">>>")
-"""What lines begin with that are comments, or examples in docstrings: no code begins with `>>>`."""
 
 
 def how_called(data: bytes, name: bytes) -> How:
     """How a text calls a name; what is said of it besides `def` and calls counts as "any" of them."""
     found: set[How] = set()
-    said = mentioned = False
+    spoken = mentioned = False
     at = data.find(name)
     line_end = -1
     while at >= 0:
         if at > line_end:
             start, line_end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
             line_end = line_end if line_end >= 0 else len(data)
-            said = data[start:at].lstrip(b" \t").startswith(_SAID)
+            spoken = is_spoken(data, start, at)
         end = at + len(name)
-        if not said and _stands_alone(data, at, end):
+        if not spoken and _stands_alone(data, at, end):
             before = data[max(at - 9, 0) : at]
             if not data.startswith(b"(", end):
                 mentioned = True
