@@ -13,6 +13,7 @@ from . import calls, names
 from .flow import Flow, Loop, contains
 from .module import Class, Function
 from .results import Origins
+from .sending import sent_later
 from .syntax import block
 from .values import LIKELY, PROVEN, Certainty, Value
 
@@ -98,7 +99,9 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
         if value.kind != "tensor" or value.from_loader or (not value.device and _of_batch(place, node)):
             return None
         if not value.on_cpu:
-            return node if value.certainty >= certainty else None
+            if value.certainty < certainty or (not value.device and sent_later(place.flow, node)):
+                return None
+            return node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
         elif isinstance(node, ast.Attribute):

@@ -8,18 +8,14 @@ from collections.abc import Collection, Iterable, Iterator
 from ..facts import names
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
+from ..facts.sending import SENDS
 from ..facts.values import Value
-from ..system.regex import regex
 from ..text.source import Words
 from .families import may_run
 from .project import Project
 from .steps import Steps
 
 _MOVES = ("to", "cuda", "xpu", "to_device")
-_SENDS = regex(
-    r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
-)
-"""What functions are called that send what they are given: `move_to(batch, device)`."""
 _SENDING = Words(b".to(", b".cuda(", b".xpu(", b"to_device(", b"_to(", b"to_cuda(", b"to_gpu(")
 _DEPTH = 2
 """How many calls lie between a loop and the function that sends its batches, at most, apart from the first."""
@@ -78,7 +74,7 @@ def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
             if batch.kind in ("tensor", "batch") and batch.from_loader:
                 yield from batch.loader_calls
     for call in function.flow.calls:
-        if isinstance(call.func, ast.Name) and len(call.args) > 1 and _SENDS.search(call.func.id):
+        if isinstance(call.func, ast.Name) and len(call.args) > 1 and SENDS.search(call.func.id):
             given = project.value(function, call.args[0])
             if given.kind in ("tensor", "batch") and given.from_loader:
                 yield from given.loader_calls

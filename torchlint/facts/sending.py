@@ -1,0 +1,55 @@
+"""Calls that send what they are given to the device, and what is on the host until then."""
+
+from __future__ import annotations
+
+import ast
+
+from ..system.regex import regex
+from . import names
+from .flow import Flow
+
+SENDS = regex(
+    r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
+)
+"""What functions are called that send what they are given: `move_to(batch, device)`."""
+_USES = 40
+"""Of a name that is read more often, nobody is asked what each of its readers is."""
+
+
+def sent_later(flow: Flow, node: ast.expr) -> bool:
+    """Whether a part of something is looked at that the function sends to the device only afterwards.
+
+    `batch["done"].nonzero()` in front of `return to_device(batch, device)`.
+    """
+    name = _root(node)
+    loads = flow.loads.get(name, ()) if name else ()
+    if len(loads) > _USES:
+        return False
+    end = node.end_lineno or node.lineno
+    around = flow.loops(node)
+    return any(load.lineno > end and flow.loops(load) == around and _is_sent(flow, load) for load in loads)
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_sent(flow: Flow, load: ast.Name) -> bool:
+    """`to_device(x, device)`, `to_device(to_float(x))`, `x.cuda()`."""
+    child: ast.AST = load
+    for parent in flow.expressions(load):
+        if isinstance(parent, ast.Call) and child in parent.args and SENDS.search(names.last(parent.func)):
+            return True
+        if isinstance(parent, ast.Attribute) and parent.attr == "cuda" and child is load:
+            return _is_called(flow, parent)  # `torch.cuda.amp` is a module
+        if not isinstance(parent, ast.Call):
+            return False
+        child = parent
+    return False
+
+
+def _is_called(flow: Flow, method: ast.Attribute) -> bool:
+    call = flow.parents.get(method)
+    return isinstance(call, ast.Call) and call.func is method
