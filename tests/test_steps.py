@@ -421,6 +421,14 @@ def test_gradients_that_are_part_of_a_loss() -> None:
     )
 
 
+def test_gradients_that_are_part_of_a_loss_of_a_loop_in_the_function() -> None:
+    check_one(
+        "def refine(net, x):\n    v = start(x)\n    for i in range(9):\n"
+        "        g = torch.autograd.grad(net(v), v, create_graph=True)  # hot\n        loss = g.norm()  # hot\n"
+        "        loss.backward()  # hot\n        optimizer.step()  # hot\n    return v.cpu()\n"
+    )
+
+
 def test_an_optimizer_of_the_project() -> None:
     check_one(
         "class Base(torch.optim.Optimizer):\n    def __init__(self):\n        self.x = 1\n"

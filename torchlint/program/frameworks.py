@@ -101,8 +101,11 @@ def _handles_iteration(decorator: ast.expr) -> bool:
 
 
 def _differentiates_gradients(function: Function) -> bool:
-    """`autograd.grad(out, x, create_graph=True)`: a gradient that is part of a loss."""
+    """`autograd.grad(out, x, create_graph=True)`: a gradient that is part of a loss, whose backward pass is not in a loop around it."""
+    backward = {loop for call in function.flow.calls_named("backward") for loop in function.flow.loops(call)}
     for call in function.flow.calls_named("grad"):
+        if not backward.isdisjoint(function.flow.loops(call)):
+            continue
         if any(
             keyword.arg == "create_graph" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
             for keyword in call.keywords
