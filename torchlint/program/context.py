@@ -156,7 +156,8 @@ class Context:
         return self.project.ask(("stays on host", function, loop), lambda: self._stays_on_host(function, loop), False)
 
     def _stays_on_host(self, function: Function, loop: Loop) -> bool:
-        calls = [call for name in ("to", "cuda") for call in function.flow.calls_named(name) if contains(loop, call)]
+        near = function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+        calls = [call for call in near if names.last(call.func) in ("to", "cuda") and contains(loop, call)]
         given = [call.args[0] if len(call.args) == 1 and not call.keywords else None for call in calls]
         return bool(given) and all(self._names_host(function, node) for node in given)
 
