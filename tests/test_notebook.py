@@ -164,6 +164,7 @@ def test_python_without_saying_so(metadata: object) -> None:
         "f(x='=!')",
         "x = 1 # really?",
         "ls (x)",
+        "ls / content / x",
     ],
 )
 def test_python_is_left_alone(code: str) -> None:
@@ -183,6 +184,7 @@ def test_python_is_left_alone(code: str) -> None:
         ("files = !ls", "files = None  #%%0:1!0;"),
         ("a, b = %sql x", "a, b = None  #%%0:1!0;"),
         ("pip install torch", "pass  #%%0:1!0;"),
+        ("ls /content/checkpoints/", "pass  #%%0:1!0;"),
         ("!pip \\\n  install \\\n  torch\nx = 1", "pass  #%%0:1!0;\n  #%%0:1!1;\n  #%%0:1!2;\nx = 1"),
         ("%%time\nx = 1", "pass  #%%0:1!0;\nx = 1"),
         ("\n%%capture out\nx = 1", "\npass  #%%0:1!1;\nx = 1"),

@@ -396,7 +396,8 @@ def _stub(line: str) -> str | None:
     """Python to stand for a line of IPython; None for a line of Python."""
     if (match := _ASSIGNED.match(line)) is not None:
         return f"{match['target'].strip()} None  "
-    if _MAGIC.match(line) is None or _SHELL_WORD_IS_CODE.match(line):
+    is_path = line.rstrip().endswith("/")  # `ls /content/`, which is no division
+    if _MAGIC.match(line) is None or (_SHELL_WORD_IS_CODE.match(line) and not is_path):
         return None
     return "pass  "
 
