@@ -12,7 +12,7 @@ SENDS = regex(
     r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
 )
 """What functions are called that send what they are given: `move_to(batch, device)`."""
-_USES = 40
+USES = 40
 """Of a name that is read more often, nobody is asked what each of its readers is."""
 
 
@@ -23,11 +23,11 @@ def sent_later(flow: Flow, node: ast.expr) -> bool:
     """
     name = _root(node)
     loads = flow.loads.get(name, ()) if name else ()
-    if len(loads) > _USES:
+    if len(loads) > USES:
         return False
     end = node.end_lineno or node.lineno
     around = flow.loops(node)
-    return any(load.lineno > end and flow.loops(load) == around and _is_sent(flow, load) for load in loads)
+    return any(load.lineno > end and _is_sent(flow, load) and flow.loops(load) == around for load in loads)
 
 
 def _root(node: ast.expr) -> str:
