@@ -27,7 +27,10 @@ def sent_later(flow: Flow, node: ast.expr) -> bool:
         return False
     end = node.end_lineno or node.lineno
     around = flow.loops(node)
-    return any(load.lineno > end and _is_sent(flow, load) and flow.loops(load) == around for load in loads)
+    known: dict[str, list[ast.Name]] = flow.__dict__.setdefault("sent", {})
+    if name not in known:
+        known[name] = [load for load in loads if _is_sent(flow, load)]
+    return any(load.lineno > end and flow.loops(load) == around for load in known[name])
 
 
 def _root(node: ast.expr) -> str:
