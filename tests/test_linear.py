@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from torchlint.facts.flow import NEAREST
-from torchlint.facts.sending import USES
 from torchlint.lint.run import Result, lint
 from torchlint.program.project import MAX_FILES
 from torchlint.rule import load
@@ -278,8 +277,7 @@ def test_no_line_runs_for_each_pair_of_things(name: str, settings: Settings) -> 
 
     # Arms further away than the `NEAREST` are passed over: four times as many are more than those, like eight times.
     # Callers in more than `MAX_FILES` are not looked for.
-    # Of a name with more than `USES` readers nobody is asked where they send it.
-    smallest = {"elifs": NEAREST // 3, "files that import one": MAX_FILES, "evaluation loops": USES}.get(name, SMALLEST)
+    smallest = {"elifs": NEAREST // 3, "files that import one": MAX_FILES}.get(name, SMALLEST)
     two, four, eight = (counted(shape(smallest * times), settings) for times in (2, 4, 8))
 
     assert {} == steep(two, four, eight)

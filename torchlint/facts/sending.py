@@ -12,8 +12,6 @@ SENDS = regex(
     r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
 )
 """What functions are called that send what they are given: `move_to(batch, device)`."""
-USES = 40
-"""Of a name that is read more often, nobody is asked what each of its readers is."""
 
 
 def sent_later(flow: Flow, node: ast.expr) -> bool:
@@ -23,8 +21,6 @@ def sent_later(flow: Flow, node: ast.expr) -> bool:
     """
     name = _root(node)
     loads = flow.loads.get(name, ()) if name else ()
-    if len(loads) > USES:
-        return False
     end = node.end_lineno or node.lineno
     around = flow.loops(node)
     known: dict[str, list[ast.Name]] = flow.__dict__.setdefault("sent", {})
