@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from ..facts import names
 from ..facts.flow import Loop, contains
@@ -30,6 +31,13 @@ _SET = frozenset(("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"))
 _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
 _FRAMEWORK_EVAL = EVALUATION_STEPS | {"on_validation_epoch_end", "evaluation_step"}
 _PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
+# Patterns that begin with a word are looked for quickly: what stands in front of it is asked behind it.
+_OF_HOST = (
+    rb"(?m)cpu(?:(?<==\s[\"']cpu)|(?<=e\([\"']cpu))[\"']\)?[^\S\n]*(?:#|$)",
+    rb"store_(?:true\b[^)]{0,200}\bdefault *= *True|false\b[^)]{0,200}\bdefault *= *False)\b",
+    rb"default *= *(?:True\b[^)]{0,200}\bstore_true|False\b[^)]{0,200}\bstore_false)\b",
+)
+"""What a file holds whose device may be the CPU whatever is given: `x = "cpu"`, `x = torch.device("cpu")`, switches that stay."""
 
 
 class Context:
@@ -150,6 +158,32 @@ class Context:
             return True
         sources = map(self.project.source, self.project.importers(module))
         return any(source is not None and source.holds(ACCELERATOR) for source in sources)
+
+    @property
+    def names_host(self) -> bool:
+        """Whether a device of the project may be the CPU whatever is given."""
+        return any(map(self.project.holders, _OF_HOST))
+
+    def knows_host_loops(self, module: Module) -> bool:
+        """Whether some file of the project that names the CPU has a loop that stays on the host; asked once a module."""
+        return self.project.ask(("host loops known", module), lambda: self._knows_host_loops(), False)
+
+    def _knows_host_loops(self) -> bool:
+        holders = frozenset[str]().union(*map(self.project.holders, _OF_HOST))
+        others = map(self.project.module, sorted(holders))
+        return any(
+            self.project.ask(("host loops", other), partial(self._has_host_loop, other), False)
+            for other in others
+            if other is not None
+        )
+
+    def _has_host_loop(self, module: Module) -> bool:
+        return any(
+            self.stays_on_host(function, loop)
+            for function in module.functions
+            for call in function.flow.calls_named("to")
+            for loop in function.flow.loops(call)
+        )
 
     def stays_on_host(self, function: Function, loop: Loop) -> bool:
         """Whether a loop sends its batches to `device`, or to a device by another name, which is the CPU whatever is given."""

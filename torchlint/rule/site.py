@@ -394,13 +394,16 @@ class Site:
 
     def _stays_on_host(self) -> bool:
         """Whether the loop that runs the place on each step or iteration is one of the host."""
+        context = self.analysis.context
+        if not context.names_host:
+            return False
         function, around = self.function, self.warm or self.target
         if self.hot is not None:
             function, around = self.hot.function, self.hot.loop or self.target
-        elif self.warm is None and self.warm_caller is not None:
+        elif self.warm is None and context.knows_host_loops(self.module) and self.warm_caller is not None:
             function, around = self.warm_caller
         loop = around if isinstance(around, ast.For | ast.AsyncFor | ast.While) else None
-        return loop is not None and self.analysis.context.stays_on_host(function, loop)
+        return loop is not None and context.stays_on_host(function, loop)
 
     @property
     def role(self) -> Role:
