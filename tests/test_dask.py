@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -89,7 +90,11 @@ def test_nothing_of_it_is_left_in_the_cluster(cluster: Any) -> None:
         assert {} == {key: held for key, held in client.has_what().items() if held}
 
 
-def test_the_command(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(shutil.copytree(PROJECTS, tmp_path / "projects"))  # below `tests/` they are tests
+
     def ran(*arguments: str) -> tuple[int, str, str]:
         code = cli.main(["check", "--isolated", "--no-cache", "--output-format", "json", *arguments])
         return (code, *capsys.readouterr())

@@ -180,7 +180,7 @@ def test_a_tensor_of_a_tensor_is_its_detached_clone(tmp_path: Path, made: str) -
     "made",
     [
         "np.zeros((2, 3))",
-        "np.full((2,), n), dtype=torch.float16",
+        "np.full((2,), n, dtype=np.float16), dtype=torch.float16",
         "np.array(n)",
         "np.where(n > 1, 2, 3)",
         "np.concatenate([np.ones(2), np.zeros(n)])",

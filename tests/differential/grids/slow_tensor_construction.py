@@ -42,11 +42,13 @@ GRIDS = (
     Grid(
         fixed={
             **{name: f"torch.tensor({code})" for name, code in _ARRAYS.items()},
+            "zeros of the same dtype": "torch.tensor(np.zeros((2, 3), dtype=np.float32), dtype=torch.float32)",
+            "array of the same dtype": "torch.tensor(np.array([1.0, 2.0], dtype=np.float64), dtype=torch.float64)",
+        },
+        refused={
             "zeros of a dtype": "torch.tensor(np.zeros((2, 3)), dtype=torch.float32)",
             "array of a dtype": "torch.tensor(np.array([1, 2]), dtype=torch.bool)",
             "array of its own dtype": "torch.tensor(np.array([1.0, 2.0]), dtype=torch.float64)",
-        },
-        refused={
             "tensor": "torch.tensor({raw})",
             "tensor in use": "torch.tensor({raw}).float()",
             "tensor by name": "torch.tensor(data={raw})",
