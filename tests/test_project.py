@@ -885,6 +885,14 @@ def test_classes_that_are_modules_of_torch(files: Files, expected: bool) -> None
             "number",
         ),
         (
+            "async def g(self):\n        async for i in y:\n            async with z:\n                self.x = 1\n    def f(self):\n        self.x",
+            "number",
+        ),
+        (
+            "def g(self):\n        match y:\n            case 1:\n                self.x = 1\n    def f(self):\n        self.x",
+            "number",
+        ),
+        (
             "def g(self):\n        try:\n            y()\n        except E:\n            self.x = 1\n    def f(self):\n        self.x",
             "number",
         ),

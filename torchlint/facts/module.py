@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
-_BLOCKS = frozenset((ast.For, ast.With, ast.If, ast.While, ast.Try, ast.ExceptHandler))
+_BLOCKS = frozenset(
+    getattr(ast, name)
+    for name in "For AsyncFor With AsyncWith If While Try TryStar ExceptHandler Match match_case".split()
+    if hasattr(ast, name)
+)
 _SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign))
 
 
@@ -165,7 +169,7 @@ class Function:
             elif kind is ast.AnnAssign:
                 targets = [node.target]  # type: ignore[attr-defined]
             elif kind in _BLOCKS or node is self.node:
-                for field in ("finalbody", "orelse", "handlers", "body"):
+                for field in ("finalbody", "orelse", "handlers", "cases", "body"):
                     stack.extend(reversed(getattr(node, field, ())))
             while targets:
                 target = targets.pop()
