@@ -458,21 +458,18 @@ def _is_accident(test: ast.expr, true: bool, flow: Flow | None) -> bool:
         return False
     last = names.last(test.func)
     if last in ("any", "all") and isinstance(test.func, ast.Attribute):
-        of_torch = isinstance(test.func.value, ast.Name) and test.func.value.id in ("torch", "np", "numpy")
-        asked = test.args[0] if of_torch and test.args else None if of_torch else test.func.value
-        return asked is not None and _is_accident(asked, true, flow)
+        given = next((one for one in test.args[:1] if not isinstance(one, ast.Constant)), None)  # not `mask.all(1)`
+        calculated = isinstance(test.func.value, ast.Call | ast.BinOp | ast.UnaryOp)
+        return _is_accident(test.func.value if calculated or given is None else given, true, flow)
     return last in ("isnan", "isinf") if true else last == "isfinite"
 
 
 def _mask(name: ast.Name, flow: Flow) -> ast.expr | None:
     """The mask that a name is, where it is assigned once; none that is made of itself."""
-    stores = flow.stores.get(name.id, ())
-    if len(stores) != 1:
+    value = _assigned(name, flow)
+    if value is None or (flow.statement(value).end_lineno or 0) >= name.lineno:
         return None
-    made = flow.parents.get(stores[0])
-    if not isinstance(made, ast.Assign) or made.targets != [stores[0]] or (made.end_lineno or 0) >= name.lineno:
-        return None
-    return made.value if isinstance(made.value, ast.Call | ast.BinOp | ast.UnaryOp) else None
+    return value if isinstance(value, ast.Call | ast.BinOp | ast.UnaryOp) else None
 
 
 def _named(test: ast.expr, true: bool) -> Meaning:
@@ -504,11 +501,12 @@ def _iterated(name: ast.Name, flow: Flow) -> ast.expr | None:
 
 def definition(name: ast.Name, flow: Flow) -> ast.expr | None:
     """The expression that a flag was assigned from, where there is one assignment only."""
+    value = _assigned(name, flow)
+    return value if isinstance(value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp) else None
+
+
+def _assigned(name: ast.Name, flow: Flow) -> ast.expr | None:
+    """What the one statement assigns that binds a name, and nothing else."""
     stores = flow.stores.get(name.id, ())
-    if len(stores) != 1:
-        return None
-    parent = flow.parents.get(stores[0])
-    if isinstance(parent, ast.Assign) and parent.targets == [stores[0]]:
-        value = parent.value
-        return value if isinstance(value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp) else None
-    return None
+    made = next(map(flow.parents.get, stores), None) if len(stores) == 1 else None
+    return made.value if isinstance(made, ast.Assign) and len(made.targets) == 1 and made.targets[0] in stores else None
