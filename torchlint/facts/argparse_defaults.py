@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from ..system.regex import regex
 from ..text.source import Words
 from .module import Function, Module
+
+T = TypeVar("T")
 
 _ADDED = regex(rb"\.(?:add_argument|set_defaults)\(")
 _SETS = Words(b".add_argument(", b".set_defaults(")
@@ -20,21 +23,21 @@ def argparse_defaults(module: Module) -> Mapping[str, object]:
 
     Options without a literal default, and those added twice with different ones, are left out.
     """
-    if not module.source.holds(_SETS):
-        return {}
-    known: dict[str, object] | None = module.__dict__.get("argparse_defaults")
-    if known is None:
-        known = module.__dict__["argparse_defaults"] = _read(module)
-    return known
+    return _once(module, "argparse_defaults", _read)
 
 
 def unchanging(module: Module) -> Mapping[str, bool]:
     """The switches that stay as they are whatever is given: `"--no-cuda", action="store_true", default=True`."""
+    return _once(module, "unchanging options", _stuck)
+
+
+def _once(module: Module, name: str, read: Callable[[Module], dict[str, T]]) -> dict[str, T]:
+    """What is read of the options of a file, kept with the file; nothing is kept for one that adds none."""
     if not module.source.holds(_SETS):
         return {}
-    known: dict[str, bool] | None = module.__dict__.get("unchanging options")
+    known: dict[str, T] | None = module.__dict__.get(name)
     if known is None:
-        known = module.__dict__["unchanging options"] = _stuck(module)
+        known = module.__dict__[name] = read(module)
     return known
 
 

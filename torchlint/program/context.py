@@ -159,14 +159,13 @@ class Context:
         sources = map(self.project.source, self.project.importers(module))
         return any(source is not None and source.holds(ACCELERATOR) for source in sources)
 
-    @property
-    def names_host(self) -> bool:
-        """Whether a device of the project may be the CPU whatever is given."""
-        return any(map(self.project.holders, _OF_HOST))
+    def names_host(self, module: Module) -> bool:
+        """Whether a device of the project may be the CPU whatever is given; asked once a module."""
+        return self.project.ask(("host named", module), lambda: any(map(self.project.holders, _OF_HOST)), False)
 
     def knows_host_loops(self, module: Module) -> bool:
         """Whether some file of the project that names the CPU has a loop that stays on the host; asked once a module."""
-        return self.project.ask(("host loops known", module), lambda: self._knows_host_loops(), False)
+        return self.project.ask(("host loops known", module), self._knows_host_loops, False)
 
     def _knows_host_loops(self) -> bool:
         holders = frozenset[str]().union(*map(self.project.holders, _OF_HOST))

@@ -514,8 +514,7 @@ class Steps:
             if _counts(guard.test, inside, own=loop is not None):
                 continue
             meaning = guards.meaning(guard, flow, lambda n: self.project.value(function, n))
-            meaning = meaning or self._told(function, guard.test, guard.true)
-            meaning = meaning or self._given(function, guard.test, guard.true)
+            meaning = meaning or self._elsewhere(function, guard)
             meaning = meaning or self._set_behind(function, guard, loop, training)
             if meaning in ("throttled", "cold"):
                 if loop is not None and guard.test in self._step_conditions(function, loop):
@@ -571,12 +570,16 @@ class Steps:
                 return ""
         return ("throttled" if "throttled" in found else "cold") if cleared and found else ""
 
+    def _elsewhere(self, function: Function, guard: Guard) -> guards.Meaning:
+        """What a condition says by a method that it asks, or by a flag that callers give."""
+        parts = list(_required(guard.test, guard.true))
+        said = itertools.chain(
+            (self._told(function, *part) for part in parts), (self._given(function, *part) for part in parts)
+        )
+        return next(filter(None, said), "")
+
     def _told(self, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
         """What a condition says that asks a method which is one expression of its object: `if self.is_time(step):`."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._told(function, test.operand, not true)
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
-            return next(filter(None, (self._told(function, one, true) for one in test.values)), "")
         if not isinstance(test, ast.Call):
             return ""
         return self._ask(("told", function, test, true), lambda: self._asked_of(function, test, true), "")
@@ -594,10 +597,6 @@ class Steps:
 
     def _given(self, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
         """What a condition says that asks for a flag which the callers give."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._given(function, test.operand, not true)
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
-            return next(filter(None, (self._given(function, one, true) for one in test.values)), "")
         if not isinstance(test, ast.Name) or test.id not in function.flow.parameters:
             return ""
         return self._ask(("given", function, test.id, true), lambda: self._passed(function, test.id, true), "")
@@ -1045,6 +1044,17 @@ def _first_target(loop: ast.For) -> str:
     """`i` of `for i in range(n)`, `for i, x in enumerate(xs)`."""
     target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
     return target.id if isinstance(target, ast.Name) else ""
+
+
+def _required(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The parts of a condition that have to be true, or false, where the condition is to be so."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _required(test.operand, not true)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
+        for one in test.values:
+            yield from _required(one, true)
+    else:
+        yield test, true
 
 
 def _by_own_period(test: ast.expr) -> bool:

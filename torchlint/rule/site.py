@@ -395,7 +395,7 @@ class Site:
     def _stays_on_host(self) -> bool:
         """Whether the loop that runs the place on each step or iteration is one of the host."""
         context = self.analysis.context
-        if not context.names_host:
+        if not context.names_host(self.module):
             return False
         function, around = self.function, self.warm or self.target
         if self.hot is not None:
