@@ -7,7 +7,7 @@ from torchlint.facts import calls, empties
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import Guard, Loop
-from torchlint.facts.indices import gets_number, indexed
+from torchlint.facts.indices import gets_number, indexed, is_number_put
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, chain, rule
 
@@ -341,7 +341,7 @@ def _is_fed(site: Site, name: ast.Name) -> bool:
         if load is name or load.lineno > site.statement.lineno:
             continue
         part, parent = _part(site, load)
-        if isinstance(getattr(part, "ctx", None), ast.Store) and not _gets_number(site, part, parent):
+        if isinstance(getattr(part, "ctx", None), ast.Store) and not is_number_put(site, part):
             return True
         if isinstance(parent, ast.Attribute) and _writes(parent):
             return True
@@ -357,12 +357,6 @@ def _part(site: Site, load: ast.Name) -> tuple[ast.expr, ast.AST]:
     while isinstance(parent, ast.Subscript) and parent.value is part:
         part, parent = parent, site.flow.parents[parent]
     return part, parent
-
-
-def _gets_number(site: Site, part: ast.expr, statement: ast.AST) -> bool:
-    """`x[i][0] = 1`"""
-    alone = isinstance(statement, ast.Assign) and statement.targets == [part]
-    return isinstance(statement, ast.Assign) and alone and site.value(statement.value).kind == "number"
 
 
 def _target(site: Site) -> ast.expr | str | None:

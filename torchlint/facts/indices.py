@@ -74,11 +74,14 @@ def _of_name(place: Place, name: str, made: ast.Assign) -> list[ast.Subscript] |
 def gets_number(place: Place, load: ast.Name) -> bool:
     """Whether numbers are written to what is made: `x[0] = 1`, `mask[rows] = False`."""
     part = place.flow.parents[load]
+    return isinstance(part, ast.Subscript) and part.value is load and is_number_put(place, part)
+
+
+def is_number_put(place: Place, part: ast.expr) -> bool:
+    """Whether a number is assigned to an expression alone: `x[i][0] = 1`."""
     statement = place.flow.parents[part]
     return (
-        isinstance(part, ast.Subscript)
-        and part.value is load
-        and isinstance(statement, ast.Assign)
+        isinstance(statement, ast.Assign)
         and statement.targets == [part]
         and place.value(statement.value).kind == "number"
     )
