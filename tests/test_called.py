@@ -38,6 +38,8 @@ from torchlint.text.called import how_called
         ("self.make(1)  # see make", "any"),
         ("    # make it\nself.make(1)", "own"),
         ('"""\n    >>> x.make(1)\n"""', ""),
+        ("x = 1  # x.make(1)", ""),
+        ("x = '#'; x.make(1)", "any"),
         (">>> 1\nmake(1)", "any"),
         ('"""\n    ... x.make(1)\n"""', "any"),
         ("self.make(1)\nmake\n(2)", "any"),

@@ -278,3 +278,27 @@ def test_published_weights_near_a_module(files: dict[str, str], expected: bool) 
 
     assert module is not None
     assert expected == context.loads_published(module)
+
+
+# Loops of the host
+
+
+@pytest.mark.parametrize(
+    ("code", "parsed"),
+    [
+        ("", False),
+        ("for x in y:\n    x.to('cuda')\n    x.to(device=device)", False),
+        ("for x in y:\n    x.to(cpu_device)", False),
+        ("for x in y:\n    pass\nx.to(device)", False),
+        ("for x in y:\n    x.to(device)", True),
+        ("for x in y:\n    x.to(\n        device,\n    )", True),
+        ("for x in y:\n    x.to(  # there\n        device)", True),
+    ],
+)
+def test_files_that_send_nothing_in_loops_are_not_parsed_for_it(code: str, parsed: bool) -> None:
+    context = context_of({"a.py": HEAD, "b.py": f'{HEAD}device = torch.device("cpu")\n{code}'})
+    module = context.project.module("a.py")
+    assert module is not None
+
+    assert context.knows_host_loops(module) == parsed
+    assert ("b.py" in context.project.parsed) == parsed

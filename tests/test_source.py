@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from torchlint.lint import unnamed
 from torchlint.lint.sieve import Sieve
-from torchlint.program.steps import _lines_of_steps
+from torchlint.program.step_text import lines_of_steps
 from torchlint.text.source import Source, SourceError
 
 LATIN = "# coding: latin-1\nname = 'é'; print(name)\n"
@@ -370,7 +370,7 @@ def test_parts_say_what_the_whole_text_says(path: Path) -> None:
     imported = frozenset((b"torch", b"self", b"ast"))
     sieve = Sieve(["torch.ones()", ".get()", ".data", "ast.walk()", "bisect_right()"], lambda _: imported, {})
     assert unnamed.lines(parts) == unnamed.lines(whole)
-    assert _lines_of_steps(parts) == _lines_of_steps(whole)
+    assert lines_of_steps(parts) == lines_of_steps(whole)
     for pattern in PATTERNS:
         assert parts.holds(pattern) == whole.holds(pattern) == (pattern.search(data) is not None)
     assert sorted(sieve.found(parts) or ()) == sorted(sieve.found(whole) or ())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from torchlint.program.project import Project
-from torchlint.program.steps import TRIGGER, Steps
+from torchlint.program.step_text import TRIGGER
+from torchlint.program.steps import Steps
 
 MAY_BE = [
     "optimizer.step()",
@@ -51,3 +54,69 @@ def test_no_call_is_a_step_that_the_text_says_is_none(call: str) -> None:
     function = module.functions[1]
     is_step = any(Steps(project)._steps(function, one) for one in function.flow.calls_named("step"))
     assert not is_step or TRIGGER.search(call.encode())
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "# loss.backward()",
+        "x = 1  # then loss.backward()",
+        '"""\n>>> loss.backward()\n"""',
+        "class F(Function):\n    def forward(ctx, x): ctx.save_for_backward(x)\n    def backward(ctx, g): return g",
+        "register_backward(f)",
+        "scheduler.step()",
+        "self.lr_scheduler.step()",
+        "prof.step()\nenv.step()",
+        "class Scheduler(Base):\n    def step(self): ...",
+        "class Scheduler(Base):\n    def step(self): ...\nclass Base: ...",
+        "def compute_loss(): ...",
+    ],
+)
+def test_files_that_take_no_step_are_not_parsed_for_it(code: str) -> None:
+    project = Project({"a.py": code.encode})
+
+    assert Steps(project).index.loops == {}
+    assert not project.parsed
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "loss.backward()",
+        "loss.\\\nbackward()",
+        "accelerator.backward(loss)",
+        "self.manual_backward(loss)",
+        "torch.autograd.backward(loss)",
+        "print('#'); loss.backward()",
+        "optimizer.step()",
+        "self.optimizers[0].step()",
+        "get().step()",
+        "scheduler.step(optimizer)",
+        "optimizer_scheduled.step()",
+        "class A:\n    def training_step(self): ...",
+        "class A(Optimizer):\n    def step(self): ...",
+        "class A(torch.optim.Optimizer):\n    def step(self): ...",
+        "class A(B):\n    def step(self): ...\nclass B(C): ...\nclass C(MyOptimizer): ...",
+        "from x import Trainer as Base\nclass A(Base):\n    def compute_loss(self): ...\nclass B(Trainer): ...",
+    ],
+)
+def test_files_that_may_take_a_step_are_parsed(code: str) -> None:
+    project = Project({"a.py": code.encode})
+
+    _ = Steps(project).index
+
+    assert project.parsed
+
+
+def test_bases_in_other_files_are_seen() -> None:
+    files = {
+        "a.py": b"from b import B as Base\nclass A(Base):\n    def compute_loss(self, x): ...",
+        "b.py": b"from c import C\nclass B(C): ...",
+        "c.py": b"import lib\nclass C(lib.SomeTrainer): ...",
+    }
+    project = Project({path: functools.partial(bytes, text) for path, text in files.items()})
+
+    assert ("a.py", 3) in {place[:2] for place in Steps(project).index.functions}

@@ -11,6 +11,9 @@ from ..facts.flow import Loop, contains
 from ..facts.module import Function, Module
 from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS
+from ..system.regex import regex
+from ..text.blocks import in_loops
+from ..text.source import Source
 from ..text.whole_words import WholeWords
 from .project import Project
 
@@ -38,6 +41,7 @@ _OF_HOST = (
     rb"default *= *(?:True\b[^)]{0,200}\bstore_true|False\b[^)]{0,200}\bstore_false)\b",
 )
 """What a file holds whose device may be the CPU whatever is given: `x = "cpu"`, `x = torch.device("cpu")`, switches that stay."""
+_SENDS = regex(rb"\bto[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
 
 
 class Context:
@@ -169,7 +173,8 @@ class Context:
 
     def _knows_host_loops(self) -> bool:
         holders = frozenset[str]().union(*map(self.project.holders, _OF_HOST))
-        others = map(self.project.module, sorted(holders))
+        sending = (path for path in sorted(holders) if self.project.fact(path, "sends in loops", _may_send_in_loops))
+        others = map(self.project.module, sending)
         return any(
             self.project.ask(("host loops", other), partial(self._has_host_loop, other), False)
             for other in others
@@ -252,6 +257,11 @@ class Context:
         if module.path not in self._roles:
             self._roles[module.path] = role_of(module, self.project.home(module.path))
         return self._roles[module.path]
+
+
+def _may_send_in_loops(source: Source) -> bool:
+    """Whether a text says `x.to(device)` in a loop, of a device that has a name."""
+    return any(b"cpu" not in (found[1] or b"").lower() for found in in_loops(source.data, _SENDS))
 
 
 def _mode_argument(node: ast.expr) -> ast.expr | None:

@@ -49,6 +49,14 @@ _BATCHES: Mapping[str, frozenset[str]] = {
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
 STEP_NAMES = frozenset[str]().union(*_STEPS.values())
+_STEP_WORDS = frozenset(map(str.encode, STEP_NAMES))
+
+
+def may_run_on_steps(project: Project, path: str) -> bool:
+    """Whether a file may define what a framework calls on each training step, as far as texts tell."""
+    defined = {name.decode() for name in project.defined(path) & _STEP_WORDS}
+    groups = [base for base, methods in _STEPS.items() if not defined.isdisjoint(methods)]
+    return "" in groups or any(path in project.lineage_of(part) for part in groups)
 
 
 def runs_on_steps(project: Project, function: Function) -> bool:

@@ -299,6 +299,11 @@ class Noting(Project):
         self.note("lineage", name, mark(sorted(found)))
         return found
 
+    def lineage_of(self, part: str) -> frozenset[str]:
+        found = self.apart(lambda: super(Noting, self).lineage_of(part))
+        self.note("lineage of", part, mark(sorted(found)))
+        return found
+
     def definers(self, name: str) -> list[str]:
         found = super().definers(name)
         self.note("definers", name, mark(found))
@@ -335,6 +340,8 @@ class Noting(Project):
             return mark(f"{path} {heir}" for path, heir in super().heirs(atom[1]))
         if kind == "lineage":
             return mark(sorted(super().lineage(atom[1])))
+        if kind == "lineage of":
+            return mark(sorted(super().lineage_of(atom[1])))
         if kind == "renamed":
             return mark(super().renamed(atom[1]))
         if kind == "definers":
@@ -444,6 +451,7 @@ class Noting(Project):
             self.__dict__.pop(table, None)
         if {"_heirs", "_aliases"} & set(tables):
             self._lineages.clear()
+            self._lineages_of.clear()
         place = self.home(path)
         self._held = {key: held for key, held in self._held.items() if not place.startswith(key[1])}
         for pattern, found in self._holders.items():

@@ -129,6 +129,7 @@ class Project:
         self._import_words: dict[str, frozenset[bytes]] = {}
         self._module_importers: dict[tuple[str, str], list[str]] = {}
         self._lineages: dict[str, frozenset[str]] = {}
+        self._lineages_of: dict[str, frozenset[str]] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
         self._holders: dict[bytes, frozenset[str]] = {}
         self._rewritten: set[str] = set()
@@ -1168,6 +1169,13 @@ class Project:
                 seen |= new
             self._lineages[name] = frozenset(found)
         return self._lineages[name]
+
+    def lineage_of(self, part: str) -> frozenset[str]:
+        """The files with classes that may inherit from one whose name holds some part, as far as their texts tell."""
+        if part not in self._lineages_of:
+            found = (self.lineage(name) for name in self._heirs if part in name)
+            self._lineages_of[part] = frozenset[str]().union(*found)
+        return self._lineages_of[part]
 
     def definers(self, name: str) -> list[str]:
         """The files that define a function or method of that name."""

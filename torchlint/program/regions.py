@@ -30,6 +30,12 @@ MAX_FUNCTIONS = 20000
 REPEATED = b"_repeated_blocks"
 _REPEATED = regex(REPEATED)
 _TORCH = regex(b"torch")
+_CALLED = regex(rb"[\s\\]*\(")
+_GIVEN = regex(rb"[\s\\]*[,)]")
+_QUOTED = regex(rb"[\w.]*`")
+"""A dotted name from its end, as prose writes it; no code holds "`"."""
+_FAR = 100
+"""So many bytes in front of a name are looked at for what it is part of."""
 # Options that change what breaks the graph; an assignment, a keyword of `config.patch`, a key of its dict, an environment variable.
 _OPTIONS = b"""capture_scalar_outputs capture_dynamic_output_shape_ops allow_rnn trace_autograd_ops compiled_autograd
 allow_unspec_int_on_nn_module reorderable_logging_functions ignore_logging_functions ignore_logger_methods""".split()
@@ -98,6 +104,21 @@ def _region_index(regions: Regions, ask: Ask[Regions, Any, Any]) -> RegionIndex:
     return RegionIndex(functions, regions.options)
 
 
+def _is_compiled(data: bytes, trigger: re.Pattern[bytes]) -> bool:
+    """Whether a text calls what compiles, decorates with it, or makes a decorator of it: `partial(torch.compile, ...)`."""
+    handed_on = b"partial" in data
+    for found in in_code(data, trigger):
+        start, end = found.span()
+        if _QUOTED.match(data[max(start - _FAR, 0) : start][::-1]):
+            continue
+        line = data.rfind(b"\n", 0, start) + 1
+        if _CALLED.match(data, end) or data[line:start].lstrip().startswith(b"@"):
+            return True
+        if handed_on and _GIVEN.match(data, end):
+            return True
+    return False
+
+
 class Regions:
     """The compiled functions of a project."""
 
@@ -134,7 +155,7 @@ class Regions:
         """Whether the code of a file mentions what may compile; most texts that do speak of it."""
         trigger = self._trigger
         told = f"compiles {trigger.pattern.decode('latin-1')}"
-        return bool(self.project.fact(path, told, lambda source: in_code(source.data, trigger)))
+        return bool(self.project.fact(path, told, lambda source: _is_compiled(source.data, trigger)))
 
     def roots_in(self, path: str) -> list[Region]:
         """What a file compiles."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -16,9 +15,9 @@ from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
-from ..text.source import Source, Words
+from ..text.source import Words
 from . import families, passed, settled
-from .frameworks import STEP_NAMES, runs_on_batches, runs_on_steps
+from .frameworks import may_run_on_steps, runs_on_batches, runs_on_steps
 from .places import (
     Ask,
     Asked,
@@ -35,14 +34,8 @@ from .places import (
     whole,
 )
 from .project import MAX_SITES, CallSite, Project, last_name
+from .step_text import STEPPING, lines_of_steps, may_step
 
-_NAMED = "|".join(sorted(STEP_NAMES))
-# No optimizer takes a second argument, as `scheduler.step(noise, t, x)` and `env.step(action, render=True)` do.
-_NESTED = rb"\([^()'\"#]{0,200}\)|\[[^\[\]'\"#]{0,200}\]"
-_STEP = rb"\.step\((?!(?!\s{0,200}\*\*|[^,)]{0,200}lambda)(?:[^()\[\]{}'\"#=,]|%s){1,200},\s{0,200}[^\s)#])" % _NESTED
-TRIGGER = regex(rb"backward\(|%s|create_graph=True|\.ITERATION_|def (?:%s)\b" % (_STEP, _NAMED.encode()))
-_STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_"))
-_DEFINED = frozenset(name.encode() for name in STEP_NAMES)
 _WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois")
 T = TypeVar("T")
 Step = Literal["backward", "step"]
@@ -172,8 +165,9 @@ def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
     framework: list[Place] = []
     names_of: dict[Place, str] = {}
     steppers: list[Place] = []
-    sources = [source for source in map(project.source, project.paths) if source is not None]
-    paths = [one.path for one in sources if one.holds(_STEPPING) or not _DEFINED.isdisjoint(project.defined(one.path))]
+    paths = [
+        path for path in project.paths if project.fact(path, "may step", may_step) or may_run_on_steps(project, path)
+    ]
     for own in ask(Steps.own, paths, _Own([], [], [])):
         for loop, function, name in own.loops:
             loops.setdefault(loop, function)
@@ -304,7 +298,7 @@ class Steps:
 
     def _find_updates(self, klass: Class) -> frozenset[Function]:
         source = klass.module.source
-        if not source.holds(_STEPPING) or self.project.in_test(klass.module.path, klass.name):
+        if not source.holds(STEPPING) or self.project.in_test(klass.module.path, klass.name):
             return frozenset()
         whole = {name for name, method in klass.methods.items() if self._is_whole(method)}
         return frozenset(
@@ -1098,12 +1092,7 @@ def _is_loss(function: Function, given: ast.expr) -> bool:
 
 def _mentions(module: Module) -> Iterable[Function]:
     """The functions whose lines hold a word of a step."""
-    return module.functions_at(module.source.told_lines("lines of steps", _lines_of_steps))
-
-
-def _lines_of_steps(source: Source) -> list[int]:
-    found = source.in_parts("steps", lambda data: [match.start() for match in TRIGGER.finditer(data)])
-    return [bisect_right(source.lines, start + at) for start, offsets in found for at in offsets]
+    return module.functions_at(module.source.told_lines("lines of steps", lines_of_steps))
 
 
 def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
