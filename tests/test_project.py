@@ -104,6 +104,38 @@ def test_file_of_an_import(paths: list[str], near: str, dotted: str, expected: s
 
 
 @pytest.mark.parametrize(
+    ("text", "dotted", "expected"),
+    [
+        ("", "data", None),
+        ("sys.path.append('other')", "data", None),
+        ("sys.path.append('core')", "os", None),
+        ("sys.path.append('core')", "torch", None),
+        ("sys.path.remove('core')", "data", None),
+        ("sys.path.append()", "data", None),
+        ("path.append('core')", "data", None),
+        ("sys.path.append('..')", "data", None),
+        ("sys.path.append('core.d')", "data", None),
+        ("sys.path.append('/home/somebody/core')", "data", None),
+        ("def f(): sys.path.append('core')", "data", None),
+        ("sys.path.append('core')", "data", "core/data.py"),
+        ("sys.path.append('core')", "parts.layer", "core/parts/layer.py"),
+        ("sys.path.insert(0, './core/')", "data", "core/data.py"),
+        ("sys.path.append('core/parts')", "layer", "core/parts/layer.py"),
+        ("sys.path.append(os.path.join(ROOT, 'core', 'parts'))", "layer", "core/parts/layer.py"),
+        ("sys.path.append(os.path.join(os.path.dirname(__file__), '../core'))", "data", "core/data.py"),
+        ("sys.path.append('core')", "beside", "beside.py"),
+    ],
+)
+def test_file_in_a_folder_that_the_script_puts_on_its_path(text: str, dotted: str, expected: str | None) -> None:
+    files = ("core/data.py", "core/os.py", "core/torch.py", "core/beside.py", "core/parts/layer.py", "beside.py")
+    project = project_of({**dict.fromkeys(files, ""), "train.py": f"import sys\n{text}\nimport {dotted}\n"})
+
+    assert expected == project.find(dotted, module(project, "train.py"))
+    importers = project.importers(module(project, expected)) if expected is not None else ["train.py"]
+    assert importers == ["train.py"]
+
+
+@pytest.mark.parametrize(
     ("path", "others", "expected"),
     [
         ("train.py", [], "train"),

@@ -68,7 +68,7 @@ def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
     for method in _MOVES:
         for call in function.flow.calls_named(method):
             # What a method made of a batch, `x.float()`, is mostly new, and so no longer in pinned memory.
-            if not isinstance(call.func, ast.Attribute) or isinstance(call.func.value, ast.Call):
+            if not isinstance(call.func, ast.Attribute) or _is_made(call.func.value):
                 continue
             batch = project.value(function, call.func.value)
             if batch.kind in ("tensor", "batch") and batch.from_loader:
@@ -78,6 +78,11 @@ def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
             given = project.value(function, call.args[0])
             if given.kind in ("tensor", "batch") and given.from_loader:
                 yield from given.loader_calls
+
+
+def _is_made(node: ast.expr) -> bool:
+    """Whether a call made something; `next(batches)` is what a loader gave."""
+    return isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id == "next")
 
 
 # Batches that somebody else sends
@@ -140,13 +145,26 @@ def _sends(project: Project, function: Function, depth: int) -> bool:
         for call in function.flow.calls_named(method)
     ):
         return True
-    own = {parameter.arg for parameter in function.parameters[function.is_method :]}
+    own = _parts(function)
     return depth > 0 and any(
         _sends(project, target, depth - 1)
         for call in function.flow.calls
         if _takes(call, own)
         for target in may_run(project, function, call)
     )
+
+
+def _parts(function: Function) -> set[str]:
+    """The names of what a function is given, and of what it takes out of that: x of `x, y = batch`, of `x = batch["x"]`."""
+    own = {parameter.arg for parameter in function.parameters[function.is_method :]}
+    for node in function.flow.nodes:
+        if isinstance(node, ast.Assign):
+            part = node.value
+            while isinstance(part, ast.Subscript):
+                part = part.value
+            if isinstance(part, ast.Name) and part.id in own:
+                own |= _names_in(node.targets[0])
+    return own
 
 
 def _may_be_batch(value: Value) -> bool:

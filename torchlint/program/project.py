@@ -280,7 +280,15 @@ class Project:
 
     def find(self, dotted: str, near: Module) -> str | None:
         """The path of the file that `import dotted` in `near` reads, if the project has it."""
-        return self._find(dotted, self.home(near.path).rpartition("/")[0])
+        folder = self.home(near.path).rpartition("/")[0]
+        return self._find(dotted, folder) or self._put_on_path(dotted, near, folder)
+
+    def _put_on_path(self, dotted: str, near: Module, folder: str) -> str | None:
+        """The file that a file finds in a folder which it puts on `sys.path` itself."""
+        if dotted.partition(".")[0] in _OUTSIDE:
+            return None
+        found = (self._find(f"{below}.{dotted}", folder) for below in near.search_path)
+        return next(filter(None, found), None)
 
     def _find(self, dotted: str, folder: str, but: str = "") -> str | None:
         if but and (found := self._find(dotted, folder)) != but:
@@ -1228,6 +1236,8 @@ class Project:
             written = [name for name in longer if as_bytes(name) in self._raw(path)]
             names_ = (module.name, *written)
             named = any(module.path in (self._find(name, folder), self._find(name, folder, path)) for name in names_)
+            if not named and b"sys.path" in self._raw(path) and (near := self.module(path)) is not None:
+                named = any(self._put_on_path(name, near, folder) == module.path for name in names_)
             if path != module.path and (named or (folder == own and "." in module.name)):
                 found.append(path)
         return found
