@@ -1030,6 +1030,24 @@ KEPT = "class A:\n    def __init__(self, x):\n        self.x = x\n    def f(self
 
 
 @pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("table = read()\nfit(table.parameters(3))\ntable\n", "unknown"),
+        ("x = torch.ones(3)\nx.parameters()\nx\n", "tensor"),
+        ("class Agent:\n    def parameters(self): ...\nagent = Agent()\nfit(agent.parameters())\nagent\n", "instance"),
+        ("encode = Adam(models.build())\nfit(encode.state_dict())\nencode\n", "unknown"),
+        ("encode = build().cuda()\noptimizer = Adam(encode.parameters())\nencode\n", "module"),
+        ("net = model.net(config).cuda()\noptimizer = Adam(net.parameters())\nnet\n", "module"),
+        ("signature = read()\nnames = list(signature.parameters)\nsignature\n", "unknown"),
+        ("encode = build()\nnames = [name for name, p in encode.named_parameters()]\nencode(3)\n", "tensor"),
+    ],
+)
+def test_what_has_parameters_is_a_module(code: str, expected: str) -> None:
+    """Whatever made it, and though the name looks like the output of a model."""
+    assert expected == value({"a.py": TORCH + code}, "a.py").kind
+
+
+@pytest.mark.parametrize(
     ("others", "expected"),
     [
         # Nobody makes one, or passes that on.

@@ -507,6 +507,16 @@ def test_methods_that_one_family_of_classes_has() -> None:
             "trainer = Trainer(make())\nfor x in loader:\n    trainer.update(x)  # hot\n",
         }
     )
+    net = "from torch import nn\nclass net(nn.Module):\n    def train_forward(self, x):\n        y = 1  # hot\n"
+    check(
+        {
+            "models/small.py": net,
+            "models/large.py": net,
+            "train.py": "model = imported(config)\nnet = model.net(config).cuda()\noptimizer = Adam(net.parameters())\n"
+            "for x in loader:\n    results = net.train_forward(x)  # hot\n    results['loss'].backward()  # hot\n"
+            "    optimizer.step()  # hot\n",
+        }
+    )
 
 
 def test_trainers_of_trl() -> None:

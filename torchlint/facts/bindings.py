@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft update".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
+_OF_MODULES = frozenset(("parameters", "named_parameters"))
 _OF_ARRAYS = frozenset(("shape", "max", "min", "sum", "mean", "argmax", "cumsum"))
 """What tensors and arrays have, and neither lists nor dictionaries."""
 
@@ -212,6 +213,8 @@ class Bindings:
         """Names and attributes read by several indices, one of which is a slice: `x[:, 0]`."""
         self.shaped: set[str | None] = set()
         """Names and attributes used as only tensors and arrays can be: `x.shape`, `x.max()`."""
+        self.trained: set[str | None] = set()
+        """Names and attributes used as only modules can be: `net.parameters()`."""
         node = function.node
         for default in function.defaults.values():
             self._read(default)
@@ -574,6 +577,8 @@ class Bindings:
             self._sized.add(key_of(function.value))
         elif attribute in _CONVERTS and node.args:
             self._converted.add(key_of(node.args[0]))
+        elif attribute in _OF_MODULES and not node.args:
+            self.trained.add(key_of(function.value))
         elif attribute in MUTATORS:
             key = key_of(function.value)
             if key is not None and (key in self._env or "." in key or key in self._parameters):
