@@ -645,6 +645,52 @@ def test_what_a_cache_does_not_hold() -> None:
     )
 
 
+def test_what_the_groups_of_an_optimizer_keep() -> None:
+    check_one(
+        "class Scaled:\n    def step(self, rows):\n"
+        "        group = self.param_groups[0]  # hot\n"
+        "        if 'mean' not in group:\n            group['mean'] = 0\n"
+        "        for group in self.param_groups:\n"
+        "            if 'rows' not in group:\n                group['rows'] = 0\n"
+        "            group['step'] += 1  # hot\n"
+        "        for row in rows:\n"
+        "            if 'rows' not in row:\n                row['rows'] = 0  # hot\n"
+        "        for row in self.rows():\n"
+        "            if 'rows' not in row:\n                row['rows'] = 0  # hot\n"
+        "scaled = Scaled()\nfor x in loader:\n    scaled.step(x)  # hot\n" + STEP
+    )
+
+
+def test_what_a_caller_keeps() -> None:
+    check_one(
+        "class Scaled:\n    def step(self, x):\n"
+        "        state = self.state[x]  # hot\n        fresh = {}  # hot\n"
+        "        self.fill(state, x)  # hot\n        self.refill(fresh)  # hot\n        self.either(state)  # hot\n"
+        "        self.either(fresh)  # hot\n"
+        "    def fill(self, state, x):\n"
+        "        if len(state) == 0:\n            state['mean'] = 0\n"
+        "        if 'x' not in state:\n            state['x'] = x\n"
+        "        if 'y' not in state:\n            x = 1  # hot\n"
+        "        state['mean'] += 1  # hot\n"
+        "    def refill(self, state):\n"
+        "        if 'mean' not in state:\n            state['mean'] = 0  # hot\n"
+        "    def either(self, state):\n"
+        "        if 'mean' not in state:\n            state['mean'] = 0  # hot\n"
+        "scaled = Scaled()\nfor x in loader:\n    scaled.step(x)  # hot\n" + STEP
+    )
+
+
+def test_counters_under_a_key() -> None:
+    check_one(
+        "class Scaled:\n    def step(self, x):\n        group = self.groups[0]  # hot\n"
+        "        if group['step'] == 0:\n            x = 1\n"
+        "        if group['norm'] == 0:\n            x = 1  # hot\n"
+        "        if group[0] == 0:\n            x = 1  # hot\n"
+        "        if group['step'] % 10 == 0:\n            x = 1\n"
+        "scaled = Scaled()\nfor x in loader:\n    scaled.step(x)  # hot\n" + STEP
+    )
+
+
 def test_what_a_container_keeps() -> None:
     check_one(
         "KEPT = {}\nclass Kept:\n    def step(self, x, given):\n"

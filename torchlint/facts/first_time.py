@@ -105,9 +105,16 @@ def fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     `if self.n == n and self.mask is not None: return self.mask`; `if key not in cache: cache[key] = ...`,
     `if len(state) == 0: state["average"] = ...`, `if not hasattr(self, "table"): self.table = ...`.
     """
-    test = guard.test
-    parts = test.values if isinstance(test, ast.BoolOp) else [test]
-    return any(_is_filled(found, guard, flow, loop) for part in parts for found in _missing(part, guard.true))
+    return any(_is_filled(found, guard, flow, loop) for found in _all_missing(guard))
+
+
+def given(guard: Guard, flow: Flow) -> Iterator[str]:
+    """The parameters that are filled behind a condition that finds something missing in them: `if len(state) == 0: state["x"] = ...`."""
+    for thing, inside in _all_missing(guard):
+        if not inside or not isinstance(thing, ast.Name) or thing.id not in flow.parameters or thing.id in flow.stores:
+            continue
+        if _is_filled_behind([thing.id], guard, flow) and not _drops(thing, flow):
+            yield thing.id
 
 
 def advanced(loop: ast.While, flow: Flow) -> Iterator[str]:
@@ -186,6 +193,13 @@ class _Missing(NamedTuple):
 
     thing: ast.expr
     inside: bool
+
+
+def _all_missing(guard: Guard) -> Iterator[_Missing]:
+    """What is missing where a condition, or one part of it, holds."""
+    test = guard.test
+    for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+        yield from _missing(part, guard.true)
 
 
 def _missing(test: ast.expr, true: bool) -> Iterator[_Missing]:
@@ -281,8 +295,13 @@ def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
 def _keeps(container: ast.expr, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """Whether something is put into a container behind the condition, and stays there longer than the loop or the call."""
     name = names.chain(container)
-    if name is None or not _outlives(container, flow, loop) or _drops(container, flow):
+    if name is None or not outlives(container, flow, loop) or _drops(container, flow):
         return False
+    return _is_filled_behind(name, guard, flow)
+
+
+def _is_filled_behind(name: list[str], guard: Guard, flow: Flow) -> bool:
+    """Whether something is put into a container of that name behind a condition."""
     written = [*flow.stored_in.get(".".join(name), ()), *_put(name, flow)]
     if guard.block is None:
         return bool(written)
@@ -297,26 +316,39 @@ def _put(name: list[str], flow: Flow) -> Iterator[ast.expr]:
                 yield call
 
 
-def _outlives(container: ast.expr, flow: Flow, loop: Loop | None) -> bool:
-    """Whether a container is not made anew for each iteration, or each call."""
+def outlives(container: ast.expr, flow: Flow, loop: Loop | None, of: frozenset[str] = frozenset()) -> bool:
+    """Whether a container is not made anew for each iteration, or each call; `of` are the names that it was looked up for."""
     root = container
     while isinstance(root, ast.Attribute | ast.Subscript):
         root = root.value
-    if not isinstance(root, ast.Name):
+    if not isinstance(root, ast.Name) or root.id in of:
         return False
     stores = [store for store in flow.stores.get(root.id, ()) if loop is None or contains(loop, store)]
     if not stores:
         # What a caller gives may be made for this call; the object itself and the module's names are not.
         return loop is not None or root.id == "self" or root.id not in flow.parameters
-    if root is not container or len(stores) > 1:
+    if root is not container:
         return False
-    source = _looked_up(root, flow) or _element_of(root, flow)
-    return source is not None and not same(source, root) and _outlives(source, flow, loop)
+    sources = [_source(store, flow) for store in stores]
+    return all(source is not None and outlives(source, flow, loop, of | {root.id}) for source in sources)
+
+
+def _source(store: ast.expr, flow: Flow) -> ast.expr | None:
+    """What a name is looked up in, or taken out of, where it is stored; each group of an optimizer is kept by it."""
+    statement = flow.parents.get(store)
+    if isinstance(statement, ast.For):
+        return statement.iter if names.last(statement.iter) == "param_groups" else None
+    value = statement.value if isinstance(statement, ast.Assign | ast.NamedExpr) else None
+    return _looks_into(value) or (value.value if isinstance(value, ast.Subscript | ast.Attribute) else None)
 
 
 def _looked_up(name: ast.expr, flow: Flow) -> ast.expr | None:
-    """The container that `x = cache.get(key)` and `x = getattr(self, "cache", None)` look into."""
-    value = _assigned(name, flow)
+    """The container that a name is first looked up in."""
+    return _looks_into(_assigned(name, flow))
+
+
+def _looks_into(value: ast.expr | None) -> ast.expr | None:
+    """The container that `cache.get(key)` and `getattr(self, "cache", None)` look into."""
     if not isinstance(value, ast.Call) or names.last(value.func) not in _LOOKS_UP or not value.args:
         return None
     if isinstance(value.func, ast.Attribute):
@@ -325,12 +357,6 @@ def _looked_up(name: ast.expr, flow: Flow) -> ast.expr | None:
     if isinstance(key, ast.Constant) and isinstance(key.value, str):
         return ast.Attribute(value.args[0], key.value, ast.Load())
     return value.args[0]
-
-
-def _element_of(name: ast.expr, flow: Flow) -> ast.expr | None:
-    """What `x = self.state[p]` takes an element of."""
-    value = _assigned(name, flow)
-    return value.value if isinstance(value, ast.Subscript | ast.Attribute) else None
 
 
 def _assigned(name: ast.expr, flow: Flow) -> ast.expr | None:

@@ -378,16 +378,15 @@ _COUNTER = regex(
 
 
 def _is_index(node: ast.expr, value_of: ValueOf) -> bool:
-    parts = names.chain(node)
-    return parts is not None and bool(_COUNTER.search(parts[-1])) and value_of(node).kind in ("number", "unknown")
+    return bool(_COUNTER.search(names.word(node))) and value_of(node).kind in ("number", "unknown")
 
 
 def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
     """`i == 0`, `step == warmup_steps`, `batch_idx == len(loader) - 1`, `step - start == 1`: once in a loop."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         node = node.left
-    parts = names.chain(node.func if isinstance(node, ast.Call) and not node.args else node)
-    if parts is None or parts[-1] in _RANKS or not _COUNTER.search(parts[-1]):
+    word = names.word(node.func if isinstance(node, ast.Call) and not node.args else node)
+    if word in _RANKS or not _COUNTER.search(word):
         return False
     if value_of(node).kind not in ("number", "unknown"):
         return False

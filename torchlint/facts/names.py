@@ -70,6 +70,13 @@ def last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def word(node: ast.expr) -> str:
+    """What something is called where it is kept: `step` of `step`, `self.step` and `group["step"]`; "" for other expressions."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        return node.slice.value
+    return last(node)
+
+
 _TYPE_TESTS = frozenset(("isinstance", "is_tensor"))
 
 

@@ -625,7 +625,8 @@ class Steps:
     def _never(self, function: Function, guard: Guard) -> bool:
         """Whether what is behind a condition runs once, or never: see `settled`, and `first_time.fillers`."""
         key = ("never", function, guard.test, guard.true, guard.block is None)
-        return self._ask(key, lambda: self._is_settled(function, guard) or self._is_filled(function, guard), False)
+        rare = (self._is_settled, self._is_filled, self._is_kept_by_callers)
+        return self._ask(key, lambda: any(one(function, guard) for one in rare), False)
 
     def _is_settled(self, function: Function, guard: Guard) -> bool:
         """Whether no call of the program gives the options that a condition asks for."""
@@ -640,6 +641,15 @@ class Steps:
             if method.is_method and method.parameters
             for name in (attribute, f"_{attribute}")
         )
+
+    def _is_kept_by_callers(self, function: Function, guard: Guard) -> bool:
+        """`if len(state) == 0: state["mean"] = ...`, where all callers give something of theirs that stays: `self.state[p]`."""
+        for name in first_time.given(guard, function.flow):
+            sites = self.project.call_sites(function, MAX_SITES) or ()
+            kept = [(function.argument(site.call, name), site.function.flow) for site in sites]
+            if kept and all(node is not None and first_time.outlives(node, flow, None) for node, flow in kept):
+                return True
+        return False
 
     def _step_conditions(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
         """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
