@@ -29,6 +29,7 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "torch_geometric.loader.DataLoader(...)",
         "torch_geometric.data.DataLoader(...)",
         "monai.data.DataLoader(...)",
+        "dgl.dataloading.GraphDataLoader(...)",
         "torch.utils.data.DataLoader",
     ],
     severity="info",
@@ -42,7 +43,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `DataLoader(...)`, those of PyTorch Geometric and MONAI included, without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
+    Finds `DataLoader(...)`, those of PyTorch Geometric and MONAI included, and DGL's `GraphDataLoader` (workers alone: its graphs can't be pinned), without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
     its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made. With `--preview` it finds those without such a loop in sight as well, and loaders
     with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
@@ -100,6 +101,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
 def _is_worth_it(site: Site, missing: list[str]) -> bool:
     """Whether what a loader lacks matters: to fetch rows of memory is little work, and so may be what is unknown."""
+    if _joins_graphs(site):
+        return True
     if _UNPINNED not in missing:
         # A function that puts samples together, pads them mostly, has work to do in any case.
         return _dataset(site).class_ is not None or site.argument("collate_fn", 6) is not None
@@ -114,7 +117,8 @@ def _missing(site: Site) -> Iterator[str]:
         yield "`num_workers=0`"
     pinned = _option(site, "pin_memory", 7)
     if (
-        _has_accelerator(site)
+        not _joins_graphs(site)
+        and _has_accelerator(site)
         and not _of_indices(site)
         and not _gives_arrays(site)
         and (pinned is None or _is(pinned, False))
@@ -186,11 +190,18 @@ def _in_memory(site: Site) -> bool:
     """Whether the dataset holds its samples, or reads them in a way of its own."""
     if site.argument("dataset", 0) is None:
         return True
+    if _joins_graphs(site):
+        return False
     dataset = _dataset(site)
     bases = dataset.class_.bases if dataset.class_ is not None else []
     return _is_held(dataset) or any(
         (chain(base) or [""])[-1] in ("IterableDataset", "InMemoryDataset") for base in bases
     )
+
+
+def _joins_graphs(site: Site) -> bool:
+    """Whether the loader is DGL's: to join graphs is work, wherever they are, and they can't be pinned."""
+    return site.name.startswith("dgl.")
 
 
 def _is_held(dataset: Value) -> bool:

@@ -892,8 +892,10 @@ class Evaluator:
                 value = replace(value, device="")
             value = self.pinned_by_option(value, node) if value.kind == "loader" else value
             return replace(value, made_in=self.function.module) if value.made_by is not None else value
-        if name in table.LIBRARY_LOADERS:
+        if name in table.PINNING_LOADERS:
             return self.loader_of(None, name, node, args)
+        if name in table.LIBRARY_LOADERS:
+            return calls.made_loader(Loader(class_name=name, made_by=node, made_in=self.function.module), None)
         if root == "numpy":
             return calls.numpy_call(name, args)
         last = name.rpartition(".")[2]

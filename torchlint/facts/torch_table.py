@@ -121,6 +121,8 @@ NO_MODULE_SUFFIXES = (
 EVALUATION_STEPS = frozenset(("validation_step", "test_step", "predict_step"))
 
 # Loaders of libraries that are torch's, and hand on its options by name.
-LIBRARY_LOADERS = frozenset(
+PINNING_LOADERS = frozenset(
     ("torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader", "monai.data.DataLoader")
 )
+# A graph of DGL has no `pin_memory()`, which torch's loader would call.
+LIBRARY_LOADERS = PINNING_LOADERS | {"dgl.dataloading.GraphDataLoader"}
