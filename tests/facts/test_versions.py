@@ -49,6 +49,10 @@ def reached(last_in: Last) -> Callable[[str], str]:
         "if torch_at_least:\n    here",
         "if hasattr(torch, 'compile'):\n    here",
         "if get()() >= '2.4':\n    version",
+        "version = torchvision.__version__\nif version >= '2.4':\n    here",
+        "version = torch.__version__\nversion = other\nif version >= '2.4':\n    here",
+        "def f(version):\n    if version >= '2.4':\n        here\nversion = torch.__version__",
+        "version = version or torch.__version__\nversion = version\nif version >= '2.4':\n    here",
     ],
 )
 def test_branches_for_every_version(reached: Callable[[str], str], code: str) -> None:
@@ -95,6 +99,11 @@ def test_branches_for_some_versions(reached: Callable[[str], str], condition: st
         ("if torch.__version__ < '2.4':\n    old()\nelse:\n    here", ">=2.4"),
         ("def f():\n    if torch.__version__ < '2.4':\n        return\n    here", ">=2.4"),
         ("if torch.__version__ >= '2.0':\n    if torch.__version__ < '2.4':\n        here", ">=2.0,<2.4"),
+        ("torch_version = installed()\nif torch_version >= '2.4':\n    here", ">=2.4"),
+        ("version = torch.__version__\nif version >= '2.4':\n    here", ">=2.4"),
+        ("version = parse(torch.__version__)\nif version >= (2, 0) and version < (2, 4):\n    here", ">=2.0,<2.4"),
+        ("v = torch.__version__\nnew = v >= '2.4'\ndef f():\n    if not new:\n        here", ">=1.13,<2.4"),
+        ("if torch.__version__ >= '2.0' and use_amp and torch.__version__ < '2.4':\n    here", ">=2.0,<2.4"),
         ("if torch.__version__ < '1.10':\n    here", "None"),
         ("if torch.__version__ < '1.10':\n    if torch.__version__ >= '2.0':\n        here", "None"),
     ],

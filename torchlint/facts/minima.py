@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..torch_api.version import Range
 from . import names, versions
-
-_DEPTH = 3
-"""How many names may lead to a version: `OLD = installed < REQUIRED`, `REQUIRED = version.parse(MINIMUM)`, `MINIMUM = "2.1"`."""
-_LARGEST = 40
-"""How many nodes the value of such a name may have."""
 
 
 def demanded(tree: ast.Module) -> Range:
@@ -22,7 +16,7 @@ def demanded(tree: ast.Module) -> Range:
     demands = list(_demands(tree))
     bound = _bound(tree) if demands else {}
     for test, holds in demands:
-        asked = versions.condition(_spelled_out(test, bound), holds)
+        asked = versions.condition(versions.spelled_out(test, bound), holds)
         if asked is not None and found is not None:
             found = found.intersection(asked)
     return found or Range()
@@ -56,28 +50,11 @@ def _bound(tree: ast.Module) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     for statement in tree.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_small(value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if versions.is_small(value):
                 found[name] = value
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if _is_small(value):
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if versions.is_small(value):
                 found[name] = value
     stores = Counter(
         node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
     return {name: value for name, value in found.items() if stores[name] == 1}
-
-
-def _is_small(value: ast.expr) -> bool:
-    return all(at < _LARGEST for at, _ in enumerate(ast.walk(value)))
-
-
-def _spelled_out(test: ast.expr, bound: Mapping[str, ast.expr]) -> ast.expr:
-    """The test with the values of names in their places."""
-
-    class Values(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return copy.deepcopy(bound.get(node.id, node))
-
-    spelled = copy.deepcopy(test)
-    for _ in range(_DEPTH):
-        spelled = Values().visit(spelled)
-    return spelled

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
+from collections.abc import Mapping
 
 from ..system.regex import regex
 from ..text.source import Words
@@ -37,6 +39,12 @@ _NAMED = regex(
 )
 
 
+_DEPTH = 3
+"""How many names may lead to a version: `OLD = installed < REQUIRED`, `REQUIRED = version.parse(MINIMUM)`, `MINIMUM = "2.1"`."""
+_LARGEST = 40
+"""How many nodes the value of such a name may have."""
+
+
 class _Asking:
     """What a file that asks for the version of torch holds in any case."""
 
@@ -55,7 +63,7 @@ def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
     if not flow.function.module.source.holds(_ASKS):
         return found
     for guard in flow.guards(node):
-        asked = condition(guard.test, guard.true)
+        asked = _asked(guard.test, guard.true, flow)
         if asked is not None and found is not None:
             found = found.intersection(asked)
     return found
@@ -63,8 +71,48 @@ def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
 
 def outdated(test: ast.expr, true: bool, flow: Flow) -> bool:
     """Whether a condition holds under old versions of torch only."""
-    asked = condition(test, true) if flow.function.module.source.holds(_ASKS) else None
+    asked = _asked(test, true, flow) if flow.function.module.source.holds(_ASKS) else None
     return asked is not None and not asked.contains(LATEST)
+
+
+def _asked(test: ast.expr, true: bool, flow: Flow) -> Range | None:
+    """The versions under which a test comes out so, with the values of names that are bound once in the function or its module."""
+    for _ in range(_DEPTH):
+        found = condition(test, true)
+        named = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)} if is_small(test) else set()
+        bound = {name: value for name in named if (value := _bound_once(name, flow)) is not None and is_small(value)}
+        if found is not None or not bound:
+            return found
+        test = spelled_out(test, bound, 1)
+    return condition(test, true)
+
+
+def _bound_once(name: str, flow: Flow) -> ast.expr | None:
+    if name in flow.parameters:
+        return None
+    stores = flow.stores.get(name, ())
+    if not stores:
+        return flow.function.module.assigned.get(name)
+    statement = flow.parents.get(stores[0])
+    return statement.value if len(stores) == 1 and isinstance(statement, ast.Assign) else None
+
+
+def is_small(value: ast.expr) -> bool:
+    """Whether an expression is short enough to be written in place of a name."""
+    return all(at < _LARGEST for at, _ in enumerate(ast.walk(value)))
+
+
+def spelled_out(test: ast.expr, bound: Mapping[str, ast.expr], depth: int = _DEPTH) -> ast.expr:
+    """A test with the values of names in their places, and of names in these, `depth` deep."""
+
+    class Values(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return copy.deepcopy(bound.get(node.id, node))
+
+    spelled = copy.deepcopy(test)
+    for _ in range(depth):
+        spelled = Values().visit(spelled)
+    return spelled
 
 
 def behind_probe(flow: Flow, node: ast.AST) -> bool:
@@ -103,11 +151,7 @@ def condition(test: ast.expr, true: bool) -> Range | None:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return condition(test.operand, not true)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
-        for value in test.values:
-            found = condition(value, true)
-            if found is not None:
-                return found
-        return None
+        return _all_of(test.values, true)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(test, true)
     if isinstance(test, ast.Compare) and true:
@@ -120,6 +164,15 @@ def condition(test: ast.expr, true: bool) -> Range | None:
         if len(digits) == 2:
             return _range(">=", ".".join(digits), true)
     return None
+
+
+def _all_of(tests: list[ast.expr], true: bool) -> Range | None:
+    """What conditions that hold together leave; None where none of them says anything."""
+    asked = [found for test in tests if (found := condition(test, true)) is not None]
+    found = asked[0] if asked else None
+    for one in asked[1:]:
+        found = found.intersection(one) if found is not None else None
+    return found
 
 
 def _compared(test: ast.Compare, true: bool) -> Range | None:
