@@ -192,6 +192,18 @@ def test_attempts_are_no_steps(code: str) -> None:
     check_one(code)
 
 
+def test_values_of_an_option_that_takes_several_are_settings() -> None:
+    check_one(
+        "parser.add_argument('--sizes', nargs='+', type=int)\nparser.add_argument('-n', '--names', action='append')\n"
+        "parser.add_argument('--batches')\nargs = parser.parse_args()\n"
+        "def main(size):\n    loss.backward()\n    optimizer.step()\n"
+        "for size in args.sizes:\n    main(size)\n    clear()\n"
+        "for name in args.names:\n    loss.backward()\n    optimizer.step()\n"
+        "for batch in args.batches:\n    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+        "for epoch in args.sizes:\n    for batch in loader:\n        loss.backward()  # hot\n"
+    )
+
+
 def test_steps_of_a_test_say_nothing_of_the_program() -> None:
     helpers = "def describe(x):\n    return x.max()\ndef used(x):\n    return x.min()  # hot\n"
     loop = "for x in y:\n        describe(x)  # hot\n        used(x)  # hot\n        loss.backward()  # hot\n"
@@ -359,6 +371,22 @@ def test_closure_of_an_optimizer() -> None:
     check_one(
         "def train():\n    for batch in loader:\n        def closure():\n            loss.backward()  # hot\n            return loss  # hot\n"
         "        optimizer.step(closure)  # hot\n"
+    )
+
+
+def test_closure_that_goes_through_all_batches() -> None:
+    check_one(
+        "import torch\ndef train(loader: torch.utils.data.DataLoader):\n    n = 1\n    def closure():\n        total = 0\n"
+        "        for batch in loader:\n            loss.backward()  # hot\n            total += 1  # hot\n        return total\n"
+        "    optimizer.step(closure)\nfor epoch in range(9):\n    train(loader)\n    barrier()\n"
+    )
+
+
+def test_closure_that_goes_through_parts_of_a_batch() -> None:
+    check_one(
+        "def train(batch):\n    def closure():\n        total = 0\n"
+        "        for part in batch.chunk(4):\n            loss.backward()  # hot\n        return total\n"
+        "    optimizer.step(closure)  # hot\nfor batch in loader:\n    train(batch)  # hot\n    log()  # hot\n"
     )
 
 
@@ -712,6 +740,21 @@ def test_what_a_container_keeps() -> None:
         "kept = Kept()\nseen = {}\nfor x in loader:\n    kept.step(x, {})  # hot\n    kept.built()  # hot\n"
         "    if x not in seen:\n        seen[x] = 1\n    found = {}  # hot\n    if x not in found:\n        found[x] = 1  # hot\n"
         "    for y in x:\n        if y not in found:\n            found[y] = 1  # hot\n" + STEP
+    )
+
+
+def test_what_an_element_of_a_container_keeps() -> None:
+    check_one(
+        "class Kept:\n    def step(self, x, which):\n"
+        "        kind = 'train' if self.training else 'eval'  # hot\n"
+        "        if 'steps' not in self.losses[kind]:\n            self.losses[kind]['steps'] = 0\n"
+        "        if 'n' not in self.losses['all']:\n            self.losses['all']['n'] = 0\n"
+        "        if 'n' not in self.losses['all']:\n            self.losses['other']['n'] = 0  # hot\n"
+        "        if 'n' not in self.losses[x]:\n            self.losses[x]['n'] = 0  # hot\n"
+        "        if 'n' not in which['all']:\n            which['all']['n'] = 0  # hot\n"
+        "        last = 'a'  # hot\n        last = x  # hot\n"
+        "        if 'n' not in self.losses[last]:\n            self.losses[last]['n'] = 0  # hot\n"
+        "kept = Kept()\nfor x in loader:\n    kept.step(x, {})  # hot\n" + STEP
     )
 
 

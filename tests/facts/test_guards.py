@@ -126,6 +126,8 @@ def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str
         "step in milestones_to_log",
         "i in thresholds.keys()",
         "step in args.milestones",
+        "step in [i - 1 for i in cfg.eval_steps]",
+        "step in {i - 1 for i in cfg.eval_steps} or step == max_steps - 1",
         "time.time() - last > 10",
         "10 < time.time() - last",
         "time.perf_counter() - last > 10",

@@ -993,6 +993,22 @@ def test_batches_that_a_framework_gives(value_of: ValueOf, code: str, expected: 
     assert expected == value_of(code)
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("nn.LSTM(3, 4).bias", "number"),
+        ("nn.GRUCell(3, 4).bias", "number"),
+        ("nn.Linear(3, 4).bias", "tensor parameter"),
+        ("class A(nn.RNNBase):\n    pass\nclass B(A):\n    def f(self):\n        return self.bias\nB().f()", "number"),
+        ("class A(nn.LSTM):\n    pass\nA().bias", "number"),
+        ("class A(nn.Linear):\n    pass\nA(1, 2).bias", "tensor parameter"),
+        ("class A(nn.LSTM):\n    def __init__(self):\n        self.bias = torch.zeros(3)\nA().bias", "tensor @cpu"),
+    ],
+)
+def test_bias_of_recurrent_layers_is_a_switch(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
 # Functions
 
 

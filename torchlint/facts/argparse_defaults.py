@@ -31,6 +31,11 @@ def unchanging(module: Module) -> Mapping[str, bool]:
     return _once(module, "unchanging options", _stuck)
 
 
+def lists(module: Module) -> Mapping[str, bool]:
+    """The options that take several values: `"--sizes", nargs="+"`."""
+    return _once(module, "options of lists", _several)
+
+
 def _once(module: Module, name: str, read: Callable[[Module], dict[str, T]]) -> dict[str, T]:
     """What is read of the options of a file, kept with the file; nothing is kept for one that adds none."""
     if not module.source.holds(_SETS):
@@ -56,6 +61,18 @@ def _stuck(module: Module) -> dict[str, bool]:
                 stays = stored is not None and default is not None and default.value is stored
                 added.setdefault(_destination(call), []).append(stored if stays else None)
     return {name: one[0] for name, one in added.items() if name and len(one) == 1 and one[0] is not None}
+
+
+def _several(module: Module) -> dict[str, bool]:
+    found: dict[str, bool] = {}
+    for function in _adders(module):
+        for call in function.flow.calls_named("add_argument"):
+            taken, action = _keyword(call, "nargs"), _keyword(call, "action")
+            if (isinstance(taken, ast.Constant) and taken.value in ("+", "*")) or (
+                isinstance(action, ast.Constant) and action.value in ("append", "extend")
+            ):
+                found[_destination(call)] = True
+    return found
 
 
 def _read(module: Module) -> dict[str, object]:

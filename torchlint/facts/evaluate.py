@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from ..query.database import Database
-from . import calls, fixed_options, names, narrowing, operations
+from . import calls, fixed_options, layers, names, narrowing, operations
 from . import torch_table as table
 from .argparse_defaults import argparse_defaults
 from .bindings import (
@@ -653,8 +653,11 @@ class Evaluator:
         if kind == "module":
             if base.entries is not None and attr in base.entries:
                 return base.entries[attr]
+            if attr == "bias" and base.class_name in layers.FLAGGED_BIAS:
+                return BOOL
             if attr in ("weight", "bias", "data"):
-                return Tensor(parameter=True, device=base.device)
+                known = attr != "bias" or base.class_name  # a layer's `bias` may say whether it has one
+                return Tensor(PROVEN if known else LIKELY, parameter=True, device=base.device)
             if attr in ("module", "_orig_mod"):
                 return base
             return BOOL if attr == "training" else UNKNOWN

@@ -295,17 +295,41 @@ def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
 def _keeps(container: ast.expr, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """Whether something is put into a container behind the condition, and stays there longer than the loop or the call."""
     name = names.chain(container)
-    if name is None or not outlives(container, flow, loop) or _drops(container, flow):
-        return False
-    return _is_filled_behind(name, guard, flow)
+    if isinstance(container, ast.Subscript):
+        written = _stored_in_element(container, flow) if _is_fixed(container.slice, flow) else []
+    else:
+        written = _stored_in(name, flow) if name is not None else []
+    return outlives(container, flow, loop) and not _drops(container, flow) and _is_behind(written, guard)
 
 
 def _is_filled_behind(name: list[str], guard: Guard, flow: Flow) -> bool:
     """Whether something is put into a container of that name behind a condition."""
-    written = [*flow.stored_in.get(".".join(name), ()), *_put(name, flow)]
+    return _is_behind(_stored_in(name, flow), guard)
+
+
+def _stored_in(name: list[str], flow: Flow) -> list[ast.expr]:
+    return [*flow.stored_in.get(".".join(name), ()), *_put(name, flow)]
+
+
+def _is_behind(written: list[ast.expr], guard: Guard) -> bool:
+    """Whether one of several places stands behind a condition."""
     if guard.block is None:
         return bool(written)
     return any(contains(statement, node) for statement in guard.block for node in written)
+
+
+def _is_fixed(key: ast.expr, flow: Flow) -> bool:
+    """Whether a key is one of few: a constant, or a name for one: `kind = "train" if self.training else "eval"`."""
+    value = _assigned(key, flow) if isinstance(key, ast.Name) and len(flow.stores.get(key.id, ())) == 1 else key
+    parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    return all(isinstance(part, ast.Constant) for part in parts)
+
+
+def _stored_in_element(container: ast.Subscript, flow: Flow) -> list[ast.expr]:
+    """What is stored in an element of a container: `self.losses["train"][name] = ...`."""
+    name = names.chain(container.value)
+    stored = flow.stored_in.get(".".join(name) + "[]", ()) if name is not None else ()
+    return [node for node in stored if same(node.value, container)]
 
 
 def _put(name: list[str], flow: Flow) -> Iterator[ast.expr]:

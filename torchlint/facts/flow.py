@@ -388,13 +388,14 @@ class Flow:
 
     @cached_property
     def stored_in(self) -> dict[str, list[ast.Subscript]]:
-        """Where something is stored in what a name or dotted name holds: `x[i] = v`, `self.x[i] = v`."""
+        """Where something is stored in what a name or dotted name holds: `x[i] = v`, `self.x[i] = v`; `x[]` for `x[i][j] = v`."""
         found: dict[str, list[ast.Subscript]] = {}
         for node in self.nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                parts = names.chain(node.value)
+                element = isinstance(node.value, ast.Subscript)
+                parts = names.chain(node.value.value if isinstance(node.value, ast.Subscript) else node.value)
                 if parts is not None:
-                    found.setdefault(".".join(parts), []).append(node)
+                    found.setdefault(".".join(parts) + "[]" * element, []).append(node)
         return found
 
     @cached_property

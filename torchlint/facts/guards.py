@@ -24,6 +24,9 @@ FIRST = 10
 # How many statements a block has at most that is for an accident because it warns.
 SHORT = 10
 
+# Where steps are looked up: `step in milestones`, `step in [n - 1 for n in milestones]`.
+_MILESTONES = ast.Tuple | ast.List | ast.Set | ast.ListComp | ast.SetComp | ast.Name | ast.Attribute | ast.Call
+
 # How many flags, each defined by the next, a condition is followed through.
 FOLLOWED = 20
 
@@ -327,7 +330,7 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
     if (
         isinstance(op, ast.In)
         and true
-        and isinstance(right, ast.Tuple | ast.List | ast.Set | ast.Name | ast.Attribute | ast.Call)
+        and isinstance(right, _MILESTONES)
         and _is_index(left, value_of)
     ):
         return "throttled"  # `if step in milestones`

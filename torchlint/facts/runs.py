@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ..system.regex import regex
 from . import names, operations
+from .argparse_defaults import lists
 from .flow import Flow, Loop
 from .module import Function
 from .values import Value
@@ -54,12 +55,17 @@ def _leaves(body: list[ast.stmt]) -> bool:
 
 
 def over_settings(function: Function, loop: Loop) -> bool:
-    """`for rate in (0.1, 0.01):`, `for seed in range(3):`, `for a, b in itertools.product(...):`; not `for seeds in loader:`"""
+    """`for rate in (0.1, 0.01):`, `for seed in range(3):`, `for a, b in itertools.product(...):`; not `for seeds in loader:`
+
+    What the command line takes a list of (`nargs="+"`) is settings too: `for size in args.sizes:`.
+    """
     if not isinstance(loop, ast.For) or operations.looks_like_loader(loop.iter):
         return False
     if any(isinstance(part, ast.Name) and _RUN.search(part.id) for part in _elements(loop.target)):
         return True
     node = loop.iter
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in lists(function.module):
+        return True
     if isinstance(node, ast.Call) and names.last(node.func) in ("product", "ParameterGrid"):
         return True
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from ..facts import names
+from ..facts import layers, names
 from ..facts import torch_table as table
 from ..facts.calls import MODEL_NAME, held
 from ..facts.chosen import Choice
@@ -20,7 +20,7 @@ from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.promises import promised
 from ..facts.roles import is_test
-from ..facts.values import DICT, PROVEN, TUPLE, UNKNOWN, Dict, List, Tensor, Tuple, Value, constant, join, replace
+from ..facts.values import BOOL, DICT, PROVEN, TUPLE, UNKNOWN, Dict, List, Tensor, Tuple, Value, constant, join, replace
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.cached import cached_property
@@ -723,6 +723,8 @@ class Project:
             value = self.attribute(base, name)
             if value:
                 return value
+        if name == "bias" and any(self.base_name(klass, base) in layers.FLAGGED_BIAS for base in klass.bases):
+            return BOOL
         return UNKNOWN
 
     def declared(self, klass: Class, name: str) -> Value:

@@ -346,8 +346,23 @@ class Steps:
     def _stepping(self, function: Function) -> Iterator[tuple[ast.Call, tuple[Step, ...]]]:
         for call in function.flow.calls:
             parts = self._steps(function, call)
-            if parts and not (parts == ("backward",) and input_gradients.looked_at(function, call)):
+            if parts == ("backward",) and input_gradients.looked_at(function, call):
+                continue
+            if parts and not (parts == ("step",) and self._goes_through_all(function, call)):
                 yield call, parts
+
+    def _goes_through_all(self, function: Function, call: ast.Call) -> bool:
+        """`optimizer.step(closure)` of a nested function with a loop of its own over a loader: one step for all batches."""
+        closure = call.args[0] if len(call.args) == 1 else None
+        nested = function.nested.get(closure.id) if isinstance(closure, ast.Name) else None
+        if nested is None:
+            return False
+        backward = [one for name in _BACKWARDS for one in nested.flow.calls_named(name)]
+        return bool(backward) and all(self._is_for_each_batch(nested, one) for one in backward)
+
+    def _is_for_each_batch(self, function: Function, call: ast.Call) -> bool:
+        loop = next(iter(function.flow.loops(call)), None)
+        return isinstance(loop, ast.For) and self._brings_batches(function, loop.iter)
 
     def _step_loops(self, function: Function, call: ast.Call) -> Sequence[Loop]:
         """The loops around a part of a step, without those over optimizers or runs."""
