@@ -290,3 +290,45 @@ def test_a_flag_that_stands_twice_in_each_definition_is_read_once(meaning: Meani
 )
 def test_what_is_known_of_the_numbers(meaning: Meaning, before: str, condition: str, expected: str) -> None:
     assert expected == meaning(f"if {condition}:\n    here", before)
+
+
+@pytest.mark.parametrize(
+    ("switch", "expected"),
+    [
+        ('os.environ.get("CHECKS") == "1"', "cold"),
+        ('os.environ.get("CHECKS", "0") == "1"', "cold"),
+        ('os.getenv("CHECKS", "").lower() in ("1", "true")', "cold"),
+        ('bool(int(os.getenv("CHECKS", "0")))', "cold"),
+        ('os.environ.get("CHECKS")', "cold"),
+        ('"CHECKS" in os.environ', "cold"),
+        ('os.environ.get("CHECKS") == "1" and unknown', "cold"),
+        ('os.environ.get("CHECKS") == "1" or unknown', ""),
+        ('os.environ.get("FAST", "1") == "1"', ""),
+        ('os.environ.get("FAST", default) == "1"', ""),
+        ('os.environ.get("FAST", default="1") == "1"', ""),
+        ('os.environ.get("FAST") != "0"', ""),
+        ('"SLOW" not in os.environ', ""),
+        ('not os.environ.get("SLOW")', ""),
+        ("options.get('CHECKS') == '1'", ""),
+        ("False", ""),
+    ],
+)
+def test_switches_of_the_environment(switch: str, expected: str) -> None:
+    text = f"import os\nX = {switch}\ndef f(loader):\n    for batch in loader:\n        if X and batch:\n            here\n"
+    inline = text.replace("if X and", f"if ({switch}) and")
+    local = text.replace("    for", "    X = other()\n    for")
+
+    assert [expected, expected, ""] == [_said(text), _said(inline), _said(local)]
+
+
+def _said(text: str) -> str:
+    project = Project({"example.py": text.encode})
+    module = project.module("example.py")
+    assert module is not None
+    function = module.functions[-1]
+    place = next(node for node in function.flow.nodes if isinstance(node, ast.Name) and node.id == "here")
+    found = [
+        guards.meaning(one, function.flow, lambda n: project.value(function, n))
+        for one in function.flow.guards(place, None)
+    ]
+    return " ".join(filter(None, found))

@@ -1009,6 +1009,23 @@ def test_bias_of_recurrent_layers_is_a_switch(value_of: ValueOf, code: str, expe
     assert expected == value_of(code)
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def _f(x: torch.Tensor):\n    x\n_f(torch.zeros(3).cpu())", "tensor @cpu"),
+        ("def f(x: torch.Tensor):\n    x\nf(torch.zeros(3).cpu())", "tensor"),
+        ("def _f(x: torch.Tensor):\n    x\n_f(y)", "tensor"),
+        ("def _f(x: torch.Tensor):\n    x\n_f(y)\n_f(torch.zeros(3))", "tensor"),
+        ("def _f(x: torch.Tensor):\n    x\n_f(torch.zeros(3).cuda())\n_f(torch.zeros(3))", "tensor"),
+        ("def _f(x: torch.Tensor):\n    x", "tensor"),
+    ],
+)
+def test_what_is_private_lives_where_its_callers_have_it(value_of: ValueOf, code: str, expected: str) -> None:
+    lines = code.splitlines()
+
+    assert expected == value_of("\n".join([*lines[2:], *lines[:2]]))
+
+
 # Functions
 
 

@@ -523,11 +523,14 @@ class Evaluator:
         if annotated.proven and annotated.kind in ("tensor", "number", "str", "ndarray"):
             default = self.default(name) if annotated.kind == "tensor" else None
             # `flag: torch.Tensor | None = False`: the default knows better.
-            return (
-                replace(annotated, certainty=LIKELY)
-                if default is not None and default.kind == "number" and default.boolean
-                else annotated
-            )
+            if default is not None and default.kind == "number" and default.boolean:
+                return replace(annotated, certainty=LIKELY)
+            if annotated.kind == "tensor" and function.name.startswith("_") and not annotated.device:
+                # All calls of what is private are seen.
+                passed = self.world.parameter(function, name)
+                if passed.kind == "tensor" and passed.on_cpu and not passed.other_kinds:
+                    return replace(annotated, device="cpu")
+            return annotated
         passed = self.world.parameter(function, name)
         if passed:
             return passed

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from ..system.regex import regex
-from . import names, versions
+from . import environment, names, versions
 from .flow import Flow, Guard
 from .values import Value
 
@@ -145,7 +145,7 @@ class _Reading:
             return self.test(test.value, true)
         if true and _is_short_of_memory(test):
             return "cold"
-        if self._is_extra(test, true):
+        if self._is_extra(test, true) or (true and environment.is_off(test, self.flow)):
             return "cold"
         if isinstance(test, ast.Compare):
             return _compare(test, true, self.value_of) or ("throttled" if self._since_last(test, true) else "")
@@ -327,12 +327,7 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"
     if true and isinstance(op, ast.Lt | ast.LtE) and _is_few(right) and _is_counter(left, right, value_of):
         return "throttled"  # `if step < 3`: the first steps only
-    if (
-        isinstance(op, ast.In)
-        and true
-        and isinstance(right, _MILESTONES)
-        and _is_index(left, value_of)
-    ):
+    if isinstance(op, ast.In) and true and isinstance(right, _MILESTONES) and _is_index(left, value_of):
         return "throttled"  # `if step in milestones`
     if isinstance(op, ast.In) and true and _throttle_word(right):
         return "throttled"
