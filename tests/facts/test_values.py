@@ -1015,6 +1015,7 @@ def test_bias_of_recurrent_layers_is_a_switch(value_of: ValueOf, code: str, expe
         ("def _f(x: torch.Tensor):\n    x\n_f(torch.zeros(3).cpu())", "tensor @cpu"),
         ("def f(x: torch.Tensor):\n    x\nf(torch.zeros(3).cpu())", "tensor"),
         ("def _f(x: torch.Tensor):\n    x\n_f(y)", "tensor"),
+        ("def _f(x: torch.Tensor):\n    x\nfor batch in DataLoader(d): _f(batch['x'])", "tensor"),
         ("def _f(x: torch.Tensor):\n    x\n_f(y)\n_f(torch.zeros(3))", "tensor"),
         ("def _f(x: torch.Tensor):\n    x\n_f(torch.zeros(3).cuda())\n_f(torch.zeros(3))", "tensor"),
         ("def _f(x: torch.Tensor):\n    x", "tensor"),

@@ -528,7 +528,7 @@ class Evaluator:
             if annotated.kind == "tensor" and function.name.startswith("_") and not annotated.device:
                 # All calls of what is private are seen.
                 passed = self.world.parameter(function, name)
-                if passed.kind == "tensor" and passed.on_cpu and not passed.other_kinds:
+                if passed.kind == "tensor" and passed.proven and passed.device == "cpu" and not passed.from_loader:
                     return replace(annotated, device="cpu")
             return annotated
         passed = self.world.parameter(function, name)
