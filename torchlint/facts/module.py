@@ -465,6 +465,9 @@ class Module:
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
                         found.setdefault(target.id, statement.value)
+            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                if isinstance(statement.target, ast.Name):
+                    found.setdefault(statement.target.id, statement.value)
         return found
 
     @cached_property
