@@ -743,6 +743,19 @@ def test_what_a_container_keeps() -> None:
     )
 
 
+def test_the_highest_so_far() -> None:
+    check_one(
+        "class Kept:\n    def step(self, n):\n"
+        "        if n > self.max_length:\n            self.max_length = int(n.item())\n            x = 1\n"
+        "        if self.max_seen < n:\n            self.max_seen = n\n"
+        "        if n < self.max_seen:\n            self.max_seen = n  # hot\n"
+        "        if n > self.max_other:\n            self.max_other = 3  # hot\n"
+        "        if n > self.max_last:\n            x = n  # hot\n"
+        "        if n > self.best:\n            self.best = n  # hot\n"
+        "kept = Kept()\nfor x in loader:\n    kept.step(x)  # hot\n" + STEP
+    )
+
+
 def test_what_an_element_of_a_container_keeps() -> None:
     check_one(
         "class Kept:\n    def step(self, x, which):\n"

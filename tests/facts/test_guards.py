@@ -316,9 +316,10 @@ def test_what_is_known_of_the_numbers(meaning: Meaning, before: str, condition: 
 def test_switches_of_the_environment(switch: str, expected: str) -> None:
     text = f"import os\nX = {switch}\ndef f(loader):\n    for batch in loader:\n        if X and batch:\n            here\n"
     inline = text.replace("if X and", f"if ({switch}) and")
+    annotated = text.replace("X =", "X: bool =")
     local = text.replace("    for", "    X = other()\n    for")
 
-    assert [expected, expected, ""] == [_said(text), _said(inline), _said(local)]
+    assert [expected, expected, expected, ""] == [_said(text), _said(inline), _said(annotated), _said(local)]
 
 
 def _said(text: str) -> str:

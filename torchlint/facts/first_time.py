@@ -71,7 +71,10 @@ def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:
 
 
 def grows(guard: Guard, flow: Flow) -> bool:
-    """`if length != self.length: self.length = length; ...`: where a size, a device or a dtype is another one than the last time."""
+    """`if length != self.length: self.length = length; ...`: where a size, a device or a dtype is another one than the last time.
+
+    So is the highest number so far: `if n > self.max_length: self.max_length = n.item()`.
+    """
     test = guard.test
     if not guard.true or guard.block is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
@@ -80,12 +83,26 @@ def grows(guard: Guard, flow: Flow) -> bool:
     sides = [test.left, test.comparators[0]]
     for kept, new in (sides, sides[::-1]):
         name = names.chain(kept)
-        if name is None or name[0] != "self" or len(name) < 2 or not _is_extent(new, flow):
+        if name is None or name[0] != "self" or len(name) < 2:
             continue
         stores = flow.targets.get(".".join(name), ())
-        if any(contains(statement, store) for statement in guard.block for store in stores):
+        behind = [store for store in stores if any(contains(statement, store) for statement in guard.block)]
+        if behind and (_is_extent(new, flow) or (_is_more(test, new) and _is_highest(name, new, behind, flow))):
             return True
     return False
+
+
+def _is_more(test: ast.Compare, new: ast.expr) -> bool:
+    return isinstance(test.ops[0], ast.Gt if new is test.left else ast.Lt)
+
+
+def _is_highest(name: list[str], new: ast.expr, behind: list[ast.expr], flow: Flow) -> bool:
+    """`if n > self.max_length: self.max_length = n.item()`: the highest so far, which is seldom passed."""
+    stored = [_stored(flow, store) for store in behind]
+    return "max" in name[-1].lower() and any(
+        value is not None and any(same(part, new) for part in ast.walk(value) if isinstance(part, ast.expr))
+        for value in stored
+    )
 
 
 def _is_extent(node: ast.expr, flow: Flow) -> bool:
