@@ -96,7 +96,7 @@ def _is_more(test: ast.Compare, new: ast.expr) -> bool:
     return isinstance(test.ops[0], ast.Gt if new is test.left else ast.Lt)
 
 
-def _is_highest(name: list[str], new: ast.expr, behind: list[ast.expr], flow: Flow) -> bool:
+def _is_highest(name: list[str], new: ast.expr, behind: Iterable[ast.expr], flow: Flow) -> bool:
     """`if n > self.max_length: self.max_length = n.item()`: the highest so far, which is seldom passed."""
     stored = [_stored(flow, store) for store in behind]
     return "max" in name[-1].lower() and any(

@@ -461,13 +461,10 @@ class Module:
         """The names that statements of the module assign, each with its first value."""
         found: dict[str, ast.expr] = {}
         for statement in self.tree.body:
-            if isinstance(statement, ast.Assign):
-                for target in statement.targets:
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+                for target in [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets:
                     if isinstance(target, ast.Name):
                         found.setdefault(target.id, statement.value)
-            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-                if isinstance(statement.target, ast.Name):
-                    found.setdefault(statement.target.id, statement.value)
         return found
 
     @cached_property
