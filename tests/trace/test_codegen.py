@@ -540,6 +540,32 @@ def test_compiled_code_can_wait_for_the_virtual_gpu() -> None:
     assert len(sink.of("synchronize")) >= 2  # Dynamo may ask itself while it compiles
 
 
+def test_compiled_code_can_choose_a_stream() -> None:
+    def chooses(x: Any) -> Any:
+        with torch.cuda.stream(stream):
+            y = x * 2
+        stream.wait_stream(torch.cuda.current_stream())
+        return y + 1
+
+    def makes(x: Any) -> Any:
+        other = torch.cuda.Stream()
+        with torch.cuda.stream(other):
+            y = x * 2
+        torch.cuda.current_stream().wait_stream(other)
+        return y + 1
+
+    sink = Sink()
+    with virtual_recording(sink):
+        stream = torch.cuda.Stream()
+        found = [torch.compile(one)(torch.ones(2, device="cuda")).tolist() for one in (chooses, makes) for _ in range(2)]
+        assert torch.cuda.current_stream() == torch.cuda.default_stream()
+
+    assert [[3.0, 3.0]] * 4 == found
+    assert (sink.of("graph_break"), sink.of("recompile"), sink.of("unsupported")) == ([], [], [])
+    kernels = [(event.data["graph"], event.data["extern"]) for event in sink.of("kernel") if event.data]
+    assert sorted(kernels) == [("0/0", False), ("0/0", False), ("1/0", False), ("1/0", False)]  # streams are not fused
+
+
 def test_training_on_the_virtual_gpu_has_the_values_and_kernels_of_the_cpu(
     models: ModuleType, trained: dict[str, Trained]
 ) -> None:

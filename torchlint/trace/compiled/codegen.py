@@ -65,7 +65,7 @@ Generated = GeneratedGraph | CodegenFailure
 
 _PROVENANCE = re.compile(r"# \[Provenance debug handles\] (\S+)$")
 _GENERATED = re.compile(r"^\s+(?:\w+ = )?(\w+)\.run\(")
-_EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.[\w.]+|aten\.\w[\w.]*)\(")
+_EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.(?!streams\.)[\w.]+|aten\.\w[\w.]*)\(")
 _ENTRY = re.compile(r"^ *def call\(", re.MULTILINE)
 
 
@@ -191,6 +191,8 @@ def _on_cuda(graph: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
         if isinstance(module, torch.fx.GraphModule):
             for node in module.graph.nodes:
                 node.args, node.kwargs = tree_map(device, node.args), tree_map(device, node.kwargs)
+                if module is not graph and "val" in node.meta:  # of a graph inside the graph
+                    node.meta["val"] = tree_map(moved, node.meta["val"])
             module.recompile()
     for node in graph.graph.nodes:
         if node.op == "get_attr" and isinstance(constant := getattr(graph, node.target, None), torch.Tensor):

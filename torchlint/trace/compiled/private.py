@@ -283,8 +283,10 @@ def rules_for_patched_functions() -> Iterator[None]:
     """Dynamo treats what stands in for torch.cuda's functions as these: what acts, acts when the graph runs.
 
     Dynamo knows functions by identity; a stand-in that only answers is inlined, which is as good as the real one.
+    `torch.cuda.stream` has a handler of its own there, and streams and events that traced code makes are the graph's.
     """
-    from torch._dynamo import trace_rules
+    from torch._dynamo import device_interface, trace_rules
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
     known: Any = trace_rules.torch_name_rule_map
     names = {name: rule for group in known for name, rule in group.items()}
@@ -296,7 +298,40 @@ def rules_for_patched_functions() -> Iterator[None]:
             for module in ("torch.cuda", "torch.cuda.memory", "torch.cuda.random"):
                 if (rule := names.get(f"{module}.{function}")) is not None:
                     rules[stand_in] = rule
+        handlers = TorchInGraphFunctionVariable._get_handlers()
+        if (handler := handlers.get(device_interface.CudaInterface.stream)) is not None:
+            rules[torch.cuda.stream] = TorchInGraphFunctionVariable
+            stack.enter_context(mock.patch.dict(handlers, {torch.cuda.stream: handler}))
+            stack.enter_context(_made_by_graphs(build_stream=torch.cuda.Stream, build_event=torch.cuda.Event))
         stack.enter_context(mock.patch.dict(trace_rules.get_torch_obj_rule_map(), rules))
+        yield
+
+
+@contextlib.contextmanager
+def _made_by_graphs(**stand_ins: type) -> Iterator[None]:
+    """Graphs make objects of these classes, as they do of torch's; else Dynamo would trace their constructors.
+
+    They are named by the functions of Dynamo that make an object before its graph runs.
+    """
+    from torch._dynamo import utils
+    from torch._dynamo.variables.user_defined import UserDefinedClassVariable
+
+    classes = frozenset(stand_ins.values())
+    known = UserDefinedClassVariable._in_graph_classes() | classes
+    is_standard = UserDefinedClassVariable.is_standard_new
+
+    def is_standard_new(self: Any) -> bool:
+        return self.value not in classes and bool(is_standard(self))
+
+    def making(kind: type) -> Callable[[Any, Any], Any]:
+        return lambda args, kwargs: kind(*args, **kwargs)
+
+    with (
+        mock.patch.multiple(
+            UserDefinedClassVariable, _in_graph_classes=lambda *_: known, is_standard_new=is_standard_new
+        ),
+        mock.patch.multiple(utils, **{name: making(kind) for name, kind in stand_ins.items()}),
+    ):
         yield
 
 

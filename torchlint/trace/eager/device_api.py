@@ -188,7 +188,7 @@ def _streams_and_graphs(gpu: VirtualGpu) -> Iterator[Patch]:
         "graph": streams.GraphCapture,
     }
     functions = {
-        "stream": streams.StreamContext,
+        "stream": streams.stream,
         "StreamContext": streams.StreamContext,
         "current_stream": streams.current_stream,
         "default_stream": streams.default_stream,

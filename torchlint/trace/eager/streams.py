@@ -161,6 +161,11 @@ class StreamContext:
             self._stream.__exit__()
 
 
+def stream(stream: VirtualStream | None) -> StreamContext:
+    """`torch.cuda.stream`."""
+    return StreamContext(stream)
+
+
 class VirtualGenerator(torch.Generator):
     """`torch.Generator("cuda")`: the CPU's random numbers, on a virtual GPU."""
 
