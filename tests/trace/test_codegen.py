@@ -557,7 +557,9 @@ def test_compiled_code_can_choose_a_stream() -> None:
     sink = Sink()
     with virtual_recording(sink):
         stream = torch.cuda.Stream()
-        found = [torch.compile(one)(torch.ones(2, device="cuda")).tolist() for one in (chooses, makes) for _ in range(2)]
+        found = [
+            torch.compile(one)(torch.ones(2, device="cuda")).tolist() for one in (chooses, makes) for _ in range(2)
+        ]
         assert torch.cuda.current_stream() == torch.cuda.default_stream()
 
     assert [[3.0, 3.0]] * 4 == found

@@ -99,9 +99,41 @@ def test_classes_of_the_script_can_be_pickled(eager: Run) -> None:
 
 
 def test_torch_compile_does_nothing_in_the_eager_pass(eager: Run) -> None:
-    child = eager("import torch\nf = torch.compile(lambda x: torch.compiler.is_compiling())\nprint(f(torch.ones(1)))\n")
+    child = eager(
+        """
+import torch
+f = torch.compile(lambda x: x + 1)
+f(torch.ones(1))
+print(dict(torch._dynamo.utils.counters["stats"]), torch.compiler.is_compiling())
+"""
+    )
 
-    assert child.output == "False\n"
+    assert child.output == "{} False\n"
+
+
+def test_what_is_compiled_goes_its_way_in_the_eager_pass(eager: Run) -> None:
+    child = eager(
+        """
+import torch
+
+def inner(): return torch.compiler.is_compiling(), torch.compiler.is_dynamo_compiling(), torch._dynamo.is_compiling()
+class Net(torch.nn.Module):
+    def forward(self, x): return inner()
+disabled = torch.compiler.disable(inner)
+net = Net()
+print(inner(), torch.compile(inner)(), torch.compile(Net())(1), torch.compile(lambda: disabled())(), net(1))
+net.compile()
+print(net(1), torch.compiler.disable(torch.compile(inner))(), inner())
+
+class Branch(torch.nn.Module):
+    def forward(self, x): return x + 1 if torch.compiler.is_compiling() else x - 1
+print(torch.export.export(Branch(), (torch.ones(1),)).module()(torch.ones(1)).item())
+print(torch.export.export(Branch(), (torch.ones(1),), strict=True).module()(torch.ones(1)).item())
+"""
+    )
+
+    no, yes = (False,) * 3, (True,) * 3
+    assert child.output.splitlines() == [f"{no} {yes} {yes} {no} {no}", f"{yes} {no} {no}", "2.0", "2.0"]
 
 
 # --- steps and the soft stop -------------------------------------------------------------------------------------

@@ -713,6 +713,28 @@ def test_zeros_without_memory_join_the_device(traced: Callable[..., Traced]) -> 
     assert program.names["where"] == ["cuda:0", "cpu", "cuda:0", "cuda:0", "cuda:0"]
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_sparse_layouts(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        dense = torch.eye(4, device="cuda")
+        columns = dense.to_sparse_csc()  # sync to_sparse
+        blocks = dense.to_sparse_bsr((2, 2))  # sync to_sparse
+        dense.to_sparse_bsc((2, 2))  # sync to_sparse
+        cells = dense.to_sparse().coalesce()  # sync to_sparse
+        rows = cells.to_sparse_csr()
+        cells.to_sparse_csc()  # sync coalesce
+        rows.to_sparse_csc().to_sparse_csr()
+        blocks.to_sparse_bsc((2, 2))
+        rows.to_sparse_bsr((2, 2))  # d2h to_sparse_bsr, sync copy, h2d to_sparse_bsr
+        where = [str(one.device) for one in (columns, blocks, rows)]
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["where"] == ["cuda:0"] * 3
+
+
 def test_gradients_come_back_over_a_copy(traced: Callable[..., Traced]) -> None:
     names = traced(
         """

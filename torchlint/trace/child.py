@@ -186,9 +186,11 @@ def _force_eager(observation: contextlib.ExitStack, recorder: Recorder) -> None:
     """What the program has compiled runs eagerly, and that it has compiled something is told."""
     import torch
 
+    from torchlint.trace.compiled import private
     from torchlint.trace.compiled.recording import compiled_code
 
     try:
+        observation.enter_context(private.resettable())
         observation.enter_context(torch.compiler.set_stance("force_eager"))
         observation.enter_context(compiled_code(recorder))
     except Exception as error:  # noqa: BLE001 - an unknown torch: the program is in the midst of an import of its own

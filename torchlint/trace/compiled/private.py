@@ -188,6 +188,45 @@ def compile_backends(
         yield
 
 
+_ASKED = ("is_compiling", "is_dynamo_compiling")
+
+
+@contextlib.contextmanager
+def compiling_in(region: types.CodeType) -> Iterator[None]:
+    """`torch.compiler.is_compiling()` is true in what is called by that code, in none that is disabled for Dynamo.
+
+    torch's own code gets the answer of torch: it would prepare for a graph that there is not.
+    """
+    from torch._dynamo import eval_frame
+
+    exporting = getattr(torch.compiler, "is_exporting", lambda: False)
+    made = eval_frame.DisableContext.__call__.__code__.co_consts
+    disabled = {code for code in made if isinstance(code, types.CodeType) and code.co_name == "_fn"}
+
+    def answering(honest: Callable[[], bool]) -> Callable[[], bool]:
+        @functools.wraps(honest)
+        def answer() -> bool:
+            if exporting() or honest():  # Dynamo knows the first of them: it looks no further where the program exports
+                return True
+            frame: types.FrameType | None = sys._getframe(1)
+            if frame is None or str(frame.f_globals.get("__name__")).partition(".")[0] in ("torch", "torchlint"):
+                return False
+            while frame is not None and frame.f_code not in disabled:
+                if frame.f_code is region:
+                    return True
+                frame = frame.f_back
+            return False
+
+        return answer
+
+    owners = [(torch.compiler, name) for name in _ASKED if hasattr(torch.compiler, name)]
+    owners.append((torch._dynamo, "is_compiling"))
+    with contextlib.ExitStack() as stack:
+        for owner, name in owners:
+            stack.enter_context(mock.patch.object(owner, name, answering(getattr(owner, name))))
+        yield
+
+
 def break_after(graph: object) -> list[tuple[str, int, str]]:
     """The frames (file, line, function; outermost first) of the break that ended a captured graph; empty if none did.
 
@@ -326,12 +365,11 @@ def _made_by_graphs(**stand_ins: type) -> Iterator[None]:
     def making(kind: type) -> Callable[[Any, Any], Any]:
         return lambda args, kwargs: kind(*args, **kwargs)
 
-    with (
-        mock.patch.multiple(
-            UserDefinedClassVariable, _in_graph_classes=lambda *_: known, is_standard_new=is_standard_new
-        ),
-        mock.patch.multiple(utils, **{name: making(kind) for name, kind in stand_ins.items()}),
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(UserDefinedClassVariable, "_in_graph_classes", lambda *_: known))
+        stack.enter_context(mock.patch.object(UserDefinedClassVariable, "is_standard_new", is_standard_new))
+        for name, kind in stand_ins.items():
+            stack.enter_context(mock.patch.object(utils, name, making(kind)))
         yield
 
 

@@ -85,8 +85,14 @@ def compile_recording(
 
 @contextmanager
 def compiled_code(recorder: EventSink) -> Iterator[None]:
-    """Tell, once, that the program calls code that it has compiled, in a pass that compiles nothing."""
+    """Tell, once, that the program calls code that it has compiled, in a pass that compiles nothing.
+
+    Such code goes the way of compiled code where it asks `torch.compiler.is_compiling()`.
+    """
     told = False
+
+    def region(made: Call, args: Any, kwargs: Any) -> Any:
+        return made(*args, **kwargs)
 
     def around(made: Call) -> Call:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -94,11 +100,11 @@ def compiled_code(recorder: EventSink) -> Iterator[None]:
             if not told:
                 told = True
                 recorder.emit(Event("compiles", step=recorder.step))
-            return made(*args, **kwargs)
+            return region(made, args, kwargs)
 
         return call
 
-    with private.compiled_calls(around):
+    with private.compiled_calls(around), private.compiling_in(region.__code__):
         yield
 
 

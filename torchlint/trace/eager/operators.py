@@ -221,6 +221,25 @@ def _to_sparse(call: Call) -> None:
         call.gpu.sync("coalesce")
 
 
+def _to_columns(call: Call) -> None:
+    """Columns of merged elements are the rows of their transpose, which are merged anew (coo_to_sparse_csc)."""
+    given = call.args[0]
+    if given.layout == torch.sparse_coo and given._nnz() > 1:
+        call.gpu.sync("coalesce")
+    else:
+        _to_sparse(call)
+
+
+def _to_blocks(call: Call) -> None:
+    """Blocks of a compressed tensor are put together on the host (sparse_compressed_to_sparse_bsr)."""
+    given = call.args[0]
+    _to_sparse(call)
+    if given.layout in (torch.sparse_coo, torch.sparse_csr):
+        size = size_in_bytes(given)
+        for to_device in (False, True):
+            call.gpu.copied("to_sparse_bsr", size, to_device=to_device, pinned=False, blocking=True)
+
+
 def _always(name: str) -> Callable[[Call], None]:
     return lambda call: call.gpu.sync(name)
 
@@ -250,6 +269,8 @@ for _rule, _names in (
     (_normal, ("normal.Tensor_Tensor", "normal.float_Tensor")),
     (_copy, ("copy_",)),
     (_to_sparse, ("_to_sparse", "_to_sparse.sparse_dim", "_to_sparse_csr")),
+    (_to_columns, ("_to_sparse_csc",)),
+    (_to_blocks, ("_to_sparse_bsr", "_to_sparse_bsc")),
     (_ctc_loss(2), ("_ctc_loss",)),
     (_ctc_loss(3), ("_ctc_loss_backward",)),
     (_multiply(0), ("mm", "bmm")),
