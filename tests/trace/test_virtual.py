@@ -735,6 +735,39 @@ def test_sparse_layouts(traced: Callable[..., Traced]) -> None:
     assert program.names["where"] == ["cuda:0"] * 3
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_that_run_their_operators_in_python(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        from torch.utils._pytree import tree_map
+        class Careful(torch.Tensor):
+            @staticmethod
+            def __new__(cls, inner):
+                return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+            def __init__(self, inner):
+                self.inner = inner
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                args = tree_map(lambda one: one.inner if isinstance(one, Careful) else one, args)
+                assert not args[0].isnan().any()  # sync bool
+                return Careful(func(*args, **(kwargs or {})))
+        careful = Careful(torch.ones(3, device="cuda")) + 1
+        parts = [torch.ones(n, 4, device="cuda") for n in (3, 1)]
+        model = torch.nn.Linear(4, 4).to("cuda")  # h2d to x2
+        nested = torch.nested.nested_tensor(parts, layout=torch.jagged)  # h2d tensor
+        out = model(nested).relu()
+        out.to_padded_tensor(0.0).sum().backward()
+        nested.unbind()  # sync tolist
+        packed = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 3, 4, device="cuda"), torch.tensor([3, 1]), True)
+        torch.nn.GRU(4, 4, batch_first=True, device="cuda")(packed)
+        where = [str(one.device) for one in (careful, careful.inner, out, out.values(), model.weight.grad)]
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["where"] == ["cuda:0"] * 5
+
+
 def test_gradients_come_back_over_a_copy(traced: Callable[..., Traced]) -> None:
     names = traced(
         """

@@ -7,13 +7,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 from torchlint.trace.eager import parallel
-from torchlint.trace.eager.device import VirtualGpu, index_of, size_in_bytes
+from torchlint.trace.eager.device import CPU, VirtualGpu, index_of, size_in_bytes
 from torchlint.trace.eager.device_api import Patch
 from torchlint.trace.program.recorder import begun_at, user_frame
 
@@ -102,6 +102,19 @@ def _tensor_methods(gpu: VirtualGpu) -> Iterator[Patch]:
             gpu.unsupported("__cuda_array_interface__", "there is no device memory to share")
         raise AttributeError("Can't get __cuda_array_interface__ of a tensor that is not on a real GPU")
 
+    make_wrapper = kind._make_wrapper_subclass
+
+    def wrapper(cls: type, *args: Any, **kwargs: Any) -> Tensor:
+        """A tensor without memory that stands for others: for C++ on the CPU, as these are."""
+        device = next((one for one in (*args, kwargs.get("device")) if isinstance(one, (str, torch.device))), CPU)
+        if (index := index_of(gpu.device(device))) is None:
+            return cast(Tensor, make_wrapper(cls, *args, **kwargs))
+        args = tuple(CPU if one is device else one for one in args)
+        made: Tensor = make_wrapper(cls, *args, **{name: CPU if one is device else one for name, one in kwargs.items()})
+        gpu.tags.mark_cuda(made, index)
+        return made
+
+    yield Patch(kind, "_make_wrapper_subclass", wrapper)
     yield Patch(kind, "record_stream", lambda self, stream: None)  # nothing runs late, so no memory has to wait
     yield Patch(kind, "__repr__", shown)
     yield Patch(kind, "__format__", written)

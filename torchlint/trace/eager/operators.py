@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -436,19 +437,34 @@ def _tensors(values: Iterable[Any]) -> Tensors:
 class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
     """Sees every operator of a thread, forward, backward and in the optimizer: it places the results and records."""
 
-    def __init__(self, gpu: VirtualGpu) -> None:
+    def __init__(self, gpu: VirtualGpu, functions: Callable[[], AbstractContextManager[object]]) -> None:
+        """`functions()` lets code that torch calls from inside an operator see torch's API as the program does."""
         super().__init__()
         self._gpu, self._thread, self._tags = gpu, gpu.thread, gpu.tags
+        self._functions = functions
         self._keep_fresh = importlib.util.find_spec("triton") is not None
 
     def __torch_dispatch__(
-        self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if types and (kinds := private.dispatching(types)):
+            return self._in_python(kinds, func, types, args, kwargs)
         if self._thread.paused or self._gpu.forked:
             return func(*args, **kwargs)
         with private.no_function_modes():
             return self._run(func, args, kwargs)
+
+    def _in_python(
+        self, kinds: Sequence[Any], func: Any, types: object, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """What classes of tensors make of an operator themselves, seen operator by operator."""
+        with self, self._functions():
+            for kind in kinds:
+                result = kind.__torch_dispatch__(func, types, args, kwargs)
+                if result is not NotImplemented:
+                    return result
+        return NotImplemented
 
     def _run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         known = _SEEN.get(id(func)) or _know(func)

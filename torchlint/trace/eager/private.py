@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -209,6 +209,12 @@ def is_composite(func: OpOverload) -> bool:
     name: Any = func.name
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return has_kernel(name(), "CompositeImplicitAutograd") and not has_kernel(name(), "CPU")
+
+
+def dispatching(types: Sequence[type]) -> list[type]:
+    """Those of these classes of tensors that run their operators in Python (nested tensors, DTensors)."""
+    plain = torch._C._disabled_torch_dispatch_impl
+    return [kind for kind in types if getattr(kind, "__torch_dispatch__", plain) is not plain]
 
 
 def implementation(func: Any) -> Callable[..., Any]:

@@ -56,13 +56,13 @@ def virtual_gpu(
     gpu.work, gpu.counts = work, counts
     tags.clear()
 
-    @contextlib.contextmanager
-    def modes() -> Iterator[None]:
-        with DeviceOperators(gpu), DeviceFunctions(gpu):
-            yield
-
     def functions() -> contextlib.AbstractContextManager[object]:
         return contextlib.nullcontext() if private.has_function_mode(DeviceFunctions) else DeviceFunctions(gpu)
+
+    @contextlib.contextmanager
+    def modes() -> Iterator[None]:
+        with DeviceOperators(gpu, functions), DeviceFunctions(gpu):
+            yield
 
     scopes = libraries.Scopes(modes, functions, plain)
     locations = libraries.Locations(gpu)
