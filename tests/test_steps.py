@@ -390,6 +390,34 @@ def test_closure_that_goes_through_parts_of_a_batch() -> None:
     )
 
 
+def test_what_a_function_fits_on_the_host() -> None:
+    check_one(
+        "def fit(points):\n    shift = torch.zeros(3) * 2\n    turn = unknown(points)\n"
+        "    opt = torch.optim.LBFGS(params=[shift, turn], lr=1)\n    for i in range(9):\n"
+        "        def closure():\n            loss.backward()\n            return loss\n        opt.step(closure)\n        log()\n"
+        "def plain():\n    x = torch.randn(3, requires_grad=True)\n    opt = torch.optim.Adam([x])\n"
+        "    for i in range(9):\n        loss.backward()\n        opt.step()\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "x = torch.randn(3).cuda()\n    opt = torch.optim.Adam([x])",
+        "x = torch.randn(3, device=device)\n    opt = torch.optim.Adam([x])",
+        "x = other()\n    opt = torch.optim.Adam([x])",
+        "x = torch.randn(3)\n    opt = torch.optim.Adam([x.cuda()])",
+        "x = torch.randn(3)\n    opt = torch.optim.Adam(model.parameters())",
+        "x = torch.randn(3)\n    opt = torch.optim.Adam([x])\n    opt = other(opt)",
+        "x = torch.randn(3)\n    y = torch.randn(3).cuda()\n    opt = torch.optim.Adam([x, y])",
+    ],
+)
+def test_what_may_be_fitted_on_the_device(made: str) -> None:
+    check_one(
+        f"def fit(model, device):\n    {made}\n    for i in range(9):\n        loss.backward()  # hot\n        opt.step()  # hot\n"
+    )
+
+
 def test_closure_given_to_a_library() -> None:
     check_one(
         "def train():\n    def closure():\n        loss.backward()  # hot\n        return loss  # hot\n    for batch in loader:\n"

@@ -331,7 +331,8 @@ class Steps:
             if call in left_over:
                 continue
             if loops:
-                found.setdefault(loop_place(function, loops[0]), function)
+                if not self._fits_on_host(function, loops[0]):
+                    found.setdefault(loop_place(function, loops[0]), function)
             elif not self._begins_anew(function, call):
                 outside.update(parts)
         if outside:
@@ -370,6 +371,24 @@ class Steps:
         while loops and (_only_iterates(loops[0], call) or self._over_runs(function, loops[0])):
             loops = loops[1:]
         return loops
+
+    def _fits_on_host(self, function: Function, loop: Loop) -> bool:
+        """`shift = torch.zeros(3); optimizer = LBFGS([shift])`: a loop that steps what its function made on the host."""
+        found = (call for call in function.flow.calls_named("step") if loop in function.flow.loops(call))
+        return any(self._steps(function, call) == ("step",) and self._is_of_host(function, call) for call in found)
+
+    def _is_of_host(self, function: Function, call: ast.Call) -> bool:
+        stepped = _receiver(call)
+        stores = function.flow.stores.get(stepped.id, ()) if isinstance(stepped, ast.Name) else ()
+        made = function.flow.parents.get(stores[0]) if len(stores) == 1 else None
+        given = made.value if isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) else None
+        named = next((k.value for k in given.keywords if k.arg == "params"), None) if given is not None else None
+        first = named or (given.args[0] if given is not None and given.args else None)
+        if not isinstance(first, ast.List | ast.Tuple) or not all(isinstance(one, ast.Name) for one in first.elts):
+            return False
+        values = [self.project.value(function, one) for one in first.elts]
+        known = [value for value in values if value.kind == "tensor" and value.proven and value.device]
+        return bool(known) and all(value.device == "cpu" for value in known)
 
     def _begins_anew(self, function: Function, call: ast.Call) -> bool:
         """Whether a loop around a step makes its optimizer: the function runs several, and a caller's loop is none over steps."""
@@ -456,6 +475,8 @@ class Steps:
         for site in [*families.callers(self.project, function), *passed_on]:
             self.project.note_lines(site.function.module)
             flow = site.function.flow
+            if any(self._fits_on_host(site.function, loop) for loop in flow.loops(site.call)[:1]):
+                continue
             around = None
             for loop in flow.loops(site.call):
                 if not self._over_runs(site.function, loop) and not runs.is_made_in(loop, flow, site.call):
