@@ -780,6 +780,8 @@ def test_the_highest_so_far() -> None:
         "        if n > self.max_other:\n            self.max_other = 3  # hot\n"
         "        if n > self.max_last:\n            x = n  # hot\n"
         "        if n > self.best:\n            self.best = n  # hot\n"
+        "        if n != self.last:\n            self.last = n  # hot\n"
+        "        length = unknown(n)  # hot\n        if length != self.before:\n            self.before = length\n            x = 1\n"
         "kept = Kept()\nfor x in loader:\n    kept.step(x)  # hot\n" + STEP
     )
 

@@ -134,6 +134,9 @@ def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str
         "verbose",
         "debug",
         "args.debug",
+        "args.debug is True",
+        "init",
+        "init is True",
         "cfg.vis_mask.enable",
         "self.cfg.VIS_MASK.ENABLE",
         "config.trainer.profile.enabled",
@@ -228,6 +231,9 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         ("x = y and z\ny = x and verbose\nif x:\n    here", "throttled"),
         ("first, flag = step % 10 == 0, 1\nif flag:\n    here", ""),
         ("if loss == 0:\n    here", ""),
+        ("if init is False:\n    here", ""),
+        ("if verbose is not True:\n    here", ""),
+        ("if verbose == 1:\n    here", ""),
         # The end of an episode is rare, in each of several environments too.
         ("d = step\nfor index, d in enumerate(done):\n    if d and lives[index] == 0:\n        here", "throttled"),
         ("for d in infos:\n    if d:\n        here", ""),
@@ -268,6 +274,22 @@ def test_a_flag_that_stands_twice_in_each_definition_is_read_once(meaning: Meani
     flags = "".join(f"x{i} = x{i - 1} or x{i - 1}\n" for i in range(1, 19))
 
     assert "throttled" == meaning(f"x0 = step % 10 == 0\n{flags}if x18:\n    here")
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "expected"),
+    [
+        ("fresh = True", "if fresh or step % 10 == 0:\n    here\nfresh = False", "throttled"),
+        ("fresh = True", "if not fresh:\n    here\nfresh = False", ""),
+        ("fresh = True", "if x:\n    fresh = False\nif fresh:\n    here", ""),
+        ("fresh = True", "if fresh:\n    here\nfresh = other()", ""),
+        ("fresh = other()", "if fresh:\n    here\nfresh = False", ""),
+        ("fresh = True", "if fresh:\n    here\nfresh = False\nfresh = True", ""),
+        ("fresh = True", "if fresh:\n    here", ""),
+    ],
+)
+def test_a_flag_of_the_first_iteration(meaning: Meaning, before: str, code: str, expected: str) -> None:
+    assert expected == meaning(code, before)
 
 
 @pytest.mark.parametrize(

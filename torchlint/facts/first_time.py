@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
 from .syntax import same
 
 FEW = 100
 """How often something may happen that is not taken for happening on each iteration."""
+_EXTENTS = regex(r"(?:^|_)(?:len|length|size|shape|width|height|resolution|device|dtype)$")
 _LOOKS_UP = frozenset(("get", "getattr"))
 _PUTS = ("setdefault", "add", "update")
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
@@ -106,7 +108,9 @@ def _is_highest(name: list[str], new: ast.expr, behind: Iterable[ast.expr], flow
 
 
 def _is_extent(node: ast.expr, flow: Flow) -> bool:
-    """`x.shape[1]`, `len(x)`, `x.device`, or a name that was assigned one of these."""
+    """`x.shape[1]`, `len(x)`, `x.device`, or a name that was assigned one of these, or is called so: `new_length`."""
+    if isinstance(node, ast.Name) and _EXTENTS.search(node.id):
+        return True
     node = _assigned(node, flow) or node
     if isinstance(node, ast.Subscript):
         node = node.value

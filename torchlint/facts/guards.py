@@ -71,6 +71,7 @@ _LASTS = frozenset(
         "last_step",
         "is_first",
         "first_step",
+        "init",
         "done",
         "dones",
         "finished",
@@ -147,6 +148,8 @@ class _Reading:
             return "cold"
         if self._is_extra(test, true) or (true and environment.is_off(test, self.flow)):
             return "cold"
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.Eq) and _is_true(test.comparators[0]):
+            return self.test(test.left, true)
         if isinstance(test, ast.Compare):
             return _compare(test, true, self.value_of) or ("throttled" if self._since_last(test, true) else "")
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
@@ -156,6 +159,8 @@ class _Reading:
                 return "cold"
             if true and self._is_mode(test):
                 return ""
+            if true and self._is_first(test):
+                return "throttled"
             return self._flag(test, true) or _named(_iterated(test, self.flow) or test, true)
         if isinstance(test, ast.Call) and _divides(test, true, self.value_of):
             return "throttled"
@@ -176,6 +181,27 @@ class _Reading:
             one.value.value for one in made if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)
         ]
         return bool(loops) and len(values) == len(stores) and True in values
+
+    def _is_first(self, name: ast.Name) -> bool:
+        """`if first or step % 10 == 0:` in a loop that sets `first` to False on each iteration, where it was True before."""
+        stores = self.flow.stores.get(name.id, ())
+        loop = next(iter(self.flow.loops(name)), None)
+        inside = [store for store in stores if loop is not None and loop in self.flow.loops(store)]
+        before = [store for store in stores if store not in inside]
+        return (
+            bool(before)
+            and self._are(before, True)
+            and self._are(inside, False)
+            and any(next(self.flow.guards(store, loop), None) is None for store in inside)
+        )
+
+    def _are(self, stores: list[ast.Name], value: bool) -> bool:
+        """Whether a name is assigned one constant in several places."""
+        made = [self.flow.parents.get(store) for store in stores]
+        return all(
+            isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant) and one.value.value is value
+            for one in made
+        )
 
     def _bool_op(self, test: ast.BoolOp, true: bool) -> Meaning:
         found = [self.test(value, true) for value in test.values]
@@ -255,6 +281,11 @@ class _Reading:
                 self._flags[key] = self.test(defined, true)
                 self._followed -= 1
         return self._flags[key]
+
+
+def _is_true(node: ast.expr) -> bool:
+    """`if verbose is True:`"""
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
