@@ -545,6 +545,34 @@ def test_an_object_of_a_known_class_runs_no_override() -> None:
     )
 
 
+def test_methods_that_subclasses_alone_have() -> None:
+    classes = (
+        "class Base:\n    def name(self, x):\n        return x\n"
+        "    @classmethod\n    def load(cls, path):\n        return cls(path)\n"
+        "class A(Base):\n    def pick(self, x):\n        return x  # HOT\n    def other(self, x):\n        return x\n"
+        "class B(A):\n    def pick(self, x):\n        return x  # HOT\n"
+        "class C:\n    def pick(self, x):\n        return x\n"
+        "class D(Base):\n    def name(self, x):\n        return x\n"
+    )
+    loop = f"    for x in loader:\n        policy.pick(x)  # hot\n{indented(STEP)}"
+    cold, hot = classes.replace("  # HOT", ""), classes.replace("HOT", "hot")
+    check_one(f"{cold}def fit(policy: D):\n{loop}")
+    check_one(f"{cold}def fit():\n    policy = Base('a')\n{loop}")
+    check_one(f"{cold}def fit():\n    policy = D.load('a')\n{loop.replace('pick', 'append')}")
+    check_one(f"{hot}def fit(policy: Base):\n{loop}")
+    check_one(f"{hot}def fit():\n    policy = Base.load('a')\n{loop}")
+
+
+def test_evaluation_by_a_method_that_subclasses_alone_have() -> None:
+    check_one(
+        "class Base(nn.Module):\n    pass\n"
+        "class Net(Base):\n    def __init__(self):\n        super().__init__()\n        self.head = nn.Linear(1, 1)\n"
+        "    def scores(self, x):\n        return self.head(x)\n    def width(self, x):\n        return len(x)\n"
+        "def evaluate(net: Base):\n    for x in batches:\n        y = net.scores(x)  # warm\n"
+        "    for x in batches:\n        y = net.width(x)\n    for x in batches:\n        y = net.nowhere(x)\n"
+    )
+
+
 def test_methods_that_one_family_of_classes_has() -> None:
     check(
         {

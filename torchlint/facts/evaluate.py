@@ -705,7 +705,7 @@ class Evaluator:
         if kind == "dict":
             if base.entries is not None and isinstance(index, str):
                 return base.entries.get(index, base.element or UNKNOWN)
-            return base.element or UNKNOWN
+            return calls.held(base)
         if kind == "size":
             return SIZE if isinstance(node.slice, ast.Slice) else EXTENT
         if kind == "module":

@@ -199,7 +199,7 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
         if attr in ("get", "pop", "setdefault"):
             if base.entries and isinstance(args.first.const, str):
                 return base.entries.get(args.first.const, base.element or UNKNOWN)
-            return base.element or UNKNOWN
+            return calls.held(base)
         if attr == "update":
             return NONE
         if attr == "copy":

@@ -34,9 +34,27 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
         methods = [method for method in found if method.cls is not None and method.name != "__init__"]
         if methods and not _is_exact(project, function, receiver):
             found.update(dict.fromkeys(other for method in methods for other in overrides(project, method)))
-    elif isinstance(call.func, ast.Attribute) and _is_unknown(project, function, call, receiver):
-        found.update(dict.fromkeys(of_one_family(project, call.func.attr)))
+    elif isinstance(call.func, ast.Attribute):
+        if _is_unknown(project, function, call, receiver):
+            found.update(dict.fromkeys(of_one_family(project, call.func.attr)))
+        else:
+            found.update(dict.fromkeys(_of_heirs(project, function, call, call.func)))
     return list(found)
+
+
+def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.Attribute) -> Iterator[Function]:
+    """What subclasses define that the classes of an object lack: the object is of a subclass."""
+    if not project.may_be_own(function, call) or not project.definers(method.attr):
+        return
+    value = project.value(function, method.value)
+    classes = value.classes or ((value.class_,) if value.class_ is not None else ())
+    if value.kind not in ("module", "instance") or any(project.method(one, method.attr) for one in classes):
+        return
+    made = value.made_by
+    if isinstance(made, ast.Call) and not (isinstance(made.func, ast.Name) and made.func.id == "cls"):
+        return  # what a constructor gave is of its very class, which may take what it lacks from a library
+    for one in classes:
+        yield from (heir.methods[method.attr] for heir in project.subclasses(one) if method.attr in heir.methods)
 
 
 def callers(project: Project, function: Function) -> list[CallSite]:

@@ -945,14 +945,13 @@ class Steps:
 
     def _is_method_of_module(self, function: Function, call: ast.Call, callee: Value) -> bool:
         """`model.decode(tokens)`: a method that the project gives to a model, takes tensors, and runs a module."""
-        if (
-            not isinstance(call.func, ast.Attribute)
-            or callee.kind != "function"
-            or callee.function is None
-            or not (call.args or call.keywords)
-        ):
+        if not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords):
             return False
         kind = self.project.value(function, call.func.value).kind
+        if callee.kind == "unknown" and kind == "module":
+            return any(map(self.runs_module, families.may_run(self.project, function, call)))
+        if callee.kind != "function" or callee.function is None:
+            return False
         if callee.function.cls is None or kind not in ("module", "instance"):
             return False
         # `engine.logits(tokens)` of another object: once, not in a loop of its own.
