@@ -119,6 +119,10 @@ NAMES: dict[str, Entry] = dict(
         _told("torch.triangular_solve", "`torch.linalg.solve_triangular`"),
         _told("torch.chain_matmul", "`torch.linalg.multi_dot`, which takes a list"),
         _told("torch.range", "`torch.arange`, which leaves the end out"),
+        *(
+            _told(f"torch.sparse.{name}Tensor", "`torch.sparse_coo_tensor`")
+            for name in ("BFloat16", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+        ),
         _renamed("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_norm_"),
         _told(
             "torch.nn.utils.weight_norm",
