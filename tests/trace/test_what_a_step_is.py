@@ -92,6 +92,26 @@ def test_of_a_program_that_trains_only_the_first_calls_count() -> None:
     assert ["call"] * CALLS_BEFORE_TRAINING + ["backward"] == [what for what, _ in told]
 
 
+def test_an_optimizer_that_is_made_anew_goes_on_counting(steps_of: Stepped) -> None:
+    warm_up = TRAINING.replace(
+        "    optimizer.step()\n",
+        "    optimizer.step()\n    if batch == 1: optimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n",
+    )
+    folds = "def fold():\n" + "".join(f"    {line}\n" for line in TRAINING.splitlines()) + "for _ in range(2): fold()\n"
+
+    assert steps_of(warm_up) == [("", "")] * 3
+    assert steps_of(folds) == [("", "")] * 6
+
+
+def test_two_optimizers_that_stay_take_one_step_together(steps_of: Stepped) -> None:
+    both = TRAINING.replace(
+        "    optimizer.step()\n", "    optimizer.step()\n    if batch: other.step()\n    other.step()\n"
+    )
+    both = both.replace("for batch", "other = torch.optim.SGD(model.parameters(), lr=0.1)\nfor batch", 1)
+
+    assert steps_of(both) == [("", "")] * 5
+
+
 def test_a_module_inside_a_module_is_none_of_its_own(steps_of: Stepped) -> None:
     assert [] == steps_of(
         "import torch\nlayer = torch.nn.Linear(2, 2)\ntorch.nn.Sequential(layer, layer)(torch.ones(2))\n"

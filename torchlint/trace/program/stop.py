@@ -90,7 +90,7 @@ class Steps:
     """Says when a step of the program has ended: calls `after_step(what, where)`.
 
     A step is a step of the optimizer that has taken most of them: with two optimizers (a GAN) a step is one round of
-    both. In a program that makes no optimizer, each backward pass is a step; where none is run either, each iteration
+    both; one that is no more (a fold's, one that was made anew) does not count. In a program that makes no optimizer, each backward pass is a step; where none is run either, each iteration
     of the loop around the outermost modules, which is seen when the line that called one calls one again. `explicit`
     switches all of that off: from the first `torchlint.step()` on, and for --step-at. Without `calls` no call counts,
     of a program that `trains` the first few.
@@ -107,7 +107,7 @@ class Steps:
         self._after_step = after_step
         self._explicit = explicit
         self._counts: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
-        self._most = 0
+        self._taken = False
         self._trains = not calls
         self._depth = 0
         self._callers: set[tuple[str, int]] = set()
@@ -119,16 +119,16 @@ class Steps:
         self._trains = True
 
     def taken(self, optimizer: Optimizer) -> None:
+        self._taken = True
+        most = max(self._counts.values(), default=0)
         self._counts[optimizer] = count = self._counts.get(optimizer, 0) + 1
-        if count > self._most:
-            self._most = count
-            if not self._explicit:
-                self._after_step("", "")
+        if count > most and not self._explicit:
+            self._after_step("", "")
 
     def went_back(self) -> None:
         """A backward pass has ended."""
         self._trains = True
-        if not self._explicit and not self._most and not self._counts:
+        if not self._explicit and not self._taken and not self._counts:
             self._after_step("backward", "")
 
     def told(self, what: str) -> None:
