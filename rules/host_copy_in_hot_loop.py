@@ -40,7 +40,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     Finds `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
     device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back;
     what such a loop collects as predictions, labels, scores or losses by its name (`y_pred.extend(output.cpu().numpy())`),
-    unless it is written to a file behind the loop; and what is written into a tensor of the host
+    unless it is written to a file behind the loop or kept as an array a batch (`preds.append(output.cpu().numpy())`); and what is written into a tensor of the host
     (`losses[i] = criterion(output, y)`). With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
     what they call. It is a warning where the value goes back to the device, and an `info` otherwise.
@@ -231,13 +231,25 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
 
 
 def _is_collected(site: Site) -> bool:
-    """Whether an evaluation loop collects predictions, labels or scores: they could stay where they are until it ends."""
-    if site.warm is None:
+    """Whether an evaluation loop collects predictions, labels or scores: they could stay where they are until it ends.
+
+    One array a batch goes to what works on the host.
+    """
+    if site.warm is None or _is_array_of_batch(site):
         return False
     holder = _holder(site.statement)
     if holder is None or not _SCORES.search(".".join(_words(holder)).lower()):
         return False
     return not _is_written(site, _key(holder))
+
+
+def _is_array_of_batch(site: Site) -> bool:
+    """`parts.append(x.cpu().numpy())`"""
+    made = site.flow.parents.get(site.call)
+    if not isinstance(made, ast.Attribute) or made.attr != "numpy":
+        return False
+    added = site.flow.parents.get(site.flow.parents[made])
+    return isinstance(added, ast.Call) and isinstance(added.func, ast.Attribute) and added.func.attr == "append"
 
 
 def _holder(statement: ast.stmt) -> ast.expr | None:
