@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.facts.told import Construction
-from torchlint.facts.values import Value
+from torchlint.facts.values import Tensor, Value
 from torchlint.rule import Finding, Site, chain, rule
 
 
@@ -86,7 +86,9 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     if _is_list_of_arrays(given, value):
         yield site.finding(f"`{site.short()}` converts a list of arrays number by number", told=Construction("arrays"))
     elif (
-        value.is_tensor and not value.other_kinds and not (_is_only_declared(site, given) or _is_excluded(site, given))
+        value.is_tensor
+        and not value.other_kinds
+        and not (_is_only_declared(site, given) or _is_excluded(site, given) or _is_collated(value))
     ):
         yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call", told=Construction("tensor"))
     elif value.kind in ("list", "tuple") and _is_list_of_tensors(site, given):
@@ -196,6 +198,12 @@ def _is_excluded(site: Site, given: ast.expr) -> bool:
         and (site.resolve(test.func) == "torch.is_tensor" or site.resolve(test.args[-1]) == "torch.Tensor")
         for test in tests
     )
+
+
+def _is_collated(value: Tensor) -> bool:
+    """Whether a field of a batch is what a function of the program made of the samples: a list, maybe."""
+    loaders = [call for call in value.loader_calls if isinstance(call, ast.Call)]
+    return value.from_loader and any(keyword.arg == "collate_fn" for call in loaders for keyword in call.keywords)
 
 
 def _is_converted(site: Site, node: ast.expr) -> bool:
