@@ -1032,6 +1032,45 @@ KEPT = "class A:\n    def __init__(self, x):\n        self.x = x\n    def f(self
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        ("self.n[key] = 1; self.n[other] = 'a'", "unknown"),
+        ("self.n[key] = 1; self.n[other] = made()", "unknown"),
+        ("self.n[key] = 1; self.n[other], y = made()", "unknown"),
+        ("self.n[key] = 1; self.n.update(others)", "unknown"),
+        ("self.n[key] = 1; self.n.setdefault(key, others)", "unknown"),
+        ("self.n['a'] = 1", "unknown"),
+        ("self.m[key] = 1", "unknown"),
+        ("other.n[key] = 1", "unknown"),
+        ("self.n[key] = 1; self.n = made()", "unknown"),
+        ("self.n[key] = 1; self.n = {'a': 'b'}", "str"),
+        ("self.n[key] = Kinds()", "unknown"),
+        ("self.n[key] = 1", "number"),
+        ("self.n[key] = len(self.n)", "number"),
+        ("self.n[key] = 1; self.n[other] += 1", "number"),
+        ("self.n[key] = torch.zeros(3)", "tensor"),
+    ],
+)
+def test_what_methods_put_into_a_dictionary(code: str, expected: str) -> None:
+    files = {
+        "kinds.py": f"{TORCH}class Kinds:\n    def __init__(self):\n        self.n = {{}}\n    def add(self, key, other):\n        {code}\n",
+        "a.py": "from kinds import Kinds\nkinds = Kinds()\nkinds.n[unknown]",
+    }
+
+    assert expected == value(files, "a.py").kind
+
+
+@pytest.mark.parametrize(("callers", "expected"), [(17, "unknown"), (15, "number"), (3, "number")])
+def test_what_all_callers_of_a_helper_give(callers: int, expected: str) -> None:
+    files = {
+        "a.py": "def helper(n):\n    n",
+        **{f"c{i}.py": "from a import helper\nhelper(3)" for i in range(callers)},
+    }
+
+    assert expected == value(files, "a.py").kind
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
         ("table = read()\nfit(table.parameters(3))\ntable\n", "unknown"),
         ("x = torch.ones(3)\nx.parameters()\nx\n", "tensor"),
         ("class Agent:\n    def parameters(self): ...\nagent = Agent()\nfit(agent.parameters())\nagent\n", "instance"),

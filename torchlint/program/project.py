@@ -54,6 +54,8 @@ _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
 MAX_SITES = 8
 """Callers that many hardly agree on what they pass."""
+MAX_GIVERS = 16
+"""Callers of one helper that may still agree on what they pass."""
 MAX_CONSTRUCTIONS = 20
 """So many scripts may make an object of one class: a trainer, with their models and criteria."""
 MAX_FILES = 40
@@ -509,7 +511,7 @@ class Project:
 
     def _parameter(self, function: Function, name: str) -> Value:
         given: dict[bool, list[Value]] = {True: [], False: []}
-        most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_SITES
+        most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_GIVERS
         sites = self.call_sites(function, most)
         if sites is not None and function.name == "__init__":
             sites = sites + self._constructions(function, most - len(sites))
@@ -713,6 +715,8 @@ class Project:
             value = _joined(known)
             if value.kind == "list" and value.element is None:
                 value = replace(value, element=self._appended(klass, name))
+            elif all(map(_is_empty_dict, values)):
+                value = replace(value, element=self._filled(klass, name))
             return value if len(known) == len(values) else replace(value, other_kinds=frozenset(("none",)))
         if self.registers(klass, name):
             return Tensor(parameter=True)
@@ -752,6 +756,26 @@ class Project:
             if len(call.args) == 1 and names.chain(call.func) == [_own_name(method), name, "append"]
         ]
         return _joined(values) or None if values and len(values) <= MAX_SITES else None
+
+    def _filled(self, klass: Class, name: str) -> Value | None:
+        """The numbers or tensors that methods of a class store in the dictionary `self.name` under keys that they don't write out; else None."""
+        if not klass.module.source.holds(as_bytes(f".{name}[")):
+            return None
+        if any(klass.module.source.holds(as_bytes(f".{name}.{method}(")) for method in ("update", "setdefault")):
+            return None
+        stores = [
+            (method, method.flow.parents[target])
+            for method in klass.methods.values()
+            for target in method.flow.stored_in.get(f"{_own_name(method)}.{name}", ())
+            if not isinstance(target.slice, ast.Constant)
+        ]
+        # What is counted up, `self.seen[key] += 1`, stays what it is.
+        given = [(method, store) for method, store in stores if not isinstance(store, ast.AugAssign)]
+        if not 0 < len(given) <= MAX_SITES:
+            return None
+        values = [self.value(method, store.value) for method, store in given if isinstance(store, ast.Assign)]
+        each = _joined(values) if len(values) == len(given) and all(values) else UNKNOWN
+        return each if each.kind in ("number", "tensor") else None
 
     def _class_level(self, klass: Class, statement: ast.AnnAssign | ast.Assign) -> Value:
         # A field of a dataclass: the default of an option, good enough to fold `step % args.every`.
@@ -1425,6 +1449,10 @@ def _joined(values: Sequence[Value]) -> Value:
     for other in values[1:]:
         value = join(value, other)
     return value
+
+
+def _is_empty_dict(value: Value) -> bool:
+    return value.kind == "dict" and value.element is None and not value.entries
 
 
 def _own_name(method: Function) -> str:
