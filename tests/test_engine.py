@@ -232,6 +232,20 @@ for batch in batches:
     assert [("TL102", 5)] == [(f.code, f.line) for f in linted(program, codes="TL102")]
 
 
+def test_a_file_that_names_no_torch_runs_on_each_step() -> None:
+    train = (
+        "import torch\nfrom scores import Scores, mean\nscores = Scores()\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "for x in torch.utils.data.DataLoader(data):\n    loss = model(x.cuda()).mean()\n    loss.backward()\n"
+        "    optimizer.step()\n    scores.add(loss)\n    mean([1.0, x.size(0)])\n"
+    )
+    text = "class Scores:\n    def add(self, loss):\n        self.total = loss.item()\ndef mean(xs):\n    return xs[0].item()\n"
+
+    assert [] == told(run({"train.py": "import numpy as np\nnp.zeros(2).sum().item()\n", "scores.py": text}, "TL101"))
+    assert [] == told(run({"train.py": train, "scores.py": f"import jax\n{text}"}, "TL101"))
+    assert ["scores.py:3 TL101"] == told(run({"train.py": train, "scores.py": text}, "TL101"))
+
+
 def test_files_of_another_framework_hold_no_findings() -> None:
     other = "import jittor as jt\nfrom jittor import nn\nmodel = nn.Linear(3, 3)\nmodel.eval()\nfor x in y:\n    model(x.cuda())\n"
     assert [] == told(run({"a.py": other}, "TL503"))

@@ -153,11 +153,15 @@ def mention_torch(project: Project, paths: Iterable[str]) -> bool:
 
 def may_be_torch(data: bytes) -> bool:
     """Whether a file with these bytes may depend on other files: those that have nothing to do with torch never do."""
-    return _TORCH.search(data) is not None or (ACCELERATOR.search(data) is not None and _OTHERS.search(data) is None)
+    near = ACCELERATOR.search(data) is not None or _TENSORS.search(data) is not None
+    return _TORCH.search(data) is not None or (near and _OTHERS.search(data) is None)
 
 
 def _is_torch(source: Source | None) -> bool:
-    return source is not None and (source.holds(_TORCH) or (source.holds(ACCELERATOR) and not source.holds(_OTHERS)))
+    if source is None:
+        return False
+    near = source.holds(_TORCH) or source.holds(ACCELERATOR) or source.holds(_TENSORS)
+    return near and (source.holds(_TORCH) or not source.holds(_OTHERS))
 
 
 def _given(data: bytes) -> Callable[[], bytes]:
@@ -165,6 +169,8 @@ def _given(data: bytes) -> Callable[[], bytes]:
 
 
 _TORCH = Words(b"torch", b"triton", b"tensorrt", b"accelerate")
+_TENSORS = Words(b".item()", b".cpu()", b".detach()", b".backward(", b".zero_grad(", b".parameters()")
+"""What a file calls that is given tensors and models, and names neither torch nor a device: `scores.py` of a training script."""
 _OTHERS = Words(
     b"import jittor", b"import mindspore", b"import paddle", b"import tensorflow", b"import mxnet", b"import jax"
 )
