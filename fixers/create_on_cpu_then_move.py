@@ -49,7 +49,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     node = site.cst(factory)
     assert isinstance(node, cst.Call)
-    added = site.tree.add_argument(node, ", ".join(f"{name}={code}" for name, code in given.items()))
+    added = site.tree.add_argument(node, *(f"{name}={code}" for name, code in given.items()))
     if added is None:
         return None
     name = (site.resolve(factory.func) or "").removeprefix("torch.")

@@ -21,7 +21,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     added = finding.told.lacking
     if not added or any(option.partition("=")[0] in _given(node) for option in added):
         return None
-    edit = site.tree.add_argument(node, ", ".join(added))
+    edit = site.tree.add_argument(node, *added)
     if edit is None:
         return None
     return Fix("Configure the loader", (edit,), "suggestion", "measure which number of workers is best")

@@ -66,7 +66,7 @@ def _constructor(site: Site, name: str) -> Fix | None:
     if function is None or kind is None:
         return None
     # Inside `with torch.device(...)` the new function would make it there.
-    added = site.tree.add_argument(call_node(site), f'dtype={kind[0]}, device="{device or "cpu"}"')
+    added = site.tree.add_argument(call_node(site), f"dtype={kind[0]}", f'device="{device or "cpu"}"')
     if added is None:
         return None
     note = _FOLLOWED if name == "torch.Tensor" else _ABSENT if device else ""

@@ -330,7 +330,8 @@ def test_an_argument_that_would_be_wrong_is_not_added(code: str, argument: str) 
         ("f(x,\n  y)", "f(x,\n  y,\n  a=1)"),
         ("f(x,\n  y,)", "f(x,\n  y,\n  a=1,)"),
         ("f(\n    x,  # é\n)", "f(\n    x,  # é\n    a=1,\n)"),
-        ("f(\r\n\tx  # é\r\n)", "f(\r\n\tx,  # é\r\n\ta=1\r\n)"),
+        ("f(\r\n\tx  # é\r\n)", "f(\r\n\tx,  # é\r\n\ta=1,\r\n)"),
+        ("f(\n    x,\n    y\n)", "f(\n    x,\n    y,\n    a=1\n)"),
         ("f(\n    g(\n        x,\n    ),\n)", "f(\n    g(\n        x,\n    ),\n    a=1,\n)"),
         ("f(\n    x\n    , # c\n)", "f(\n    x\n    , # c\n    a=1,\n)"),
     ],
@@ -341,6 +342,22 @@ def test_an_argument_is_added_in_the_layout_of_the_call(before: str, after: str)
     assert f"if x:\n    y = {after}\n".replace("\r", "") == edited(read, read.add_argument(call(read), "a=1")).replace(
         "\r", ""
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f()", "f(a=1, b=2)"),
+        ("f(x)", "f(x, a=1, b=2)"),
+        ("f(x,\n  y)", "f(x,\n  y,\n  a=1,\n  b=2)"),
+        ("f(\n    x\n)", "f(\n    x,\n    a=1,\n    b=2,\n)"),
+        ("f(\n    x,\n    y,\n)", "f(\n    x,\n    y,\n    a=1,\n    b=2,\n)"),
+    ],
+)
+def test_several_arguments_are_added_one_a_line_where_the_others_are(before: str, after: str) -> None:
+    read = tree(before)
+
+    assert after == edited(read, read.add_argument(call(read), "a=1", "b=2"))
 
 
 def test_a_positional_argument_goes_after_positional_ones() -> None:

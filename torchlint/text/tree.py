@@ -395,34 +395,36 @@ class Tree:
             return Edit(start - (len(indent) - len(indent.rstrip(b" \t"))), end, b"")
         return Edit(start, line_end - len(rest), b"")
 
-    def add_argument(self, call: cst.Call, code: str) -> Edit | None:
-        """Write an argument after the last one, in the layout of the call.
+    def add_argument(self, call: cst.Call, *given: str) -> Edit | None:
+        """Write arguments after the last one, in the layout of the call: one a line where they stand so.
 
         None where that can't be done safely: `**kwargs` might hold the keyword already, a keyword that is there is not
         given twice, a positional argument can't follow a keyword, a bare generator must stand alone.
         """
-        keyword = match[1] if (match := _KEYWORD.match(code)) else None
+        keywords = [match[1] if (match := _KEYWORD.match(code)) else None for code in given]
         for arg in call.args:
-            taken = arg.keyword is not None and arg.keyword.value == keyword
-            if arg.star == "**" or taken or _bare_generator(arg) or (keyword is None and (arg.keyword or arg.star)):
+            taken = arg.keyword is not None and arg.keyword.value in keywords
+            if arg.star == "**" or taken or _bare_generator(arg) or (None in keywords and (arg.keyword or arg.star)):
                 return None
         if not call.args:
             opened, _ = self._parentheses(call)
-            return Edit(opened, opened, self._bytes(code))
+            return Edit(opened, opened, self._bytes(", ".join(given)))
         last = call.args[-1]
         start, end = self.span(last)
         _, indent = self._line_start(start)
         if indent.strip():
-            return Edit(end, end, self._bytes(f", {code}"))
+            return Edit(end, end, self._bytes(f", {', '.join(given)}"))
         comma = self._after_comma(last)
         line_end, _ = self._line_end(comma or end)
         between = self.source.data[comma or end : line_end]
-        line = self._bytes("\n") + indent + self._bytes(code)
+        lines = b",".join(self._bytes("\n") + indent + self._bytes(code) for code in given)
         if between.strip() and not between.lstrip().startswith(b"#"):
-            return Edit(end, end, b"," + line)
+            return Edit(end, end, b"," + lines)
+        # A formatter ends the only argument of a line with no comma where it fits, and each of several with one.
+        ending = b"," if comma is not None or len(call.args) == 1 else b""
         if comma is not None:
-            return Edit(line_end, line_end, line + b",")
-        return Edit(end, line_end, b"," + between + line)
+            return Edit(line_end, line_end, lines + ending)
+        return Edit(end, line_end, b"," + between + lines + ending)
 
     def lead_argument(self, call: cst.Call, code: str, name: str = "") -> Edit:
         """Write an argument before the first one, in the layout of the call; `name` in front of what was the first."""
