@@ -85,8 +85,8 @@ class Sink:
     def record(self, kind: Any, *, name: str = "", **_: Any) -> None:
         self.events.append(Event(kind, name=name, step=self.step))
 
-    def count(self, kind: Any, size: int, at: object) -> None:
-        self.record(kind)
+    def count_operator(self, size: int, at: object) -> None:
+        self.record("operator")
 
     def of(self, kind: str) -> list[Event]:
         return [event for event in self.events if event.kind == kind]

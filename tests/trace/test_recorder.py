@@ -21,9 +21,9 @@ def written(recorder: Recorder) -> list[tuple[int, int, int, str]]:
 def test_what_is_counted_is_told_once_a_step_by_its_place(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "events.jsonl")
     for _ in range(2):
-        recorder.count("operator", 8, AT)
-        recorder.count("operator", 4, AT)
-        recorder.count("operator", 1, INSIDE)
+        recorder.count_operator(8, AT)
+        recorder.count_operator(4, AT)
+        recorder.count_operator(1, INSIDE)
         recorder.end_step()
     recorder.close()
 
@@ -33,7 +33,7 @@ def test_what_is_counted_is_told_once_a_step_by_its_place(tmp_path: Path) -> Non
 def test_a_killed_process_has_told_all_but_the_last_that_it_counted(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "events.jsonl")
     for _ in range(recording._MOST_COUNTED + 5):
-        recorder.count("operator", 1, AT)
+        recorder.count_operator(1, AT)
 
     assert written(recorder) == [(0, recording._MOST_COUNTED, recording._MOST_COUNTED, "")]
 

@@ -51,6 +51,7 @@ class DeviceFunctions(TorchFunctionMode):
         self._handlers: dict[Any, Handler] = {
             **dict.fromkeys(private.factories(), DeviceFunctions._make),
             **dict.fromkeys(_SCALAR_READS, _read),
+            Tensor.__getitem__: _get_item,
             **_HANDLERS,
         }
 
@@ -126,6 +127,10 @@ def _read(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
         return func(*args, **kwargs)
     finally:
         thread.api = before
+
+
+def _get_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    return func(*args) if type(args[-1]) is int else _read(mode, func, args, kwargs)  # a row is a view, of no reads
 
 
 def _leads(args: Args) -> bool:

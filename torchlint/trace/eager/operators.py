@@ -538,7 +538,7 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
         if name:
             self._gpu.recorder.record("operator", name=name, size=size, at=at)
         else:
-            self._gpu.recorder.count("operator", size, at)
+            self._gpu.recorder.count_operator(size, at)
 
     def _place_each(self, results: Tensors, inputs: Tensors, memory: set[int]) -> None:
         """Results of an operator on tensors of several devices, each of them where its first input is."""

@@ -1,7 +1,8 @@
 """Which CPU tensors count as being on a virtual GPU, on which of them, or in pinned memory.
 
 A tag belongs to a storage, not to a tensor: views, `.data`, `.grad` and parameters follow by themselves, and the tag
-ends with the memory. Tensors without a storage (sparse, wrapper subclasses) carry it as an attribute.
+ends with the memory. It is an attribute of the storage's Python object, which torch keeps as long as its memory:
+a program makes a tag for each tensor, and a table of weak references costs twice as much. Tensors without a storage (sparse, wrapper subclasses) carry it as an attribute.
 """
 
 from __future__ import annotations
@@ -21,10 +22,8 @@ _UNDECIDED = -1
 class _StorageTag(weakref.ref[torch.UntypedStorage]):
     """A weak reference that knows what it refers to; torch keeps a storage's Python object as long as its memory."""
 
-    __slots__ = ("index", "key", "size")
+    __slots__ = ("key",)
     key: int
-    size: int
-    index: int  # of the device
 
 
 def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
@@ -54,16 +53,21 @@ class Memory:
     def __init__(self) -> None:
         self.allocated = self.peak = self.total = 0
 
-    def take(self, size: int) -> None:
-        self.allocated += size
-        self.total += size
-        self.peak = max(self.peak, self.allocated)
-
-    def free(self, size: int) -> None:
-        self.allocated -= size
-
     def reset_peak(self) -> None:
         self.peak = self.allocated
+
+
+class _Place:
+    """Where a storage is. It goes with the storage, and its bytes are free then."""
+
+    __slots__ = ("index", "memory", "size")
+    index: int  # of the device
+    memory: Memory | None  # of the device
+    size: int
+
+    def __del__(self) -> None:
+        if self.memory is not None:
+            self.memory.allocated -= self.size
 
 
 class DeviceTags:
@@ -78,30 +82,30 @@ class DeviceTags:
         self.memory: defaultdict[int, Memory] = defaultdict(Memory)  # by the index of the device
         self.bare = False
         """Whether a tensor without a storage has a tag, which its views do not share."""
-        self._tags: dict[int, _StorageTag] = {}
+        self._name = "_torchlint_0"
+        """The attribute of a storage that holds its `_Place`; another one for each virtual GPU of a process."""
         self._pinned: dict[int, _StorageTag] = {}
         self._fresh: dict[int, _StorageTag] = {}
         self._lock = threading.RLock()  # a weak reference may die inside any call below
-        self._when_gone = self._gone  # bound once: there is one for each tensor that is made
 
     def is_cuda(self, tensor: torch.Tensor) -> bool:
         return self.index(tensor) is not None
 
     def index(self, tensor: torch.Tensor) -> int | None:
         """The index of the device that the tensor is on; None where it is on none, or it is undecided."""
-        key = _key(tensor)
-        if not key:
+        storage = _storage(tensor)
+        if storage is None:
             index: int | None = getattr(tensor, _ATTRIBUTE, None)
             return None if index == _UNDECIDED else index
-        tag = self._tags.get(key)
-        return None if tag is None or tag.index == _UNDECIDED else tag.index
+        place: _Place | None = getattr(storage, self._name, None)
+        return None if place is None or place.index == _UNDECIDED else place.index
 
     def is_undecided(self, tensor: torch.Tensor) -> bool:
-        key = _key(tensor)
-        if not key:
+        storage = _storage(tensor)
+        if storage is None:
             return getattr(tensor, _ATTRIBUTE, None) == _UNDECIDED
-        tag = self._tags.get(key)
-        return tag is not None and tag.index == _UNDECIDED
+        place: _Place | None = getattr(storage, self._name, None)
+        return place is not None and place.index == _UNDECIDED
 
     def is_pinned(self, tensor: torch.Tensor) -> bool:
         return _key(tensor) in self._pinned
@@ -117,20 +121,18 @@ class DeviceTags:
             self.bare = True
             setattr(tensor, _ATTRIBUTE, index)
             return
-        key = storage._cdata
-        with self._lock:
-            tag = self._tags.get(key)
-            if tag is None:
-                tag = self._tags[key] = _StorageTag(storage, self._when_gone)
-                tag.key = key
-            elif tag.index != _UNDECIDED:
-                return
-            tag.index = index
-            tag.size = size = -(-storage.nbytes() // _BLOCK) * _BLOCK
-            memory = self.memory[index]
-            memory.total += size
-            memory.allocated = allocated = memory.allocated + size
-            memory.peak = max(memory.peak, allocated)
+        place: _Place | None = getattr(storage, self._name, None)
+        if place is None:
+            place = _Place()
+            setattr(storage, self._name, place)
+        elif place.index != _UNDECIDED:
+            return
+        place.index = index
+        place.size = size = -(-storage.nbytes() // _BLOCK) * _BLOCK
+        place.memory = memory = self.memory[index]
+        memory.total += size
+        memory.allocated = allocated = memory.allocated + size
+        memory.peak = max(memory.peak, allocated)
 
     def place(self, tensor: torch.Tensor, index: int, besides: set[int]) -> None:
         """`mark_cuda`, but for what shares its memory with those of a survey."""
@@ -143,27 +145,24 @@ class DeviceTags:
             self._mark(tensor, storage, index)
 
     def mark_undecided(self, tensor: torch.Tensor) -> None:
-        key = _key(tensor)
-        if not key:
+        storage = _storage(tensor)
+        if storage is None:
             if getattr(tensor, _ATTRIBUTE, None) is None:
                 self.bare = True
                 setattr(tensor, _ATTRIBUTE, _UNDECIDED)
-        else:
-            with self._lock:
-                if key not in self._tags:
-                    self._tags[key] = self._tag(tensor.untyped_storage(), key, self._gone)
+        elif not hasattr(storage, self._name):
+            place = _Place()
+            place.index, place.memory, place.size = _UNDECIDED, None, 0
+            setattr(storage, self._name, place)
 
     def mark_host(self, tensor: torch.Tensor) -> None:
         """The tensor's memory is the host's from now on."""
-        key = _key(tensor)
-        if not key:
+        storage = _storage(tensor)
+        if storage is None:
             if hasattr(tensor, _ATTRIBUTE):
                 setattr(tensor, _ATTRIBUTE, None)
-            return
-        with self._lock:
-            tag = self._tags.pop(key, None)
-            if tag is not None and tag.index != _UNDECIDED:
-                self.memory[tag.index].free(tag.size)
+        elif hasattr(storage, self._name):
+            delattr(storage, self._name)
 
     def mark_fresh(self, tensor: torch.Tensor) -> None:
         """The tensor's memory was only just allocated; that ends with the first operator that changes it in place."""
@@ -195,17 +194,14 @@ class DeviceTags:
         undecided: list[torch.Tensor] = []
         host: list[torch.Tensor] = []
         memory: set[int] = set()
-        tags = self._tags
+        name = self._name
         for tensor in tensors:
             try:
-                key = tensor.untyped_storage()._cdata
+                storage = tensor.untyped_storage()
+                memory.add(storage._cdata)
+                place = getattr(storage, name, None)
+                index = None if place is None else place.index
             except (RuntimeError, NotImplementedError):
-                key = 0
-            if key:
-                memory.add(key)
-                tag = tags.get(key)
-                index = None if tag is None else tag.index
-            else:
                 memory.add(id(tensor))
                 index = getattr(tensor, _ATTRIBUTE, None)
             if index is None:
@@ -221,7 +217,7 @@ class DeviceTags:
     def clear(self) -> None:
         """Forget everything; for a new virtual GPU in the same process."""
         with self._lock:
-            self._tags.clear()
+            self._name = f"_torchlint_{int(self._name.rpartition('_')[2]) + 1}"
             self._pinned.clear()
             self._fresh.clear()
             self.memory.clear()
@@ -230,15 +226,8 @@ class DeviceTags:
     @staticmethod
     def _tag(storage: torch.UntypedStorage, key: int, gone: object) -> _StorageTag:
         tag = _StorageTag(storage, gone)  # type: ignore[arg-type]
-        tag.key, tag.size, tag.index = key, 0, _UNDECIDED
+        tag.key = key
         return tag
-
-    def _gone(self, tag: _StorageTag) -> None:
-        with self._lock:
-            if self._tags.get(tag.key) is tag:
-                del self._tags[tag.key]
-                if tag.index != _UNDECIDED:
-                    self.memory[tag.index].free(tag.size)
 
     def _unpinned(self, tag: _StorageTag) -> None:
         with self._lock:

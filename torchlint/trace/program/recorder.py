@@ -153,16 +153,21 @@ class _Code:
     Python finds the line of an instruction by counting from the first one of the function, each time.
     """
 
-    __slots__ = ("code", "library", "lines", "places")
+    __slots__ = ("code", "inside", "library", "lines", "places")
 
     def __init__(self, code: CodeType) -> None:
         self.code = code  # so that nothing else gets its identity
         self.library = _library(code.co_filename)
         self.places: dict[int, tuple[Place, str]] = {}
         self.lines: dict[int, str] = {}
+        self.inside: dict[tuple[int, str], tuple[Place, str]] = {}
 
     def place(self, frame: FrameType) -> tuple[Place, str]:
         found = self.places[frame.f_lasti] = _place(frame), ""
+        return found
+
+    def via(self, frame: FrameType, via: str) -> tuple[Place, str]:
+        found = self.inside[frame.f_lasti, via] = self.place(frame)[0], via
         return found
 
     def line(self, frame: FrameType) -> str:
@@ -190,8 +195,9 @@ def here(above: int = 1) -> tuple[Place, str]:
         code = frame.f_code
         known = _CODES.get(id(code)) or _know(code)
         if known.library is None:
-            found = known.places.get(frame.f_lasti) or known.place(frame)
-            return (found[0], via) if via else found
+            if via:
+                return known.inside.get((frame.f_lasti, via)) or known.via(frame, via)
+            return known.places.get(frame.f_lasti) or known.place(frame)
         if known.library and not via:
             via = known.lines.get(frame.f_lasti) or known.line(frame)
         frame = frame.f_back
@@ -205,6 +211,16 @@ class _Repeated:
 
     def __init__(self, event: Event) -> None:
         self.event = event
+        self.count = self.size = 0
+
+
+class _Counted:
+    """How many operators of this step were at a place, and their bytes; the place is kept for its identity."""
+
+    __slots__ = ("at", "count", "size")
+
+    def __init__(self, at: tuple[Place, str]) -> None:
+        self.at = at
         self.count = self.size = 0
 
 
@@ -228,7 +244,9 @@ class Recorder:
         self._file = self.path.open("a", buffering=1, encoding="utf-8", newline="\n")
         self._lock = threading.RLock()  # a signal handler may record while its own thread records
         self._repeats: dict[tuple[object, ...], _Repeated] = {}
-        self._counted: dict[tuple[Kind, tuple[Place, str]], list[int]] = {}
+        self._counted: dict[
+            int, _Counted
+        ] = {}  # by the identity of the place, whose own hash costs as much as the rest
         self._uncounted = _MOST_COUNTED
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._deactivate)
@@ -274,23 +292,29 @@ class Recorder:
             self._repeats[key] = _Repeated(event)
             self.emit(event)
 
-    def count(self, kind: Kind, size: int, at: tuple[Place, str]) -> None:
-        """Count what happens all the time and needs neither name nor stack: it is written once a step."""
+    def count_operator(self, size: int, at: tuple[Place, str]) -> None:
+        """Count an operator, of which there are many and that needs neither name nor stack: they are written once a step."""
         with self._lock:
-            counted = self._counted.get((kind, at))
+            counted = self._counted.get(id(at))
             if counted is None:
-                counted = self._counted[kind, at] = [0, 0]
-            counted[0] += 1
-            counted[1] += size
+                counted = self._counted[id(at)] = _Counted(at)
+            counted.count += 1
+            counted.size += size
             self._uncounted -= 1
             if not self._uncounted:
                 self._write_counted()
 
     def _write_counted(self) -> None:
         counted, self._counted, self._uncounted = self._counted, {}, _MOST_COUNTED
-        for (kind, (place, via)), (count, size) in counted.items():
+        places: dict[tuple[Place, str], _Counted] = {}
+        for one in counted.values():
+            known = places.setdefault(one.at, one)
+            if known is not one:  # another instruction of the line
+                known.count += one.count
+                known.size += one.size
+        for (place, via), one in places.items():
             data: dict[str, object] | None = {"via": via} if via else None
-            self.emit(Event(kind, *place, count=count, size=size, step=self.step, data=data))
+            self.emit(Event("operator", *place, count=one.count, size=one.size, step=self.step, data=data))
 
     def flush(self) -> None:
         """Write the repeats counted so far."""
