@@ -127,7 +127,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
         yield from _evaluated(site, trains=_asks(site))
     elif site.name == ".item()" and site.loop() is None:
         yield from _read(site)
-    elif _is_repeated(site) and site.value(_dropped(site)).kind in ("tensor", "unknown"):
+    elif site.value(_dropped(site)).kind in ("tensor", "unknown"):
         yield from _unused(site)
 
 
@@ -453,11 +453,13 @@ def _dropped(site: Site) -> ast.expr:
 
 
 def _unused(site: Site) -> Iterator[Finding]:
-    if site.grad_off or not (site.warm or _runs_often(site)) or _evaluates(site):
-        return
     if site.function.name == "forward" and site.function.cls is not None:
         return  # whoever calls the model decides
-    for call in _sources(site):
+    calls = [] if _evaluates(site) else list(_sources(site))
+    # Whether it runs again and again takes longest to tell.
+    if not calls or not _is_repeated(site) or site.grad_off or not (site.warm or _runs_often(site)):
+        return
+    for call in calls:
         if _repeated(site, call) and not _off(site, call) and not _frozen(site, call) and _goes_nowhere(site, call, 0):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
 

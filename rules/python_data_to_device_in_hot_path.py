@@ -148,18 +148,23 @@ def _is_data(site: Site, given: ast.expr) -> bool:
 def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[:, [2, 0, 1]]` of a tensor of the device: the list is made a tensor of the host, and sent."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    lists = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
-    for part in lists if lists and reads.severity(site) is not None else ():
-        value = site.value(part)
-        on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
-        if on_host and site.value(node.value).is_tensor and site.value(node.value).device == "accelerator":
-            message = f"`{site.short(part)}` lies on the host, and is copied to the device each time it is an index"
+    for part in parts:
+        message = "" if isinstance(part, ast.Slice | ast.Constant) else _copied(site, node, part)
+        # Whether it runs again and again takes longest to tell.
+        if message and reads.severity(site) is not None:
             yield site.finding(message, severity="info", at=part, related=site.why_hot())
-        elif _numbers(site, part) and _is_on_device(site, node.value):
-            message = (
-                f"the list `{site.short(part)}` becomes a tensor, and is copied to the device, each time it is an index"
-            )
-            yield site.finding(message, severity="info", at=part, related=site.why_hot())
+
+
+def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
+    """What is said of an index that is copied to the device; "" where it is not."""
+    value = site.value(index)
+    on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
+    if on_host and site.value(node.value).is_tensor and site.value(node.value).device == "accelerator":
+        return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
+    if _numbers(site, index) and _is_on_device(site, node.value):
+        what = f"the list `{site.short(index)}`"
+        return f"{what} becomes a tensor, and is copied to the device, each time it is an index"
+    return ""
 
 
 def _numbers(site: Site, node: ast.expr) -> bool:

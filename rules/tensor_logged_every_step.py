@@ -97,7 +97,7 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
 def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:
     """`text = f"{loss:.3f}"`, `text += "%.3f" % loss`: a tensor is read where the text is made, whoever sees it."""
-    if not site.accelerator or not _is_text(site, made) or not (site.hot or site.warm):
+    if not _is_text(site, made) or not (site.hot or site.warm) or not site.accelerator:
         return
     found = next((one for one in reads.formatted(site, made) if reads.device_tensor(site, one) is not None), None)
     level = reads.severity(site) if found is not None else None

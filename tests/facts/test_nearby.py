@@ -69,7 +69,7 @@ def test_only_what_is_near_is_walked(module_of: Callable[[str], Module]) -> None
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.stem))
 def test_nodes_of_some_kinds_are_those_among_all(module_of: Callable[[str], Module], path: Path) -> None:
-    kinds = (ast.Call, ast.If, ast.With)
+    kinds = frozenset((ast.Call, ast.If, ast.With))
     for function in module_of(path.read_text()).functions:
         lines = range(function.first_line, function.last_line + 1, 3)
         every = list(nodes_on(function, lines))

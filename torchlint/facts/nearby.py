@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
@@ -13,9 +14,11 @@ from .module import first_line
 if TYPE_CHECKING:
     from .module import Function
 
+CALLS: frozenset[type[ast.AST]] = frozenset((ast.Call,))
+
 
 def nodes_on(
-    function: Function, lines: Collection[int], kinds: Collection[type[ast.AST]] = CHILDREN
+    function: Function, lines: Collection[int], kinds: frozenset[type[ast.AST]] = frozenset(CHILDREN)
 ) -> Iterator[tuple[ast.AST, ast.AST]]:
     """The nodes of the statements that touch the lines, each with its parent, in source order; more than asked for, never less.
 
@@ -24,7 +27,7 @@ def nodes_on(
     numbers = sorted(lines)
     if not numbers:
         return
-    top = function.root
+    top, walked = function.root, _walked(kinds)
     stack: list[tuple[ast.AST, ast.AST]] = [(node, top) for node in reversed(_touching(top.body, numbers))]
     if not isinstance(top, ast.Module):
         stack += [(default, top) for default in reversed(roots(function)[: -len(top.body)])]
@@ -62,10 +65,16 @@ def nodes_on(
                 value = getattr(node, field)
                 if type(value) is list:
                     for child in reversed(value):
-                        if type(child) in CHILDREN:
+                        if type(child) in walked:
                             push_inner((child, node))
-                elif value is not None:
+                elif type(value) in walked:
                     push_inner((value, node))
+
+
+@functools.lru_cache(maxsize=64)
+def _walked(kinds: frozenset[type[ast.AST]]) -> frozenset[type[ast.AST]]:
+    """The nodes that are of some kinds, or have nodes below them."""
+    return frozenset(kind for kind, fields in CHILDREN.items() if fields or kind in kinds)
 
 
 def _touching(block: list[ast.stmt], numbers: list[int]) -> list[ast.stmt]:

@@ -104,28 +104,33 @@ class Dispatch:
 
         `fail` is told of nodes whose names torchlint fails to look up; the others are given all the same.
         """
-        kinds, imported = self._kinds, function.module.import_names
+        kinds, attributes, uses = self._kinds, self._attributes, self._uses
+        imported = function.module.import_names
         for node, parent in self._shown(function, lines):
-            kind = type(node)
             try:
+                # Most nodes are names and attributes, of which few are told.
+                if type(node) is ast.Name:
+                    word = node.id
+                    if (word in imported or word in uses) and (lines is None or node.lineno in lines):
+                        for asked in self._used(function, node, parent, word):
+                            yield node, parent, asked
+                    continue
+                if type(node) is ast.Attribute:
+                    word = node.attr
+                    if (word in attributes or word in uses) and (lines is None or node.end_lineno in lines):
+                        for asked in attributes.get(word, ()):
+                            yield node, parent, asked
+                        for asked in self._used(function, node, parent, word):
+                            yield node, parent, asked
+                    continue
+                kind = type(node)
                 if kind in kinds and (lines is None or _named_at(node) in lines):
                     for asked in kinds[kind]:
                         yield node, parent, asked
-                if isinstance(node, ast.Call):
+                if type(node) is ast.Call:
                     func = node.func
                     if lines is None or func.end_lineno in lines:
                         for asked in self._called(function, func):
-                            yield node, parent, asked
-                elif isinstance(node, ast.Attribute):
-                    if lines is None or node.end_lineno in lines:
-                        for asked in self._attributes.get(node.attr, ()):
-                            yield node, parent, asked
-                        for asked in self._used(function, node, parent, node.attr):
-                            yield node, parent, asked
-                elif isinstance(node, ast.Name):
-                    word = node.id
-                    if (word in imported or word in self._uses) and (lines is None or node.lineno in lines):
-                        for asked in self._used(function, node, parent, word):
                             yield node, parent, asked
             except Exception as error:  # noqa: BLE001 - it costs what rules would say of this node
                 fail(error, node)

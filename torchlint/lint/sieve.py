@@ -19,6 +19,7 @@ _IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _BLANK = b" \t\r\n\\"
 # A comment reaches to the end of its line: one that could end at any of its `#` would take exponential time.
 _SPACE = r"(?:[ \t\f\\\r\n]|#[^\r\n]*(?![^\r\n]))*"
+_OPENS = regex(rf"{_SPACE}\(".encode())
 _LONE_RETURN = regex(rb"\r(?!\n)")
 
 ImportWords = Callable[[str], frozenset[bytes]]
@@ -53,8 +54,9 @@ class Sieve:
             if not (calls | uses).isdisjoint(n.encode() for n in names)
         }
         self._names = calls | uses | aliases
-        self._called = _after_dot(frozenset(methods | calls | aliases), rf"{_SPACE}\(")
-        self._read = _after_dot(frozenset(attributes | uses | aliases), r"\b")
+        self._called = methods | calls | aliases
+        self._read = attributes | uses | aliases
+        self._dotted = _after_dot(frozenset(self._called | self._read))
 
     def offsets(self, path: str, data: bytes) -> Iterator[int]:
         """Where the words stand."""
@@ -62,13 +64,14 @@ class Sieve:
         return self._offsets(data, imported, self._names if b"import *" in data else self._names & imported)
 
     def _offsets(self, data: bytes, imported: frozenset[bytes], names: AbstractSet[bytes]) -> Iterator[int]:
-        for words, free in ((self._called, self._methods), (self._read, self._attributes)):
-            if words is not None:
-                for match in words.finditer(data):
-                    if (match.group(1) in free or _root(data, match.start()) in imported) and not _imports(
-                        data, match.start()
-                    ):
-                        yield match.start(1)
+        for match in self._dotted.finditer(data) if self._dotted is not None else ():
+            word = match[1]
+            is_called = word in self._called and _OPENS.match(data, match.end()) is not None
+            if not is_called and word not in self._read:
+                continue
+            is_free = (is_called and word in self._methods) or word in self._attributes
+            if (is_free or _root(data, match.start()) in imported) and not _imports(data, match.start()):
+                yield match.start(1)
         for word in names:
             position = data.find(word)
             while position >= 0:
@@ -110,9 +113,9 @@ def _is_old_mac(data: bytes) -> bool:
 
 
 @functools.lru_cache(maxsize=16)  # an editor's server looks for the same at each keystroke
-def _after_dot(words: frozenset[bytes], ending: str) -> re.Pattern[bytes] | None:
+def _after_dot(words: frozenset[bytes]) -> re.Pattern[bytes] | None:
     # The literal dot in front lets the engine skip to it; a word boundary there would try each letter.
-    return re.compile(rf"\.{_SPACE}({_trie(word.decode() for word in words)}){ending}".encode()) if words else None
+    return re.compile(rf"\.{_SPACE}({_trie(word.decode() for word in words)})\b".encode()) if words else None
 
 
 def _imports(data: bytes, offset: int) -> bool:

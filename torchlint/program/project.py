@@ -17,7 +17,7 @@ from ..facts.calls import MODEL_NAME, held
 from ..facts.chosen import Choice
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
-from ..facts.nearby import nodes_on
+from ..facts.nearby import CALLS, nodes_on
 from ..facts.promises import promised
 from ..facts.roles import is_test
 from ..facts.values import BOOL, DICT, PROVEN, TUPLE, UNKNOWN, Dict, List, Tensor, Tuple, Value, constant, join, replace
@@ -468,6 +468,8 @@ class Project:
 
     def value(self, function: Function, node: ast.expr) -> Value:
         """What an expression of a function evaluates to."""
+        if type(node) is ast.Constant:
+            return constant(node.value)
         if self._database.noting:
             return self.inside(function, lambda values: values.value(node))
         return self.evaluator(function).value(node)
@@ -968,18 +970,20 @@ class Project:
 
     def mentioning(self, sought: Sought) -> list[str] | None:
         """The files that may use what is sought, sorted; None where there are too many."""
-        paths = {*self._importers.get(as_bytes(sought.imported), ()), *self._importing(sought)}
+        importers = self._importers.get(as_bytes(sought.imported), ())
+        paths = {*importers, *self._importing(sought)}
         paths |= {*self._by_package(sought)} - paths
         paths -= {sought.path}
-        found = []
+        # Whose import names it mentions it.
+        found = sorted(paths.intersection(importers)) if sought.name == sought.imported else []
         name = as_bytes(sought.name)
-        for path in paths:
+        for path in paths.difference(found):
             source = self.source(path)
             if source is not None and source.mentions(name):
                 found.append(path)
-                if len(found) > MAX_FILES:
-                    return None
-        return sorted(found)
+            if len(found) > MAX_FILES:
+                break
+        return sorted(found) if len(found) <= MAX_FILES else None
 
     def _importing(self, sought: Sought) -> list[str]:
         """The files that may import the module of what is sought."""
@@ -1439,7 +1443,7 @@ def called_name(function: Function) -> str:
 def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
     for function, lines in module.functions_at(module.lines_calling(name)).items():
-        for node, _ in nodes_on(function, lines, (ast.Call,)):
+        for node, _ in nodes_on(function, lines, CALLS):
             if isinstance(node, ast.Call) and last_name(node) == name:
                 yield function, node
 

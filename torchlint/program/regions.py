@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ..facts.module import BODIES, Function, Module
-from ..facts.nearby import nodes_on
+from ..facts.nearby import CALLS, nodes_on
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -187,7 +187,7 @@ class Regions:
                             yield region
         lines = module.source.told_lines(f"lines {self._trigger.pattern!r}", self._lines)
         for function, numbers in module.functions_at(lines).items():
-            for node, _ in nodes_on(function, numbers, (ast.Call,)):
+            for node, _ in nodes_on(function, numbers, CALLS):
                 assert isinstance(node, ast.Call)
                 yield from self._compiled_by(function, node)
         if module.source.holds(REPEATED):
