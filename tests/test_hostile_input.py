@@ -175,6 +175,23 @@ class TestOneFile:
         Path("bad.py").write_text(f"# coding: {name}\nimport torch\n")
         self.told(check, "bad.py:", "unknown encoding")
 
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "x = torch.zeros(8, device=device).view(0x{})",
+            "LIMIT = int(os.environ.get('LIMIT', 0x{}))",
+            "LIMIT = int(os.environ.get('LIMIT', '{}'))",
+            "for x in loader:\n    if LIMIT == 0x{}:\n        print(model(x).sum().item())\n    optimizer.step()",
+            "torch._dynamo.config.cache_size_limit = 0x{}",
+            "y = torch.addcmul(x, 0x{}, x, x)",
+            "y = torch.log(torch.softmax(x, 0x{}))",
+        ],
+    )
+    def test_numbers_that_python_reads_and_does_not_write(self, check: Run, line: str) -> None:
+        Path("long.py").write_text(f"import os\nimport torch\n{line.format('9' * 5000)}\n")
+        code, _, err = check("-n", "--select", "ALL", "--preview", "--fix", "--unsafe-fixes")
+        assert (1, "") == (code, err)
+
     def test_no_encoding_that_python_has_ends_the_run(self, check: Run) -> None:
         import encodings.aliases
 

@@ -11,6 +11,8 @@ from .flow import Flow
 _READS = Words(b"environ", b"getenv")
 _DEEP = 20
 """How many parts of an expression, each in the next, are looked into."""
+_DIGITS = 20
+"""How long a number is at most: Python refuses to read very long ones."""
 _UNKNOWN = object()
 
 
@@ -93,5 +95,7 @@ def _called(node: ast.Call, deep: int) -> object:
         value = _unset(node.args[0], deep - 1)
         if value is _UNKNOWN or node.func.id == "bool":
             return value if value is _UNKNOWN else bool(value)
-        return int(value) if isinstance(value, str | int) and str(value).isdecimal() else _UNKNOWN
+        if isinstance(value, str):
+            return int(value) if value.isdecimal() and len(value) <= _DIGITS else _UNKNOWN
+        return value if isinstance(value, int) else _UNKNOWN
     return _UNKNOWN

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from ..facts.module import Class, Function, FunctionNode, Module, first_line
 from ..system.cached import cached_property
 from ..system.stamp import as_bytes, digest
-from ..text.source import Searches, Source, Words
+from ..text.source import Searches, Source, Words, parsed
 from ..text.whole_words import WholeWords
 
 if TYPE_CHECKING:
@@ -633,7 +633,7 @@ def _parsed(text: bytes, line: int, column: int) -> FunctionNode | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            body = ast.parse((before + text).decode()).body
+            body = parsed((before + text).decode()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if column and len(body) == 1 and isinstance(body[0], ast.If) and not body[0].orelse:

@@ -7,6 +7,7 @@ import warnings
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ..text.source import parsed
 from ..text.tree import NoNode
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _means(template: str, code: str, wanted: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = _dump(ast.parse(template.replace("{}", code)))
+            found = _dump(parsed(template.replace("{}", code)))
     except SyntaxError:
         return False
     return found == _dump(ast.parse(template.replace("{}", _HOLE))).replace(_HOLE_DUMP, wanted)

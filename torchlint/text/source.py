@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 NOTEBOOK = ".ipynb"
+_BASES = ("0x", "0X", "0o", "0O", "0b", "0B")
+_LONG = regex(r"0[xob][\da-f_]{2000}", re.IGNORECASE)
+_LARGEST = 1 << 2000
+"""What stands for larger numbers: Python writes no number of more than 4300 digits, though it reads them in hexadecimal."""
 _COUNTED = regex(r" \((?:detected at|on) line \d+\)| on line \d+")
 _COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
@@ -281,7 +285,7 @@ class Source:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # invalid escapes and the like are the business of other linters
-                return ast.parse(self.data.decode())  # a string: for bytes a coding cookie would be obeyed again
+                return parsed(self.data.decode())  # a string: for bytes a coding cookie would be obeyed again
         except SyntaxError as error:
             message = f"{error.msg} (Python {sys.version_info[0]}.{sys.version_info[1]})"
             for start, old in _PYTHON_2.items():
@@ -310,6 +314,16 @@ class Source:
         except (ValueError, RecursionError, MemoryError):
             pass
         self.parse()
+
+
+def parsed(text: str) -> ast.Module:
+    """The tree of a text, where no number has more digits than Python agrees to write out. Raises what `ast.parse` does."""
+    tree = ast.parse(text)
+    if any(prefix in text for prefix in _BASES) and _LONG.search(text):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and type(node.value) is int:
+                node.value = min(node.value, _LARGEST)
+    return tree
 
 
 @dataclass(frozen=True, eq=False)
