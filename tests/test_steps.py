@@ -573,6 +573,19 @@ def test_evaluation_by_a_method_that_subclasses_alone_have() -> None:
     )
 
 
+def test_evaluation_by_a_method_that_modules_alone_have() -> None:
+    net = "class Net(nn.Module):\n    def recognize(self, x):\n        return self.forward(x)\n"
+    other = "class Listener:\n    def recognize(self, x):\n        return 1\n"
+    loop = (
+        "def validate(model: nn.Module):\n    for x in batches:\n"
+        "        if isinstance(model, nn.DataParallel):\n            y = model.module.recognize(x){mark}\n"
+        "        else:\n            y = model.recognize(x){mark}\n"
+    )
+    check_one(f"{net}{other}{loop.format(mark='')}")
+    check_one(f"{net.replace('self.forward(x)', 'len(x)')}{loop.format(mark='')}")
+    check_one(f"{net}{loop.format(mark='  # warm')}")
+
+
 def test_methods_that_one_family_of_classes_has() -> None:
     check(
         {

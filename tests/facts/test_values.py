@@ -579,6 +579,13 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("class A: pass\ndef f(x):\n    if isinstance(x, A):\n        x", "instance example.A"),
         ("class A: pass\ndef f(x: A):\n    if not isinstance(x, A):\n        x", "instance example.A"),
         # And in the rest of the same expression.
+        ("def f(x: nn.Module):\n    if not isinstance(x, nn.Module):\n        x", "unknown"),
+        ("def f(x: nn.Linear):\n    if not isinstance(x, nn.Linear):\n        x", "unknown"),
+        ("def f(x: nn.Module):\n    if not isinstance(x, nn.DataParallel):\n        x", "module torch.nn.Module"),
+        (
+            "def f(x: nn.Module):\n    if not isinstance(x, (nn.DataParallel, nn.Linear)):\n        x",
+            "module torch.nn.Module",
+        ),
         ("def f(x):\n    x if isinstance(x, int) else 2.0", "number"),
         ("def f(x):\n    x if not isinstance(x, int) else 2.0", "number? = 2.0 or unknown"),
         ("def f(x):\n    2.0 if not isinstance(x, int) else x", "number"),
@@ -1138,6 +1145,42 @@ def test_what_is_private_lives_where_its_callers_have_it(value_of: ValueOf, code
         ),
         ("def f(x) -> tuple[torch.Tensor, int]:\n    return x.thing\nf(1)", "tuple(tensor, number)"),
         ("def f(x) -> nn.Module:\n    return x.thing\nf(1)", "module torch.nn.Module"),
+        *(
+            (f"{classes}def f(net: nn.Module, x):\n    return net.{name}(x)\nf(g(), 1)", expected)
+            for classes, name, expected in (
+                ("class A(nn.Module):\n    def pick(self, x):\n        return torch.ones(2)\n", "pick", "tensor @cpu"),
+                ("class A(nn.Module):\n    def pick(self, x):\n        return torch.ones(2)\n", "other", "unknown"),
+                ("class A(nn.Module):\n    def pick(self, x):\n        return x.thing\n", "pick", "unknown"),
+                ("class A:\n    def pick(self, x):\n        return torch.ones(2)\n", "pick", "unknown"),
+                ("class A(nn.Module):\n    def pick(self, x):\n        raise NotImplementedError\n", "pick", "unknown"),
+                (
+                    (
+                        "class A(nn.Module):\n    def pick(self, x):\n        return torch.ones(2)\n"
+                        "class B:\n    def pick(self, x):\n        return 1\n"
+                    ),
+                    "pick",
+                    "unknown",
+                ),
+                (
+                    (
+                        "class A(nn.Module):\n    def pick(self, x):\n        return torch.ones(2)\n"
+                        "class B(nn.Module):\n    def pick(self, x):\n        return 1\n"
+                    ),
+                    "pick",
+                    "tensor @cpu or number",
+                ),
+                (
+                    "class A(nn.Module):\n    def eval(self, x):\n        return torch.ones(2)\n",
+                    "eval",
+                    "module torch.nn.Module",
+                ),
+                (
+                    "class A(nn.Module):\n    def parameters(self, x):\n        return 1\n",
+                    "parameters",
+                    "list[tensor parameter]",
+                ),
+            )
+        ),
         ("def f(x) -> list[torch.Tensor]:\n    return x.thing\nf(1)", "unknown"),
         ("def f(x) -> torch.Tensor:\n    return None\nf(1)", "none"),
         # Generators that hand on what they are given

@@ -127,6 +127,9 @@ class World(Protocol):
     def method(self, klass: Class, name: str) -> Function | None:
         """A method of a class or of its bases in the project."""
 
+    def of_modules(self, name: str) -> list[Function]:
+        """The methods of that name, where only modules of the project have one."""
+
     def returns(self, function: Function, given: Choice = ()) -> Value:
         """What a call of the function gives, one that gives some flags."""
 
@@ -1144,6 +1147,10 @@ class Evaluator:
             return UNKNOWN
         if self.of_distribution(base, attr):
             return tensor(base.device, grad=True)
+        if base.kind == "module" and not callee and base.class_ is None and not base.classes:
+            methods = [method for method in self.world.of_modules(attr) if not method.is_abstract]
+            if methods and (value := functools.reduce(join, map(self.world.returns, methods))):
+                return value
         return self.unknown_method(base, attr, callee, node, args)
 
     def of_distribution(self, base: Value, attr: str) -> bool:

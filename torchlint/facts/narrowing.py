@@ -38,6 +38,8 @@ def left(value: Value, asked: Value) -> Value:
     if asked.kind == "tensor" and value.kind in ("tensor", "unknown"):
         # Sure to be something else, whatever the rest of the function does with it.
         return Unknown(PROVEN)
+    if value.kind == asked.kind == "module" and asked.class_name not in ("", "torch.nn.Module", value.class_name):
+        return value  # a module of another class: `if isinstance(model, DataParallel): ... else: ...`
     if value.kind == asked.kind:
         return value if asked.integer != value.integer else UNKNOWN
     return replace(value, other_kinds=value.other_kinds - {asked.kind})

@@ -37,7 +37,7 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
     elif isinstance(call.func, ast.Attribute):
         if _is_unknown(project, function, call, receiver):
             found.update(dict.fromkeys(of_one_family(project, call.func.attr)))
-        else:
+        if not found:
             found.update(dict.fromkeys(_of_heirs(project, function, call, call.func)))
     return list(found)
 
@@ -47,6 +47,9 @@ def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.
     if not project.may_be_own(function, call) or not project.definers(method.attr):
         return
     value = project.value(function, method.value)
+    if value.kind == "module" and value.class_ is None and not value.classes:
+        yield from project.of_modules(method.attr)
+        return
     classes = value.classes or ((value.class_,) if value.class_ is not None else ())
     if value.kind not in ("module", "instance") or any(project.method(one, method.attr) for one in classes):
         return

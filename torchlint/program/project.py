@@ -52,6 +52,11 @@ _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy"))
 _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 # Methods that are called in other ways than by name, or whose names are too common to find callers by.
 GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
+_OF_EACH_MODULE = frozenset(
+    """apply bfloat16 buffers children compile cpu cuda double eval extra_repr float half load_state_dict modules
+    named_buffers named_children named_modules named_parameters parameters register_buffer register_parameter
+    requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
+)
 MAX_SITES = 8
 """Callers that many hardly agree on what they pass."""
 MAX_GIVERS = 16
@@ -632,6 +637,17 @@ class Project:
                         found[heir] = None
                         todo.append(heir)
         return list(found)
+
+    def of_modules(self, name: str) -> list[Function]:
+        """The methods of that name, where only modules of the project have one, and few; nothing for what each module has."""
+        if name in _OF_EACH_MODULE or name in GENERIC or not 0 < len(self.definers(name)) <= MAX_SITES:
+            return []
+        return self.ask(("of modules", name), lambda: self._of_modules(name), [])
+
+    def _of_modules(self, name: str) -> list[Function]:
+        modules = [module for path in self.definers(name) if (module := self.module(path)) is not None]
+        found = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
+        return found if all(method.cls is not None and self.is_module(method.cls) for method in found) else []
 
     def base_name(self, klass: Class, base: ast.expr) -> str | None:
         name = self.resolve(klass.parent, base)
