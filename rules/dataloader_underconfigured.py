@@ -194,9 +194,8 @@ def _in_memory(site: Site) -> bool:
         return False
     dataset = _dataset(site)
     bases = dataset.class_.bases if dataset.class_ is not None else []
-    return _is_held(dataset) or any(
-        (chain(base) or [""])[-1] in ("IterableDataset", "InMemoryDataset") for base in bases
-    )
+    kinds = [dataset.class_name.rpartition(".")[2], *((chain(base) or [""])[-1] for base in bases)]
+    return _is_held(dataset) or not {"IterableDataset", "InMemoryDataset"}.isdisjoint(kinds)
 
 
 def _joins_graphs(site: Site) -> bool:

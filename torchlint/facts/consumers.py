@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from . import names
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from .flow import Flow
 
 _BINDS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
+_GOES_THROUGH = (ast.For, ast.AsyncFor, ast.comprehension)
+_Through = ast.For | ast.AsyncFor | ast.comprehension
+_NEAR = 3
+"""How many loops around a name may bind it."""
 _Bind = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr
 
 
@@ -20,6 +25,9 @@ class Consumers:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._fed: dict[frozenset[str], dict[str, int]] = {}
+        self._given: dict[_Through, dict[str, ast.expr | None]] = {}
+        self._parts: dict[frozenset[str], set[ast.expr]] = {}
+        """What loops and comprehensions go through and hand to such a call, one by one."""
 
     def take(self, node: ast.AST, words: frozenset[str]) -> bool:
         """Whether a call whose name ends in one of the words takes the value of an expression."""
@@ -27,6 +35,10 @@ class Consumers:
         for child, parent in self.flow.takers(node):
             if _takes(parent, child, words):
                 return True
+            if isinstance(parent, _GOES_THROUGH) and child is parent.iter:
+                self._feeding(words)
+                parts = self._parts[words]
+                return bool(parts) and any(one in parts for one in (node, *self.flow.expressions(node)))
             if isinstance(parent, _BINDS) and not _adds_up(parent):
                 bound |= _targets(parent)
         if not bound:
@@ -43,6 +55,7 @@ class Consumers:
     def _feeding(self, words: frozenset[str]) -> dict[str, int]:
         """The names whose value such a call takes, and the last line that each is read for it."""
         if words not in self._fed:
+            self._parts[words] = set()
             self._fed[words] = self._find(words)
         return self._fed[words]
 
@@ -64,6 +77,12 @@ class Consumers:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 if node in taken:
                     found[node.id] = max(found.get(node.id, 0), node.lineno)
+                    part = self._part(node)
+                    if part is not None and part not in self._parts[words]:
+                        self._parts[words].add(part)
+                        for inner in ast.walk(part):
+                            if isinstance(inner, ast.Name):
+                                found[inner.id] = max(found.get(inner.id, 0), node.lineno)
                 for bind in binds:
                     into.setdefault(bind, set()).add(node.id)
         if not found:
@@ -86,6 +105,40 @@ class Consumers:
                         found[read] = bind.lineno
                         todo.append(read)
         return found
+
+    def _part(self, name: ast.Name) -> ast.expr | None:
+        """What the loop or comprehension around a name goes through that binds it: of `enumerate` and `zip` what gives that name."""
+        comprehension = self.flow.comprehension(name)
+        near: list[ast.AST] = [*(comprehension.generators if comprehension else ()), *self.flow.loops(name)[:_NEAR]]
+        for one in near[:_NEAR]:
+            if isinstance(one, _GOES_THROUGH):
+                if one not in self._given:
+                    self._given[one] = dict(_given(one.target, one.iter))
+                if name.id in self._given[one]:
+                    return self._given[one][name.id]
+        return None
+
+
+def _given(target: ast.expr, whole: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
+    """The names of a target, each with the part of the iterable that gives it; None for what is counted."""
+    todo: list[tuple[ast.expr, ast.expr | None]] = [(target, whole)]
+    while todo:
+        target, given = todo.pop()
+        if isinstance(target, ast.Name):
+            yield target.id, given
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts: list[ast.expr | None] = [given] * len(target.elts)
+            if isinstance(given, ast.Call) and not any(
+                isinstance(one, ast.Starred) for one in (*given.args, *target.elts)
+            ):
+                called = names.last(given.func)
+                if called == "enumerate" and len(parts) == 2 and given.args:
+                    parts = [None, given.args[0]]
+                elif called == "zip" and len(given.args) == len(parts):
+                    parts = [*given.args]
+            todo += zip(target.elts, parts, strict=True)
+        elif isinstance(target, ast.Starred):
+            todo.append((target.value, given))
 
 
 def _takes(parent: ast.AST, child: ast.AST, words: frozenset[str]) -> bool:

@@ -189,6 +189,7 @@ _NEEDS_HOST = (
     _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put", "dumps", "loads"}
 )
 _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
+_NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 
 

@@ -22,6 +22,7 @@ from .values import (
     TUPLE,
     UNKNOWN,
     Accelerator,
+    Dataset,
     Dict,
     Loader,
     ModuleValue,
@@ -89,6 +90,8 @@ def promised(where: Names, annotation: ast.expr) -> Value:
         return ModuleValue(class_name=name)
     if name == "torch.utils.data.DataLoader":
         return Loader()
+    if name == "torch.utils.data.IterableDataset":
+        return Dataset(class_name=name)
     if name == "torch.device":
         return DEVICE
     if name == "torch.dtype":
