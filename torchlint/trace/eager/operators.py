@@ -401,7 +401,10 @@ def _know(func: Any) -> _Known:
         has_parts(func),
         computes(func),
         event_name(func),
-        rule is None and bool(aliases) and all(alias and not alias.is_write for alias in aliases),
+        rule is None
+        and not has_parts(func)
+        and bool(aliases)
+        and all(alias and not alias.is_write for alias in aliases),
         all(alias and alias.is_write for alias in aliases),
         _HOST_RESULTS.get(func, -1),
         func in _ALLOCATING,
@@ -447,13 +450,16 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        kwargs = kwargs or {}
         if types and (kinds := private.dispatching(types)):
-            return self._in_python(kinds, func, types, args, kwargs)
+            return self._in_python(kinds, func, types, args, kwargs or {})
+        known = _SEEN.get(id(func)) or _know(func)
+        if known.views and not self._tags.bare:
+            return known.run(*args, **kwargs) if kwargs else known.run(*args)
+        kwargs = kwargs or {}
         if self._thread.paused or self._gpu.forked:
             return func(*args, **kwargs)
         with private.no_function_modes():
-            return self._run(func, args, kwargs)
+            return self._run(known, args, kwargs)
 
     def _in_python(
         self, kinds: Sequence[Any], func: Any, types: object, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -466,13 +472,10 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
                     return result
         return NotImplemented
 
-    def _run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        known = _SEEN.get(id(func)) or _know(func)
+    def _run(self, known: _Known, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        func, tags = known.func, self._tags
         if known.has_parts:
             return self.in_parts(func, args, kwargs)
-        tags = self._tags
-        if known.views and not tags.bare:
-            return known.run(*args, **kwargs)
         inputs = _tensors(args)
         if kwargs:
             inputs += _tensors(kwargs.values())
