@@ -288,7 +288,7 @@ def test_published_weights_near_a_module(files: dict[str, str], expected: bool) 
     [
         ("", False),
         ("for x in y:\n    x.to('cuda')\n    x.to(device=device)", False),
-        ("for x in y:\n    x.to(cpu_device)", False),
+        ("for x in y:\n    x.to(cpu_device)\n    x.to(dtype)", False),
         ("for x in y:\n    pass\nx.to(device)", False),
         ("for x in y:\n    x.to(device)", True),
         ("for x in y:\n    x.to(\n        device,\n    )", True),

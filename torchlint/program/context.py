@@ -201,7 +201,7 @@ class Context:
 
     def _names_host(self, function: Function, node: ast.expr | None) -> bool:
         """`device` of `device = torch.device("cpu")`; `cpu_device` and a parameter, which a test may give, are none."""
-        if not isinstance(node, ast.Name) or node.id in function.flow.parameters or "cpu" in node.id.lower():
+        if not isinstance(node, ast.Name) or node.id in function.flow.parameters or not _may_name_host(node.id):
             return False
         value = self.project.value(function, node)
         return value.kind in ("device", "str") and value.device == "cpu" and not value.other_kinds
@@ -261,7 +261,13 @@ class Context:
 
 def _may_send_in_loops(source: Source) -> bool:
     """Whether a text says `x.to(device)` in a loop, of a device that has a name."""
-    return any(b"cpu" not in (found[1] or b"").lower() for found in in_loops(source.data, _SENDS))
+    found = in_loops(source.data, _SENDS)
+    return any(one[1] is None or _may_name_host(one[1].decode(errors="replace")) for one in found)
+
+
+def _may_name_host(name: str) -> bool:
+    """Whether a device of that name may be the CPU by chance: no `cpu_device`, and no `dtype`."""
+    return "cpu" not in name.lower() and "dtype" not in name.lower()
 
 
 def _mode_argument(node: ast.expr) -> ast.expr | None:
