@@ -13,6 +13,9 @@ first:
 - What is met while a circle is solved is answered by itself, if it can be. If it leads back into the circle, it is a part
   of it, and the circle is begun anew with it.
 - A circle is worked out in the order of its keys' places, whatever was met first.
+- Of each of its answers, and of the parts of these, it is remembered what was read of the circle for it. Where all of that
+  would be read again, it is what it was; reading it again comes first, in the order in which it was read, so that what is
+  worked out on the way, and when, is what it would be otherwise.
 - Answers that were made of answers that may still change are not kept.
 
 A circle that does not come to rest after some rounds leaves unknown what still changes.
@@ -22,7 +25,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -86,7 +89,7 @@ class _Known(BaseException):
 class _Solving:
     """A circle that is being solved."""
 
-    __slots__ = ("asked", "begun", "open", "parts", "values")
+    __slots__ = ("asked", "begun", "open", "others", "parts", "values")
 
     def __init__(self, asked: dict[Key, _Asked]) -> None:
         self.asked = asked
@@ -96,8 +99,21 @@ class _Solving:
         """What was worked out in this round, or is being so."""
         self.parts: dict[tuple[Parts, Any], Any] = {}
         """The parts of answers that hold in this round."""
+        self.others: set[tuple[Parts, Any]] = set()
+        """Parts that were seen to be others now, and are to be worked out next.
+
+        Meanwhile those who ask in the midst of that are told what was found in its course, as if nothing had been looked up.
+        """
         self.open: dict[Key, _Asked] = {}
         """Other questions that are being answered, each asked by the one before."""
+
+
+class _Trace(NamedTuple):
+    """What was worked out in a circle, and what was read of the circle for that, in order: who reads the same finds the same."""
+
+    value: Any
+    reads: list[tuple[Parts | None, Any, Any]]
+    """Parts of answers with their keys, or answers (None and a key), and what they were."""
 
 
 class Database:
@@ -125,6 +141,10 @@ class Database:
         """The innermost circle, while what works out one of its own answers is running."""
         self.provisional = False
         """Whether that has read another of its answers."""
+        self.reads: list[tuple[Parts | None, Any, Any]] | None = None
+        """What that has read of the circle, as far as it is to be known."""
+        self._traces: dict[tuple[Parts | None, Any], _Trace] = {}
+        """What was worked out since the outermost circle was met."""
 
     def parts(self) -> Parts:
         """A place for parts of answers."""
@@ -157,6 +177,7 @@ class Database:
         node = self._node(key)
         opened, outer, here, provisional = self._open, self.circle, self.here, self.provisional
         quiet, self.quiet = self.quiet, False
+        reads, self.reads = self.reads, None
         asked = opened[key] = _Asked(work, initial)
         self.circle = None
         self.here = node if self.noting else None
@@ -173,7 +194,7 @@ class Database:
         finally:
             del opened[key]
             self._open, self.circle, self.here, self.provisional = opened, outer, here, provisional
-            self.quiet = quiet
+            self.quiet, self.reads = quiet, reads
         if met is not None:
             self._solve(met.asked)
         if here is not None:
@@ -201,6 +222,7 @@ class Database:
     def _solve(self, asked: dict[Key, _Asked]) -> None:
         """Answer questions that lead to one another."""
         opened, outer, here, provisional = self._open, self.circle, self.here, self.provisional
+        reads, self.reads = self.reads, None
         circle = _Solving(asked)
         self._circles.append(circle)
         self._open = circle.open
@@ -211,6 +233,9 @@ class Database:
             for key in circle.asked:
                 self._circle_of.pop(key, None)
             self._open, self.circle, self.here, self.provisional = opened, outer, here, provisional
+            self.reads = reads
+            if not self._circles:
+                self._traces.clear()
         self._solved(circle.values)
         for opened in (self._base, *(outer.open for outer in self._circles)):
             for key, one in opened.items():
@@ -241,6 +266,7 @@ class Database:
             before = dict(circle.values)
             circle.begun.clear()
             circle.parts.clear()
+            circle.others.clear()
             for key in keys:
                 self._of_circle(circle, key)
             if circle.values == before:
@@ -260,13 +286,59 @@ class Database:
             outer, quiet = self.circle, self.quiet
             self.circle, self.here, self.quiet = circle, node if self.noting else None, False
             try:
-                circle.values[key] = circle.asked[key].work()
+                value = self.again(circle, None, key)
+                circle.values[key] = value if value is not _OPEN else self.traced(None, key, circle.asked[key].work)
             finally:
                 self.circle, self.here, self.quiet = outer, here, quiet
         self.provisional = True
         if here is not None:
             here.parts.add(node)
-        return circle.values[key]
+        value = circle.values[key]
+        if self.reads is not None:
+            self.reads.append((None, key, value))
+        return value
+
+    def traced(self, parts: Parts | None, key: Any, work: Callable[[], T]) -> T:
+        """An answer of a circle, or a part of one, worked out; what is read of the circle for it is remembered."""
+        outer, self.reads = self.reads, []
+        try:
+            value = work()
+            self._traces[parts, key] = _Trace(value, self.reads)
+        finally:
+            self.reads = outer
+        return value
+
+    def again(self, circle: _Solving, parts: Parts | None, key: Any) -> Any:
+        """What was worked out before, where all that was read for it would be read again; else what stands for no answer."""
+        trace = self._traces.get((parts, key))
+        if trace is None:
+            return _OPEN
+        if self._reads_again(circle, trace):
+            return trace.value
+        if self._traces.get((parts, key)) is trace:
+            del self._traces[parts, key]
+        return _OPEN
+
+    def _reads_again(self, circle: _Solving, trace: _Trace) -> bool:
+        """Whether all that was read is what it was; read in the order in which it was, as who works it out anew does."""
+        outer, self.reads = self.reads, None
+        try:
+            for parts, key, value in trace.reads:
+                if parts is not None:
+                    found = parts.again(circle, key)
+                    if found is None:
+                        circle.others.add((parts, key))
+                    if found is not value:
+                        return False
+                elif key not in circle.asked:
+                    return False
+                else:
+                    now = self._of_circle(circle, key)
+                    if now is not value and now != value:
+                        return False
+            return True
+        finally:
+            self.reads = outer
 
     # What answers are made of
 
@@ -394,18 +466,39 @@ class Parts(Node):
         if database.circle is None:
             answer = self.known[key] = work(key)
             return answer
-        parts = database.circle.parts
-        if (self, key) in parts:
+        circle = database.circle
+        found: T | None = self.again(circle, key)
+        if found is not None:
             database.provisional = True
-            return parts[self, key]  # type: ignore[no-any-return]
+            self._tell_read(key, found)
+            return found
         before, database.provisional = database.provisional, False
-        answer = work(key)
+        answer = database.traced(self, key, lambda: work(key))
         if database.provisional:
-            parts[self, key] = answer
+            circle.parts[self, key] = answer
+            self._tell_read(key, answer)
         else:
             self.known[key] = answer
             database.provisional = before
         return answer
+
+    def again(self, circle: _Solving, key: Any) -> Any:
+        """The part of that key, where it need not be worked out anew in a round of a circle; else None."""
+        found = self.known.get(key)
+        if (self, key) in circle.others:
+            circle.others.discard((self, key))
+            return None
+        if found is None:
+            found = circle.parts.get((self, key))
+        if found is None:
+            before = self._database.again(circle, self, key)
+            if before is not _OPEN:
+                found = circle.parts[self, key] = before
+        return found
+
+    def _tell_read(self, key: Any, value: Any) -> None:
+        if self._database.reads is not None:
+            self._database.reads.append((self, key, value))
 
     def keep(self, key: Any, value: Any) -> None:
         """Keep one that holds for good."""

@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
-from .database import _OPEN, Among, Database, Key, Leaf, Node, Parts, _all, _subject
+from .database import _OPEN, Among, Database, Key, Leaf, Node, Parts, _all, _Solving, _subject
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -447,16 +447,15 @@ class _Parts(Parts):
             self._tell(self._made[key])
             return known  # type: ignore[no-any-return]
         circle = database.circle
-        if circle is not None and (self, key) in circle.parts:
+        if circle is not None and (known := self.again(circle, key)) is not None:
             database.provisional = True
-            if key in self._made:
-                self._tell(self._made[key])
-            return circle.parts[self, key]  # type: ignore[no-any-return]
+            self._tell_read(key, known)
+            return known  # type: ignore[no-any-return]
         before, database.provisional = database.provisional, False
         here = database.here
         database.here = own = Node(noting=True)
         try:
-            answer = work(key)
+            answer = database.traced(self, key, lambda: work(key)) if circle is not None else work(key)
         finally:
             database.here = here
             if here is not None:
@@ -471,10 +470,19 @@ class _Parts(Parts):
             self._made[key] = self._same[made]
         if circle is not None and database.provisional:
             circle.parts[self, key] = answer
+            self._tell_read(key, answer)
         else:
             database.provisional = before
             self.keep(key, answer)
         return answer
+
+    def again(self, circle: _Solving, key: Any) -> Any:
+        found = self._values.get(key)
+        if found is None:
+            found = super().again(circle, key)
+        if found is not None and key in self._made:
+            self._tell(self._made[key])
+        return found
 
     def keep(self, key: Any, value: Any) -> None:
         (self._values if key in self._made else self.known)[key] = value
