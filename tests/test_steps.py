@@ -716,6 +716,21 @@ def test_a_plan_that_is_gone_through_once(back: str, rare: bool) -> None:
     )
 
 
+def test_what_a_method_does_once() -> None:
+    check_one(
+        "class Codes:\n    def step(self, z):\n"
+        "        if self.fresh and self.training:\n            self.begin(z)\n            y = 1\n"
+        "        if self.fresh:\n            self.other(z)  # hot\n"
+        "        if self.last:\n            self.begin(z)  # hot\n"
+        "    def begin(self, z):\n        self.fresh = False  # hot\n        x = 1  # hot\n"
+        "    def other(self, z):\n        x = 1  # hot\n"
+        "class Once:\n    def step(self, z):\n        if not self.ready:\n            self.begin(z)\n"
+        "    def begin(self, z):\n        self.ready = True\n        x = 1\n"
+        "codes, once = Codes(), Once()\nfor batch in loader:\n    codes.step(batch)  # hot\n    once.step(batch)  # hot\n"
+        + STEP
+    )
+
+
 def test_what_a_method_fills_once() -> None:
     check_one(
         "class Clock:\n    @property\n    def index(self):\n        return self._index  # hot\n"

@@ -27,6 +27,8 @@ DEVICE = "device = torch.device('cuda')\n"
         ("x.log_prob()", "unknown"),
         ("x.sample()", "unknown"),
         ("x.loss(y)", "unknown"),
+        ("x.split(',')", "list[str]"),
+        ("torch.zeros(3).split(',')", "list[str]"),
         ("losses['a'](x)", "unknown"),
         ("f(1)", "unknown"),
         ("1", "number = 1"),

@@ -1108,6 +1108,8 @@ class Evaluator:
     def method(self, base: Value, function: ast.Attribute, node: ast.Call, args: Arguments) -> Value:
         attr = function.attr
         kind = base.kind
+        if attr in ("split", "rsplit") and args.first.kind == "str":
+            return sequence(STR)  # whatever it seemed to be: tensors are split by numbers
         if base.kind == "tensor":
             if not base.proven and "unknown" in base.other_kinds and shows_tensor(attr, node):
                 # What has a method of tensors alone is one, on the paths that come here.

@@ -91,6 +91,8 @@ def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
         return ""
     if versions.outdated(guard.test, guard.true, flow) or _warns(guard):
         return "cold"
+    if _begins_again(guard, flow, value_of):
+        return "throttled"
     return _Reading(flow, value_of).test(guard.test, guard.true)
 
 
@@ -110,6 +112,25 @@ def _warns(guard: Guard) -> bool:
         if called is not None and len(called) > 1 and called[-1] in ("warning", "warn"):
             return True
     return False
+
+
+def _begins_again(guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
+    """`self.seen += 1; if self.seen >= self.period: self.seen = 0; ...`: once a period."""
+    test = guard.test
+    if not (guard.true and guard.block and isinstance(test, ast.Compare) and len(test.ops) == 1):
+        return False
+    if not isinstance(test.ops[0], ast.GtE | ast.Gt | ast.Eq) or _small(test.comparators[0], value_of):
+        return False
+    counter = names.chain(test.left)
+    stores = flow.targets.get(".".join(counter), ()) if counter is not None else ()
+    counted = any(isinstance(flow.parents.get(store), ast.AugAssign) and store.lineno < test.lineno for store in stores)
+    return counted and any(
+        isinstance(made := flow.parents.get(store), ast.Assign)
+        and made in guard.block
+        and isinstance(made.value, ast.Constant)
+        and made.value.value == 0
+        for store in stores
+    )
 
 
 def evaluates(test: ast.expr, true: bool) -> bool:

@@ -661,7 +661,7 @@ class Steps:
     def _never(self, function: Function, guard: Guard) -> bool:
         """Whether what is behind a condition runs once, or never: see `settled`, and `first_time.fillers`."""
         key = ("never", function, guard.test, guard.true, guard.block is None)
-        rare = (self._is_settled, self._is_filled, self._is_kept_by_callers)
+        rare = (self._is_settled, self._is_filled, self._is_done, self._is_kept_by_callers)
         return self._ask(key, lambda: any(one(function, guard) for one in rare), False)
 
     def _is_settled(self, function: Function, guard: Guard) -> bool:
@@ -686,6 +686,24 @@ class Steps:
             if kept and all(node is not None and first_time.outlives(node, flow, None) for node, flow in kept):
                 return True
         return False
+
+    def _is_done(self, function: Function, guard: Guard) -> bool:
+        """`if self.fresh and self.training: self.prepare(x)`, where the method sets `self.fresh` to False."""
+        flags = [
+            (test, true)
+            for test, true in _required(guard.test, guard.true)
+            if isinstance(test, ast.Attribute) and names.chain(test) == ["self", test.attr]
+        ]
+        calls = [
+            one.value for one in guard.block or () if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)
+        ]
+        return any(
+            first_time.taken_back(test, true, method.flow)
+            for call in (calls if flags else ())
+            if (names.chain(call.func) or [""])[:-1] == ["self"]
+            for method in self.project.targets(function, call)
+            for test, true in flags
+        )
 
     def _step_conditions(self, function: Function, loop: Loop) -> frozenset[ast.expr]:
         """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
