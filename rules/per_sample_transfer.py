@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import calls
 from torchlint.facts import host_reads as reads
+from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import contains
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -81,7 +82,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         yield from _rows(site)
         return
     where = _loading(site)
-    if not where and _of_sample(site):
+    if not where and _of_sample(site) and not _are_made_here(site):
         yield from _samples(site)
         return
     if site.role == "test":
@@ -140,6 +141,16 @@ def _of_sample(site: Site) -> bool:
         and isinstance(target, ast.Name)
         and field.value.id == target.id
     )
+
+
+def _are_made_here(site: Site) -> bool:
+    """Whether a call in the function made each of what is gone through: `parts = [tokenize(text) for text in texts]` are no samples."""
+    around: ast.AST | None = site.flow.comprehension(site.call)
+    if isinstance(around, ast.DictComp):
+        around = site.flow.parents.get(around)
+    rows = around.generators[0].iter if isinstance(around, ast.ListComp | ast.GeneratorExp) else None
+    bound = site.function.bindings.reach.get(rows) if isinstance(rows, ast.Name) else None
+    return isinstance(bound, Assigned) and isinstance(bound.node, ast.ListComp) and isinstance(bound.node.elt, ast.Call)
 
 
 def _of_fields(site: Site, fields: ast.DictComp) -> bool:
