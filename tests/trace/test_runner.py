@@ -111,6 +111,24 @@ print(dict(torch._dynamo.utils.counters["stats"]), torch.compiler.is_compiling()
     assert child.output == "{} False\n"
 
 
+@pytest.mark.parametrize("device", ["cpu", "virtual"])
+def test_nested_tensors_run_and_are_counted_by_what_they_are_made_of(eager: Run, device: str) -> None:
+    child = eager(
+        """
+import torch
+where = "cuda" if torch.cuda.is_available() else "cpu"
+model = torch.nn.Linear(2, 2).to(where)
+nested = torch.nested.nested_tensor([torch.ones(n, 2, device=where) for n in (2, 1)], layout=torch.jagged)
+out = model(nested)
+print(out.values().shape)
+""",
+        device=device,
+    )
+
+    assert child.output == "torch.Size([3, 2])\n"
+    assert sum(event.count for event in child.events if event.kind == "operator" and event.line == 6) == 1
+
+
 def test_what_is_compiled_goes_its_way_in_the_eager_pass(eager: Run) -> None:
     child = eager(
         """

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torchlint.trace.eager import private
 from torchlint.trace.eager.device import size_in_bytes
 from torchlint.trace.eager.watching import Eager, computes, event_name, has_parts
 from torchlint.trace.program.recorder import Recorder
@@ -23,8 +24,10 @@ class OperatorCounts(Eager):  # type: ignore[no-untyped-call]
         self._recorder = recorder
 
     def __torch_dispatch__(
-        self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
+        if types and private.dispatching(types):  # they say what they are made of, and that is seen
+            return NotImplemented
         if has_parts(func):
             return self.in_parts(func, args, kwargs or {})
         result = func(*args, **(kwargs or {}))

@@ -14,6 +14,7 @@ from unittest import mock
 import torch
 
 from torchlint.messages.event import Event
+from torchlint.trace.eager import private
 from torchlint.trace.eager.device import Sink, size_in_bytes
 from torchlint.trace.eager.watching import Watching
 
@@ -78,8 +79,10 @@ class _Copies(Watching):  # type: ignore[no-untyped-call]
         self._recorder = recorder
 
     def __torch_dispatch__(
-        self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
+        if types and private.dispatching(types):
+            return NotImplemented
         result = func(*args, **(kwargs or {}))
         if func in (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default):
             source = args[0] if func is torch.ops.aten._to_copy.default else args[1]
