@@ -183,7 +183,8 @@ def _returns_batch(site: Site) -> bool:
     value = site.value(part)
     if value.kind not in ("tensor", "batch") or not value.loader_calls:
         return False
-    return not value.on_cpu and not value.from_loader
+    # What a function gave that is given batches and outputs alike (`gathered(preds)`) may be an output.
+    return value.proven and not value.on_cpu and not value.from_loader
 
 
 def _of_one(site: Site) -> bool:
