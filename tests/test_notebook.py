@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -120,6 +121,31 @@ def test_cells_are_one_program() -> None:
     book = read("x = 1", "#: words", "", "y = x\n")
     assert "x = 1\n#%%0:3\n\n#%%0:4\ny = x\n" == book.text
     assert [(1, 1), (3, 1), (4, 1)] == [(book.cell(line), book.row(line)) for line in (1, 3, 5)]
+
+
+def test_a_cell_that_is_indented_as_a_whole_is_a_block() -> None:
+    book = read("  x = 1\n  y = 2", "z = x", "\n    # words\n    w = 1", "    # words\nv = 1", "    # words")
+    expected = (
+        "if True:#%%0:1\n  x = 1\n  y = 2\n#%%0:2\nz = x\nif True:#%%0:3\n\n    # words\n    w = 1\n"
+        "#%%0:4\n    # words\nv = 1\n#%%0:5\n    # words\n"
+    )
+    assert expected == book.text
+    assert [(1, 0), (1, 1), (1, 2), (2, 1), (3, 1), (3, 3)] == [
+        (book.cell(line), book.row(line)) for line in (1, 2, 3, 5, 7, 9)
+    ]
+    ast.parse(book.text)
+    after = sources(book.encode(book.data.replace(b"y = 2", b"y = 3").replace(b"w = 1", b"w = 2")))
+    assert ["  x = 1\n  y = 3", "z = x", "\n    # words\n    w = 2"] == after[:3]
+    with pytest.raises(SourceError, match="an edit stands in front of the first cell"):
+        book.encode(b"import os\n" + book.data)
+
+
+@given(st.lists(st.sampled_from(["  x = 1\n  y = 2", "x = 1", "  # x", "\n", "  x"]), min_size=1, max_size=4))
+def test_indented_cells_go_back_byte_for_byte(cells: Cells) -> None:
+    data = raw(cells)
+    book = Source.of("a.ipynb", data)
+    assert data == book.encode(book.data)
+    ast.parse(book.text)
 
 
 def test_borders_are_told_from_comments() -> None:
@@ -386,6 +412,14 @@ def test_changed_lines(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = [cell.replace("return loss.item()", "return (loss).item()") for cell in BOOK]
     code, out = check("--diff-base=HEAD", cells=changed)
     assert (1, "a.ipynb:cell 3:2:12: TL101") == (code, out[:26])
+
+
+def test_a_finding_in_an_indented_cell(check: Check) -> None:
+    cells = [BOOK[0], "".join(f"    {line}\n" for line in LOOP.replace("metric(loss)", "loss.item()").splitlines())]
+    code, out = check("--select=TL402,TL001", cells=cells)
+    assert (1, "a.ipynb:cell 2:3:13: TL402") == (code, out.partition(" [")[0])
+    assert 0 == check("--select=TL402", "--fix", cells=cells)[0]
+    assert '        x = x.to("cuda", non_blocking=True)\n' in sources(Path("a.ipynb").read_bytes())[1]
 
 
 def test_syntax_errors_are_in_their_cell(check: Check) -> None:

@@ -42,6 +42,7 @@ Span = tuple[int, int]
 _DIGITS = 12
 """No notebook holds so many comments that a number needs more."""
 _BLOCK = 4096
+_BLOCK_OPENS = "if True:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,14 @@ class _Cell:
     """What stands in `masked`, and what it stands for."""
     fixed_start: str
     """A cell magic, which must stay in the first line."""
+
+    @property
+    def indented(self) -> bool:
+        """Whether the cell begins indented, which IPython takes away from each of its lines."""
+        lines = [line for line in _lines(self.masked) if line.strip()]
+        first = lines[0][: len(lines[0]) - len(lines[0].lstrip())] if lines else ""
+        code = next((line for line in lines if not line.lstrip().startswith("#")), "")
+        return bool(first) and code.startswith(first)
 
 
 class NotebookError(Exception):
@@ -93,21 +102,27 @@ class Book:
     @cached_property
     def code(self) -> bytes:
         """The code cells as one program. Raises NotebookError where they are no text."""
-        parts = (
-            f"{_border(self.key, cell.number) if at else ''}{_ended(cell.masked)}" for at, cell in enumerate(self.cells)
-        )
+        parts = (f"{self._opening(at)}{_ended(cell.masked)}" for at, cell in enumerate(self.cells))
         try:
             return "".join(parts).encode()
         except UnicodeEncodeError as error:
             raise NotebookError("not a notebook: half of a surrogate pair in a code cell") from error
 
+    def _opening(self, at: int) -> str:
+        """The line in front of a cell: its border, which opens a block where the cell is indented."""
+        cell = self.cells[at]
+        if cell.indented:
+            return f"{_BLOCK_OPENS}{_border(self.key, cell.number)}"
+        return _border(self.key, cell.number) if at else ""
+
     @cached_property
     def _first_lines(self) -> list[int]:
         """The first line of each cell in `code`."""
-        lines, at = [], 1
-        for cell in self.cells:
-            lines.append(at)
-            at += len(_lines(_ended(cell.masked))) + 1
+        lines, line = [], 1
+        for at, cell in enumerate(self.cells):
+            line += bool(self._opening(at))
+            lines.append(line)
+            line += len(_lines(_ended(cell.masked)))
         return lines
 
     def _index(self, line: int) -> int:
@@ -132,7 +147,7 @@ class Book:
         """A part of `code` without masks and borders."""
         if self.key not in text:
             return text
-        text = re.sub(rf"{self.key}:\d+\n", "\n", text)
+        text = re.sub(rf"(?:{_BLOCK_OPENS})?{self.key}:\d+\n", "\n", text)
         return self._unmasked(text, lambda mark: self._masks.get(mark))[0]
 
     @cached_property
@@ -184,10 +199,13 @@ class Book:
     def written(self, code: str) -> str:
         """The text of the file with that as its code. Raises NotebookError for an edit that is not within cells, or
         in front of a cell magic."""
-        rest = code
+        first = self._opening(0) if self.cells else ""
+        if not code.startswith(first):
+            raise NotebookError("an edit stands in front of the first cell")
+        rest = code[len(first) :]
         pieces: list[str] = []
-        for cell in self.cells[1:]:
-            piece, border, rest = rest.partition(_border(self.key, cell.number))
+        for at in range(1, len(self.cells)):
+            piece, border, rest = rest.partition(self._opening(at))
             if not border:
                 raise NotebookError("an edit goes over the border of two cells")
             pieces.append(piece)
