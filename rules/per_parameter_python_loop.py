@@ -87,7 +87,7 @@ def _over_parameters(site: Site, node: ast.expr) -> bool:
     if isinstance(node, ast.Name):
         made = [site.flow.parents[store] for store in site.flow.stores.get(node.id, ())]
         dictionaries = all(isinstance(m, ast.Assign) and _is_dictionary(site, m.value) for m in made)
-        return (bool(made) and dictionaries) or _holds_parameters(site, node)
+        return (bool(made) and dictionaries) or _holds_parameters(site, node) or _is_picked(site, node.id, made)
     if isinstance(node, ast.Attribute):
         return _holds_parameters(site, node)
     if isinstance(node, ast.Subscript):
@@ -105,6 +105,40 @@ def _over_parameters(site: Site, node: ast.expr) -> bool:
     if called in ("zip", "enumerate", "list", "filter"):
         return any(_over_parameters(site, argument) for argument in node.args)
     return False
+
+
+def _is_picked(site: Site, name: str, made: list[ast.AST]) -> bool:
+    """A name for parameters, and for those of them that were picked: `parameters = list(filter(has_grad, parameters))`."""
+    values = [statement.value for statement in made if isinstance(statement, ast.Assign)]
+    whole = [value for value in values if isinstance(value, ast.Call) and _calls_for(value)]
+    picked = [value for value in values if _root(_source(site, value)) == name]
+    if not picked or len(whole) + len(picked) != len(made):
+        return False
+    if name not in site.flow.parameters:
+        return bool(whole)
+    given = site.project.parameter(site.function, name).element
+    return given is not None and given.parameter
+
+
+def _calls_for(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "parameters" and not call.args
+
+
+def _source(site: Site, node: ast.expr) -> ast.expr:
+    """What a list is picked from: x of `[x]`, `list(filter(test, x))`, `[p for p in x if test(p)]`."""
+    while True:
+        if isinstance(node, ast.List) and len(node.elts) == 1:
+            node = node.elts[0]
+        elif isinstance(node, ast.ListComp) and _is_same(node.elt, node.generators[0].target):
+            node = node.generators[0].iter
+        elif isinstance(node, ast.Call) and node.args and site.resolve(node.func) in ("list", "tuple", "filter"):
+            node = node.args[-1]
+        else:
+            return node
+
+
+def _is_same(one: ast.expr, other: ast.expr) -> bool:
+    return isinstance(one, ast.Name) and isinstance(other, ast.Name) and one.id == other.id
 
 
 def _is_named(site: Site, node: ast.expr) -> bool:
