@@ -750,7 +750,7 @@ def test_tensors_that_run_their_operators_in_python(traced: Callable[..., Traced
             @classmethod
             def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
                 args = tree_map(lambda one: one.inner if isinstance(one, Careful) else one, args)
-                assert not args[0].isnan().any()  # sync bool
+                assert not args[0].isnan().any()  # sync item
                 return Careful(func(*args, **(kwargs or {})))
         careful = Careful(torch.ones(3, device="cuda")) + 1
         parts = [torch.ones(n, 4, device="cuda") for n in (3, 1)]
@@ -758,14 +758,48 @@ def test_tensors_that_run_their_operators_in_python(traced: Callable[..., Traced
         nested = torch.nested.nested_tensor(parts, layout=torch.jagged)  # h2d tensor
         out = model(nested).relu()
         out.to_padded_tensor(0.0).sum().backward()
-        nested.unbind()  # sync tolist
+        nested.unbind()
         packed = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 3, 4, device="cuda"), torch.tensor([3, 1]), True)
         torch.nn.GRU(4, 4, batch_first=True, device="cuda")(packed)
-        where = [str(one.device) for one in (careful, careful.inner, out, out.values(), model.weight.grad)]
+        lazy = torch.nn.LazyLinear(3).to("cuda")
+        made = lazy(torch.ones(2, 4, device="cuda"))
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        with FakeTensorMode():
+            shape = (torch.ones(3) + 1).shape
+        from torch.fx.experimental.proxy_tensor import make_fx
+        nodes = len(make_fx(lambda x: x.sin() + 1)(torch.ones(2, device="cuda")).graph.nodes)
+        where = [str(one.device) for one in (careful, careful.inner, out, out.values(), model.weight.grad, made)]
         """
     )
     assert program.lines() == program.expected()
-    assert program.names["where"] == ["cuda:0"] * 5
+    assert program.names["where"] == ["cuda:0"] * 6
+    assert (program.names["shape"], program.names["nodes"]) == ((3,), 4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dtensors_of_one_process(traced: Callable[..., Traced], tmp_path: Path) -> None:
+    program = traced(
+        f"""
+        import torch
+        import torch.distributed as dist
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+        dist.init_process_group("nccl", init_method="file://{tmp_path}/store", rank=0, world_size=1)
+        mesh = init_device_mesh("cuda", (1,))
+        weight = distribute_tensor(torch.ones(4, 2, device="cuda", requires_grad=True), mesh, [Shard(0)])
+        out = (distribute_tensor(torch.ones(3, 4, device="cuda"), mesh, [Replicate()]) @ weight).relu().sum()
+        out.backward()
+        model = torch.nn.Linear(4, 2).cuda()  # h2d cuda x2
+        fully_shard(model)
+        optimizer = torch.optim.Adam(model.parameters())
+        model(torch.ones(2, 4, device="cuda")).sum().backward()
+        optimizer.step()
+        value, where = float(out.full_tensor()), str(weight.grad.to_local().device)  # sync float
+        dist.destroy_process_group()
+        """
+    )
+    assert (program.names["value"], program.names["where"]) == (24.0, "cuda:0")
 
 
 def test_gradients_come_back_over_a_copy(traced: Callable[..., Traced]) -> None:

@@ -26,8 +26,8 @@ class OperatorCounts(Eager):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if types and private.dispatching(types):  # they say what they are made of, and that is seen
-            return NotImplemented
+        if types and private.dispatch_themselves(types):  # what they are made of is seen
+            return func(*args, **(kwargs or {})) if private.compiles() else NotImplemented
         if has_parts(func):
             return self.in_parts(func, args, kwargs or {})
         result = func(*args, **(kwargs or {}))

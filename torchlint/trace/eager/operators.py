@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -440,18 +439,17 @@ def _tensors(values: Iterable[Any]) -> Tensors:
 class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
     """Sees every operator of a thread, forward, backward and in the optimizer: it places the results and records."""
 
-    def __init__(self, gpu: VirtualGpu, functions: Callable[[], AbstractContextManager[object]]) -> None:
-        """`functions()` lets code that torch calls from inside an operator see torch's API as the program does."""
+    def __init__(self, gpu: VirtualGpu) -> None:
         super().__init__()
         self._gpu, self._thread, self._tags = gpu, gpu.thread, gpu.tags
-        self._functions = functions
+        self._asks = False
         self._keep_fresh = importlib.util.find_spec("triton") is not None
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if types and (kinds := private.dispatching(types)):
-            return self._in_python(kinds, func, types, args, kwargs or {})
+        if types and private.dispatch_themselves(types):
+            return self._ask_them(func, args, kwargs or {})
         known = _SEEN.get(id(func)) or _know(func)
         if known.views and not self._tags.bare:
             return known.run(*args, **kwargs) if kwargs else known.run(*args)
@@ -461,16 +459,24 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
         with private.no_function_modes():
             return self._run(known, args, kwargs)
 
-    def _in_python(
-        self, kinds: Sequence[Any], func: Any, types: object, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        """What classes of tensors make of an operator themselves, seen operator by operator."""
-        with self, self._functions():
-            for kind in kinds:
-                result = kind.__torch_dispatch__(func, types, args, kwargs)
-                if result is not NotImplemented:
-                    return result
-        return NotImplemented
+    def _ask_them(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Classes of tensors that run an operator themselves do so, and this mode sees what they make of it."""
+        if self._asks:
+            self._asks = False
+            return NotImplemented
+        if private.compiles():
+            return func(*args, **kwargs)
+        self._asks = True
+        try:
+            with self:
+                result = func(*args, **kwargs)
+        finally:
+            self._asks = False
+        index, _, _, _, memory = self._tags.survey(_tensors(args))
+        if index is not None:
+            for tensor in _results(result):
+                self._tags.place(tensor, index, memory)
+        return result
 
     def _run(self, known: _Known, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         func, tags = known.func, self._tags

@@ -211,10 +211,16 @@ def is_composite(func: OpOverload) -> bool:
     return has_kernel(name(), "CompositeImplicitAutograd") and not has_kernel(name(), "CPU")
 
 
-def dispatching(types: Sequence[type]) -> list[type]:
-    """Those of these classes of tensors that run their operators in Python (nested tensors, DTensors)."""
+def dispatch_themselves(types: Sequence[type]) -> bool:
+    """Whether one of these classes of tensors (nested tensors, DTensors) runs its operators in Python."""
     plain = torch._C._disabled_torch_dispatch_impl
-    return [kind for kind in types if getattr(kind, "__torch_dispatch__", plain) is not plain]
+    return any(getattr(kind, "__torch_dispatch__", plain) is not plain for kind in types)
+
+
+def compiles() -> bool:
+    """Whether modes of a compiler are on (fake tensors, `make_fx`), which come before such tensors."""
+    key = torch._C._TorchDispatchModeKey
+    return any(torch._C._get_dispatch_mode(one) is not None for one in (key.FAKE, key.PROXY, key.FUNCTIONAL))
 
 
 def implementation(func: Any) -> Callable[..., Any]:

@@ -81,8 +81,8 @@ class _Copies(Watching):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if types and private.dispatching(types):
-            return NotImplemented
+        if types and private.dispatch_themselves(types):
+            return func(*args, **(kwargs or {})) if private.compiles() else NotImplemented
         result = func(*args, **(kwargs or {}))
         if func in (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default):
             source = args[0] if func is torch.ops.aten._to_copy.default else args[1]

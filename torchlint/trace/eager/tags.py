@@ -17,6 +17,7 @@ import torch
 _BLOCK = 512  # bytes; torch's caching allocator rounds every allocation up to it
 _ATTRIBUTE = "_torchlint_on_cuda"
 _UNDECIDED = -1
+_NO_STORAGE = (RuntimeError, NotImplementedError, ValueError)  # the last of a parameter whose shape is not known yet
 
 
 class _StorageTag(weakref.ref[torch.UntypedStorage]):
@@ -29,7 +30,7 @@ class _StorageTag(weakref.ref[torch.UntypedStorage]):
 def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
     try:
         return tensor.untyped_storage()
-    except (RuntimeError, NotImplementedError):
+    except _NO_STORAGE:
         return None
 
 
@@ -38,7 +39,7 @@ def _key(tensor: torch.Tensor) -> int:
     try:
         key: int = tensor.untyped_storage()._cdata
         return key
-    except (RuntimeError, NotImplementedError):
+    except _NO_STORAGE:
         return 0
 
 
@@ -139,7 +140,7 @@ class DeviceTags:
         try:
             storage = tensor.untyped_storage()
             shared = storage._cdata in besides
-        except (RuntimeError, NotImplementedError):
+        except _NO_STORAGE:
             storage, shared = None, id(tensor) in besides
         if not shared:
             self._mark(tensor, storage, index)
@@ -201,7 +202,7 @@ class DeviceTags:
                 memory.add(storage._cdata)
                 place = getattr(storage, name, None)
                 index = None if place is None else place.index
-            except (RuntimeError, NotImplementedError):
+            except _NO_STORAGE:
                 memory.add(id(tensor))
                 index = getattr(tensor, _ATTRIBUTE, None)
             if index is None:

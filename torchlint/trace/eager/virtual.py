@@ -61,7 +61,7 @@ def virtual_gpu(
 
     @contextlib.contextmanager
     def modes() -> Iterator[None]:
-        with DeviceOperators(gpu, functions), DeviceFunctions(gpu):
+        with DeviceOperators(gpu), DeviceFunctions(gpu):
             yield
 
     scopes = libraries.Scopes(modes, functions, plain)

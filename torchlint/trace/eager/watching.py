@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -41,7 +42,9 @@ class Eager(Watching):  # type: ignore[no-untyped-call]
         return False
 
     def in_parts(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run an operator that is made of others so that this mode sees these."""
+        """Run an operator that is made of others so that this mode sees these; of nested tensors it has a kernel."""
+        if any(isinstance(one, torch.Tensor) and one.is_nested for one in args):
+            return func(*args, **kwargs)
         with self:
             return func.decompose(*args, **kwargs)
 
