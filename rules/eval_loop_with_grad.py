@@ -72,7 +72,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
-    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, `.numpy()` or an `argmax`.
+    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()` or an `argmax`.
     With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
     methods, too.
     In a script, outside of loops too, what is read at once: `model(x).argmax(1).eq(y).float().mean().item()` (info).
@@ -85,7 +85,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Where no parameter and no input requires a gradient nothing is recorded: functions that mention `requires_grad` are
+    Where no parameter and no input requires a gradient nothing is recorded: `model(x).numpy()` raises where something is, and functions that mention `requires_grad` are
     not reported, nor are those that take gradients of inputs, such as attacks and attribution methods.
 
     ## Bad
@@ -609,6 +609,8 @@ def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
     """Whether everything that is made of the value loses its graph."""
     child = node
     for parent in site.flow.ancestors(node):
+        if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
+            return False  # which raises where there is a graph
         if isinstance(parent, ast.Attribute) and (
             parent.attr in _SINKS or carries_no_graph(f"torch.Tensor.{parent.attr}")
         ):

@@ -48,6 +48,8 @@ def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.
         return
     value = project.value(function, method.value)
     if value.kind == "module" and value.class_ is None and not value.classes:
+        if value.class_name not in ("", "torch.nn.Module"):
+            return  # a layer of torch or another library has its own methods
         yield from project.of_modules(method.attr)
         return
     classes = value.classes or ((value.class_,) if value.class_ is not None else ())
