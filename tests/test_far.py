@@ -85,3 +85,18 @@ def test_the_mode_of_a_model_that_another_file_makes_is_not_known(tmp_path: Path
     assert "TLD02" in load()
     assert [] == found(apart, {"TLD02"}, tmp_path)
     assert [("main.py", 4, "TLD02")] == found({"main.py": f"{EXPORT}\n{MAKES}"}, {"TLD02"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("'torch.cuda.FloatTensor'", []), ("torch.DoubleTensor", [("render.py", 4, "TL405")])],
+)
+def test_a_script_says_where_tensors_are_made(kind: str, expected: list[tuple[str, int, str]], tmp_path: Path) -> None:
+    """The default type holds for all files that the script imports."""
+    files = {
+        "render.py": "import torch\n\ndef render(x):\n    return x + torch.randn(x.shape).to(x.device)\n",
+        "main.py": f"import torch\nfrom render import render\ntorch.set_default_tensor_type({kind})\n"
+        "for x in loader:\n    loss = render(x.cuda()).mean()\n    loss.backward()\n    optimizer.step()\n",
+    }
+
+    assert expected == found(files, {"TL405"}, tmp_path)
