@@ -31,10 +31,11 @@ _MILESTONES = ast.Tuple | ast.List | ast.Set | ast.ListComp | ast.SetComp | ast.
 FOLLOWED = 20
 
 _WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_OPTIONS = regex(r"(?:^|_)(?:args?|opts?|options?|config|cfg|conf|hparams|settings|flags|kwargs)$")
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
     verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
-    profile profiling validate validation check checks safe sanity summary tensorboard wandb disp monitor snapshot steps sample sampling""".split()
+    profile profiling validate validation check checks safe sanity summary tensorboard wandb disp monitor watch snapshot steps sample sampling""".split()
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
@@ -443,6 +444,18 @@ def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
     return not isinstance(other, ast.Constant) or isinstance(other.value, int)
 
 
+def _option(node: ast.expr) -> ast.Name | None:
+    """`log_norms` for `args["log_norms"]` and `config.get("log_norms")`, of what is called like options."""
+    if isinstance(node, ast.Subscript):
+        holder, key = node.value, node.slice
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+        holder, key = node.func.value, node.args[0]
+    else:
+        return None
+    said = isinstance(key, ast.Constant) and isinstance(key.value, str) and _OPTIONS.search(names.last(holder))
+    return ast.Name(key.value, ast.Load()) if said else None  # type: ignore[attr-defined]
+
+
 def _words_of(node: ast.expr) -> set[str]:
     """The words of the last part of a name: `args.log_interval` gives log and interval, `cfg.VIS.ENABLE` vis and enable."""
     parts = names.chain(node)
@@ -522,6 +535,7 @@ def _mask(name: ast.Name, flow: Flow) -> ast.expr | None:
 
 
 def _named(test: ast.expr, true: bool) -> Meaning:
+    test = _option(test) or test
     if isinstance(test, ast.Call):
         if isinstance(test.func, ast.Attribute) and test.func.attr in ("is_compiling", "is_scripting", "is_tracing"):
             return ""
