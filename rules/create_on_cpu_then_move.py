@@ -121,7 +121,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
         return
     func = site.call.func
     assert isinstance(func, ast.Attribute)
-    if site.spread or not site.accelerator or site.role == "test" or site.source.holds(calls.DEFAULT_DEVICE):
+    if site.spread or not site.may_have_accelerator or site.role == "test" or site.source.holds(calls.DEFAULT_DEVICE):
         return
     made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _filled(site, func.value)
     factory = _factory(site, made) if isinstance(made, ast.Call) else None
@@ -131,7 +131,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     if (factory is None and not cast) or (calculated is not None and site.value(func.value).device != "cpu"):
         return
     target = _target(site)
-    if target == "":
+    if target == "" or not site.accelerator:
         return
     often = _often(site, target)
     if often and not _is_made_there(site):
@@ -148,14 +148,14 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
 
 def _index(site: Site) -> Iterator[Finding]:
     """A factory whose tensor stands in the brackets of a tensor of the device, and is copied there for that."""
-    if site.role in ("test", "benchmark") or not site.accelerator or site.source.holds(calls.DEFAULT_DEVICE):
+    if site.role in ("test", "benchmark") or not site.may_have_accelerator or site.source.holds(calls.DEFAULT_DEVICE):
         return
     if site.spread or site.in_compiled or _factory(site, site.call) is None:
         return
     if any(isinstance(given, ast.Tuple | ast.List) and not given.elts for given in site.call.args):
         return  # a tensor without dimensions is read by the host
     uses = indexed(site, site.call)
-    if not uses or any(site.value(use.value).on_cpu for use in uses):
+    if not uses or not site.accelerator or any(site.value(use.value).on_cpu for use in uses):
         return
     use = next((use for use in uses if _is_of_device(site, use)), None)
     often = _often(site, None) if use is not None else ""

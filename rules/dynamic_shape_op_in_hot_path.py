@@ -82,14 +82,14 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     if isinstance(site.target, ast.Subscript):
         yield from _masked(site, site.target)
         return
-    if not site.accelerator or site.role in ("test", "benchmark") or not has_dynamic_shape(site, site.call):
+    if site.role in ("test", "benchmark") or not site.may_have_accelerator or not has_dynamic_shape(site, site.call):
         return
     method = site.name.startswith(".")
     func = site.call.func
     operand = func.value if method and isinstance(func, ast.Attribute) else next(iter(site.call.args), None)
     if operand is None or not (_of_tensor(site, operand) if method else _of_argument(site, operand)):
         return
-    if site.in_compiled or not waits(site, site.call):
+    if site.in_compiled or not site.accelerator or not waits(site, site.call):
         return
     if site.rare or not reads.repeated(site):
         return
@@ -118,12 +118,12 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[mask]` where it is read; `x[mask] = number` is a fill."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     parts = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
-    if not parts or not isinstance(node.ctx, ast.Load) or not site.accelerator or site.in_compiled:
+    if not parts or not isinstance(node.ctx, ast.Load) or not site.may_have_accelerator or site.in_compiled:
         return
     if site.role in ("test", "benchmark"):
         return
     masks = [part for part in parts if is_mask(site, part)]
-    if not masks or site.value(node.value).on_cpu or site.rare or not reads.repeated(site):
+    if not masks or site.value(node.value).on_cpu or not site.accelerator or site.rare or not reads.repeated(site):
         return
     # What is no tensor for certain may have a bool as its index, but not in a step or a forward, nor beside a mask that is one.
     certainty = LIKELY if reads.in_forward(site) or site.hot is not None else PROVEN

@@ -97,8 +97,6 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html>
     """
-    if site.shown_whole and reads.severity(site) is None:
-        return
     tensor = reads.scalar_read(site, site.call)
     level = reads.severity(site) if tensor is not None else None
     if level is None or reads.is_logged(site, site.call) or reads.per_element(site, site.call):

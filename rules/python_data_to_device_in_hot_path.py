@@ -86,7 +86,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer>
     """
-    if not site.accelerator or site.in_compiled or site.role in ("test", "benchmark"):
+    if not site.may_have_accelerator or site.in_compiled or site.role in ("test", "benchmark"):
         return
     if isinstance(site.target, ast.Subscript):
         yield from _indexed(site, site.target)
@@ -108,7 +108,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     level: Severity = "warning" if constant else "info"
     message = _message(site, data, value, stored, constant=constant)
     # Whether it runs again and again takes longest to tell.
-    if not message or _leaves_early(site) or not reads.repeated(site):
+    if not message or not site.accelerator or _leaves_early(site) or not reads.repeated(site):
         return
     if value.kind == "number" and not constant and reads.behind_type_test(site):
         return  # a path for tensors of what is a number in most programs
@@ -151,7 +151,7 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     for part in parts:
         message = "" if isinstance(part, ast.Slice | ast.Constant) else _copied(site, node, part)
         # Whether it runs again and again takes longest to tell.
-        if message and reads.severity(site) is not None:
+        if message and site.accelerator and reads.severity(site) is not None:
             yield site.finding(message, severity="info", at=part, related=site.why_hot())
 
 

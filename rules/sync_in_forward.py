@@ -77,10 +77,12 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
-    if not site.accelerator or site.in_compiled or site.hot is not None or site.role in ("test", "benchmark"):
+    if not site.may_have_accelerator or site.in_compiled or site.hot is not None or site.role in ("test", "benchmark"):
         return
     found = _found(site)
-    if found is None or site.rare or reads.behind_type_test(site) or not reads.in_forward(site):
+    if found is None or not site.accelerator:
+        return
+    if site.rare or reads.behind_type_test(site) or not reads.in_forward(site):
         return
     if site.warm is not None or site.warm_caller is not None or _told_by_ranks(site, found):
         return

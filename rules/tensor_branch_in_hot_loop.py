@@ -76,16 +76,16 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
     branch = _branch(site)
-    test = _test(branch) if branch is not None and site.accelerator else None
+    test = _test(branch) if branch is not None and site.may_have_accelerator else None
     if branch is None or test is None:
+        return
+    found = next(reads.tested(site, test), None)
+    if found is None or not site.accelerator:
         return
     if (
         site.shown_whole
         and reads.severity(site.at(site.function, branch if isinstance(branch, ast.expr) else test)) is None
     ):
-        return
-    found = next(reads.tested(site, test), None)
-    if found is None:
         return
     place = site.at(site.function, found)
     level = reads.severity(place)

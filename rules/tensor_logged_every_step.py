@@ -80,11 +80,11 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
         yield from _kept_as_text(site, site.target.value)
         return
     formats = site.name == ".format()"
-    if not site.accelerator or not (formats or reads.logging_call(site, site.call)):
+    if not site.may_have_accelerator or not (formats or reads.logging_call(site, site.call)):
         return
     found = reads.logged(site, site.call) if site.hot or site.warm else None
     level = reads.severity(site) if found is not None else None
-    if level is None or found is None or reads.is_logged(site, site.call):
+    if level is None or found is None or not site.accelerator or reads.is_logged(site, site.call):
         return
     if formats and isinstance(found, ast.Call) and reads.scalar_read(site, found) is not None:
         return  # a read of its own, which TL101 tells

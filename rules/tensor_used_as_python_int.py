@@ -74,10 +74,12 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.index_select.html>
     """
     needed = [node for node in _needed(site) if not isinstance(node, ast.Constant)]
-    if not needed or not site.accelerator or site.in_compiled:
+    if not needed or not site.may_have_accelerator or site.in_compiled:
         return
     found = next((node for node in needed if _tensor(site, node) and reads.device_tensor(site, node) is not None), None)
-    if found is None or reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
+    if found is None or not site.accelerator:
+        return
+    if reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
         return
     level = reads.severity(site)
     if level is None and (site.rare or site.role in ("test", "benchmark") or not reads.in_forward(site)):

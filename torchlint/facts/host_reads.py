@@ -92,8 +92,12 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
 
     A field of a batch that was not moved yet is in host memory.
     """
-    if not _near_accelerator(place):
-        return None
+    found = _on_device(place, node, certainty)
+    return found if found is not None and _near_accelerator(place) else None
+
+
+def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr | None:
+    """The same, whatever the program runs on."""
     while True:
         value = place.value(node)
         if value.kind != "tensor" or value.from_loader or (not value.device and _of_batch(place, node)):

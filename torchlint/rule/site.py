@@ -381,9 +381,11 @@ class Site:
     @property
     def accelerator(self) -> bool:
         """Whether the program deals with an accelerator at all: the file, those near it, for a module any, or the step loop that runs the place."""
-        return self._has_accelerator() and not self._stays_on_host()
+        return self.may_have_accelerator and not self._stays_on_host()
 
-    def _has_accelerator(self) -> bool:
+    @property
+    def may_have_accelerator(self) -> bool:
+        """The same but for loops that stay on the host, which take longer to tell: for who asks `accelerator` last."""
         context = self.analysis.context
         if self.settings.accelerators or context.accelerator(self.module):
             return True
