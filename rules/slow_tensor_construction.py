@@ -189,15 +189,23 @@ def _is_only_declared(site: Site, given: ast.expr) -> bool:
 
 
 def _is_excluded(site: Site, given: ast.expr) -> bool:
-    """`x if isinstance(x, torch.Tensor) else torch.tensor(x)`"""
-    tests = [guard.test for guard in site.flow.guards(site.call) if not guard.true]
-    return any(
-        isinstance(test, ast.Call)
-        and bool(test.args)
-        and syntax.same(test.args[0], given)
-        and (site.resolve(test.func) == "torch.is_tensor" or site.resolve(test.args[-1]) == "torch.Tensor")
-        for test in tests
-    )
+    """`x if isinstance(x, torch.Tensor) else torch.tensor(x)`; `elif isinstance(x, Sequence) and x: torch.tensor(x)`"""
+    for guard in site.flow.guards(site.call):
+        joined = guard.true and isinstance(guard.test, ast.BoolOp) and isinstance(guard.test.op, ast.And)
+        for test in guard.test.values if joined and isinstance(guard.test, ast.BoolOp) else [guard.test]:
+            asked = _asked(site, test, given)
+            if asked is not None and asked is not guard.true:
+                return True
+    return False
+
+
+def _asked(site: Site, test: ast.expr, given: ast.expr) -> bool | None:
+    """Whether a test asks for a tensor, or for something that is none; None where it asks for neither."""
+    if not (isinstance(test, ast.Call) and test.args and syntax.same(test.args[0], given)):
+        return None
+    if site.resolve(test.func) == "torch.is_tensor" or site.resolve(test.args[-1]) == "torch.Tensor":
+        return True
+    return False if chain(test.func) == ["isinstance"] and not isinstance(test.args[-1], ast.Tuple) else None
 
 
 def _is_collated(value: Tensor) -> bool:
