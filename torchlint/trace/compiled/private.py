@@ -324,7 +324,7 @@ def rules_for_patched_functions() -> Iterator[None]:
     Dynamo knows functions by identity; a stand-in that only answers is inlined, which is as good as the real one.
     `torch.cuda.stream` has a handler of its own there, and streams and events that traced code makes are the graph's.
     """
-    from torch._dynamo import device_interface, trace_rules
+    from torch._dynamo import device_interface, trace_rules, utils
     from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
     known: Any = trace_rules.torch_name_rule_map
@@ -338,7 +338,8 @@ def rules_for_patched_functions() -> Iterator[None]:
                 if (rule := names.get(f"{module}.{function}")) is not None:
                     rules[stand_in] = rule
         handlers = TorchInGraphFunctionVariable._get_handlers()
-        if (handler := handlers.get(device_interface.CudaInterface.stream)) is not None:
+        handler = handlers.get(device_interface.CudaInterface.stream)
+        if handler is not None and hasattr(utils, "build_stream"):  # an older torch has streams in its graphs otherwise
             rules[torch.cuda.stream] = TorchInGraphFunctionVariable
             stack.enter_context(mock.patch.dict(handlers, {torch.cuda.stream: handler}))
             stack.enter_context(_made_by_graphs(build_stream=torch.cuda.Stream, build_event=torch.cuda.Event))
