@@ -582,6 +582,7 @@ def test_evaluation_by_a_method_that_modules_alone_have() -> None:
         "        else:\n            y = model.recognize(x){mark}\n"
     )
     check_one(f"{net}{other}{loop.format(mark='')}")
+    check_one(f"{net}{net.replace('Net', 'Unrelated')}{loop.format(mark='')}")
     check_one(f"{net.replace('self.forward(x)', 'len(x)')}{loop.format(mark='')}")
     check_one(f"{net}{loop.format(mark='  # warm')}")
 

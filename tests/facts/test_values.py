@@ -1153,6 +1153,14 @@ def test_what_is_private_lives_where_its_callers_have_it(value_of: ValueOf, code
                 ("class A(nn.Module):\n    def pick(self, x):\n        return torch.ones(2)\n", "pick", "tensor @cpu"),
                 ("class A(nn.Module):\n    def pick(self, x):\n        return torch.ones(2)\n", "other", "unknown"),
                 ("class A(nn.Module):\n    def pick(self, x):\n        return x.thing\n", "pick", "unknown"),
+                (
+                    "".join(
+                        f"class {one}(nn.Module):\n    def pick(self, x):\n        return torch.ones(2)\n"
+                        for one in "AB"
+                    ),
+                    "pick",
+                    "unknown",
+                ),
                 ("class A:\n    def pick(self, x):\n        return torch.ones(2)\n", "pick", "unknown"),
                 ("class A(nn.Module):\n    def pick(self, x):\n        raise NotImplementedError\n", "pick", "unknown"),
                 (
@@ -1166,7 +1174,7 @@ def test_what_is_private_lives_where_its_callers_have_it(value_of: ValueOf, code
                 (
                     (
                         "class A(nn.Module):\n    def pick(self, x):\n        return torch.ones(2)\n"
-                        "class B(nn.Module):\n    def pick(self, x):\n        return 1\n"
+                        "class B(A):\n    def pick(self, x):\n        return 1\n"
                     ),
                     "pick",
                     "tensor @cpu or number",

@@ -128,7 +128,7 @@ class World(Protocol):
         """A method of a class or of its bases in the project."""
 
     def of_modules(self, name: str) -> list[Function]:
-        """The methods of that name, where only modules of the project have one."""
+        """The methods of that name, where only modules of one family in the project have one."""
 
     def returns(self, function: Function, given: Choice = ()) -> Value:
         """What a call of the function gives, one that gives some flags."""

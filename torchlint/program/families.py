@@ -203,16 +203,5 @@ def _family(project: Project, name: str, paths: Collection[str]) -> list[Functio
     modules = [module for path in paths if (module := project.module(path)) is not None]
     methods = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
     classes = [method.cls for method in methods if method.cls is not None]
-    one = len({_root(project, klass) for klass in classes}) == 1
+    one = len({project.root(klass) for klass in classes}) == 1
     return methods if one or (classes and all(map(project.is_module, classes))) else []
-
-
-def _root(project: Project, klass: Class) -> Class:
-    """The first of a class's ancestors in the project."""
-    seen = {klass}
-    while True:
-        base = next(iter(project.bases(klass)), None)
-        if base is None or base in seen:
-            return klass
-        seen.add(base)
-        klass = base

@@ -639,7 +639,7 @@ class Project:
         return list(found)
 
     def of_modules(self, name: str) -> list[Function]:
-        """The methods of that name, where only modules of the project have one, and few; nothing for what each module has."""
+        """The methods of that name, where only modules of one family have one, and few; nothing for what each module has."""
         if name in _OF_EACH_MODULE or name in GENERIC or not 0 < len(self.definers(name)) <= MAX_SITES:
             return []
         return self.ask(("of modules", name), lambda: self._of_modules(name), [])
@@ -647,7 +647,18 @@ class Project:
     def _of_modules(self, name: str) -> list[Function]:
         modules = [module for path in self.definers(name) if (module := self.module(path)) is not None]
         found = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
-        return found if all(method.cls is not None and self.is_module(method.cls) for method in found) else []
+        classes = [method.cls for method in found if method.cls is not None]
+        return found if all(map(self.is_module, classes)) and len(set(map(self.root, classes))) == 1 else []
+
+    def root(self, klass: Class) -> Class:
+        """The first of a class's ancestors in the project."""
+        seen = {klass}
+        while True:
+            base = next(iter(self.bases(klass)), None)
+            if base is None or base in seen:
+                return klass
+            seen.add(base)
+            klass = base
 
     def base_name(self, klass: Class, base: ast.expr) -> str | None:
         name = self.resolve(klass.parent, base)
