@@ -374,7 +374,13 @@ class Steps:
 
     def _fits_on_host(self, function: Function, loop: Loop) -> bool:
         """`shift = torch.zeros(3); optimizer = LBFGS([shift])`: a loop that steps what its function made on the host."""
-        found = (call for call in function.flow.calls_named("step") if loop in function.flow.loops(call))
+        key = ("fits on host", function, loop)
+        return self.project.ask(key, lambda: self._steps_on_host(function, loop), False)
+
+    def _steps_on_host(self, function: Function, loop: Loop) -> bool:
+        flow = function.flow
+        calls = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno) if flow.calls_named("step") else []
+        found = (call for call in calls if names.last(call.func) == "step" and loop in flow.loops(call))
         return any(self._steps(function, call) == ("step",) and self._is_of_host(function, call) for call in found)
 
     def _is_of_host(self, function: Function, call: ast.Call) -> bool:
