@@ -50,6 +50,7 @@ Meaning = Callable[..., str]
         "not args['log_norms']",
         "args[log]",
         "config.get(verbose)",
+        "self.cfg.get('check_for_nan', True)",
         "x is None",
         "rank == 0",
         "args.local_rank == 0",

@@ -450,6 +450,8 @@ def _option(node: ast.expr) -> ast.Name | None:
         holder, key = node.value, node.slice
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
         holder, key = node.func.value, node.args[0]
+        if any(isinstance(given, ast.Constant) and given.value is True for given in node.args[1:]):
+            return None  # on by default
     else:
         return None
     said = isinstance(key, ast.Constant) and isinstance(key.value, str) and _OPTIONS.search(names.last(holder))
