@@ -13,7 +13,7 @@ from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.context import Context
 from ..program.noting import IN_FILE, OF_A_RUN, Atom, Noting, mark
-from ..program.project import Said, Sought, import_text, place_of
+from ..program.project import STARTS, Said, Sought, import_text, place_of
 from ..program.steps import Steps
 from ..query.incremental import Incremental
 from ..rule.site import Analysis
@@ -65,6 +65,8 @@ class Warm(Noting):
         """What is known of the whole project, by kind."""
         self._changed: Collection[str] | None = None
         """The functions that are others in the file that is being taken in; None where all of it is."""
+        self._calls_stand = False
+        """Whether the edit that is taken in leaves how the file calls what its lines do not name."""
         self._finds: dict[tuple[str, str], Callable[[Source], Any]] = {}
         """How facts of open files are found."""
         self._asks: tuple[Steps, Context] | None = None
@@ -197,7 +199,7 @@ class Warm(Noting):
         try:
             self._taken(module.path, self._uses_near(module), is_gone)
         finally:
-            self._changed = None
+            self._changed, self._calls_stand = None, False
 
     def _forget_gone(self, is_gone: Callable[[Any], bool]) -> None:
         if self._changed is None:
@@ -228,6 +230,7 @@ class Warm(Noting):
         path = module.path
         before = self.import_text(path)
         is_same = before == module.text.fact("imports", import_text)
+        self._calls_stand = is_same and not any(map(module.is_near, (b"def ", *STARTS.words)))
         return {
             sought: self.may_use(path, sought)
             for sought in self.searches
@@ -240,6 +243,8 @@ class Warm(Noting):
             return False  # who looks at all files is noted for each
         if kind not in PARTS or (kind == "text" and self._changed is None):
             if kind == "holders" and not any(self._may_touch(path, atom[1].encode("latin-1")) for path in changed):
+                return False
+            if kind == "called as" and self._calls_stand and self._is_far(*atom[1:3]):
                 return False
             return super().is_other(atom, changed)
         if atom[1] not in changed or self._changed is None:
@@ -261,6 +266,11 @@ class Warm(Noting):
                 _stored(self._storing(module, one, atom[3])) != atom[-1] for one in classes
             )
         return module is None or module.is_other(atom)
+
+    def _is_far(self, path: str, name: str) -> bool:
+        """Whether an edit in place stands on no line beside a name of its file."""
+        module = self._open(path)
+        return module is not None and not module.is_near(as_bytes(name))
 
     def _may_touch(self, path: str, pattern: bytes) -> bool:
         module, called = self._open(path), _CALLED.fullmatch(pattern)
