@@ -29,6 +29,8 @@ MENTIONS = (
 )
 """What a file that tests for a version of torch holds one of."""
 MENTIONED = Words(*MENTIONS)
+_READS = Words(b"torch.__version__", b"version('torch')", b'version("torch")', b"get_distribution(")
+"""What a file holds one of that may give the version of torch another name."""
 _NUMBER = regex(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
@@ -77,6 +79,8 @@ def outdated(test: ast.expr, true: bool, flow: Flow) -> bool:
 
 def _asked(test: ast.expr, true: bool, flow: Flow) -> Range | None:
     """The versions under which a test comes out so, with the values of names that are bound once in the function or its module."""
+    if not flow.function.module.source.holds(_READS):
+        return condition(test, true)
     for _ in range(_DEPTH):
         found = condition(test, true)
         named = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)} if is_small(test) else set()
