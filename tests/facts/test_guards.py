@@ -50,6 +50,8 @@ Meaning = Callable[..., str]
         "not args['log_norms']",
         "args[log]",
         "config.get(verbose)",
+        "cfg.get('log_norms', True)",
+        "cfg.get('clip_norms', default)",
         "self.cfg.get('check_for_nan', True)",
         "x is None",
         "rank == 0",
