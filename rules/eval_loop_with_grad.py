@@ -20,6 +20,9 @@ _ASKS = regex(
     re.IGNORECASE,
 )
 # Attributes and builtins that give nothing that carries the graph.
+_KEEPS_GRAPH = frozenset(
+    ("cpu", "float", "flatten", "permute", "reshape", "squeeze", "to", "transpose", "unsqueeze", "view")
+)
 _SINKS = frozenset(("detach", "data", "shape", "dtype", "device", "ndim"))
 _SINK_CALLS = frozenset(("float", "int", "bool", "len"))
 _NO_RUN = frozenset(
@@ -460,7 +463,9 @@ def _unused(site: Site) -> Iterator[Finding]:
     if not calls or not _is_repeated(site) or site.grad_off or not (site.warm or _runs_often(site)):
         return
     for call in calls:
-        if _repeated(site, call) and not _off(site, call) and not _frozen(site, call) and _goes_nowhere(site, call, 0):
+        if not _repeated(site, call) or _off(site, call) or _frozen(site, call) or _is_array(site, call):
+            continue
+        if _goes_nowhere(site, call, 0):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
 
 
@@ -605,12 +610,33 @@ def _trains_nothing(site: Site, klass: Class) -> bool:
     return True
 
 
+def _is_array(site: Site, call: ast.Call) -> bool:
+    """`model(x).cpu().numpy()`, at once or under a name: it raises where there is a graph. What a method gives may be integers."""
+    if site.value(call.func).kind != "module":
+        return False
+    statement = site.flow.statement(call)
+    named = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
+    loads = site.flow.loads.get(named.id, ()) if isinstance(named, ast.Name) else ()
+    return any(_becomes_array(site, node) for node in (call, *loads))
+
+
+def _becomes_array(site: Site, node: ast.AST) -> bool:
+    """`x.squeeze(0).cpu().numpy()`: methods that keep a graph, and the one that refuses it."""
+    for parent in site.flow.ancestors(node):
+        if isinstance(parent, ast.Attribute):
+            if parent.attr == "numpy":
+                return True
+            if parent.attr not in _KEEPS_GRAPH:
+                return False
+        elif not (isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute)):
+            return False
+    return False
+
+
 def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
     """Whether everything that is made of the value loses its graph."""
     child = node
     for parent in site.flow.ancestors(node):
-        if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
-            return False  # which raises where there is a graph
         if isinstance(parent, ast.Attribute) and (
             parent.attr in _SINKS or carries_no_graph(f"torch.Tensor.{parent.attr}")
         ):
