@@ -622,14 +622,14 @@ def _is_array(site: Site, call: ast.Call) -> bool:
 
 def _becomes_array(site: Site, node: ast.AST) -> bool:
     """`x.squeeze(0).cpu().numpy()`: methods that keep a graph, and the one that refuses it."""
+    child = node
     for parent in site.flow.ancestors(node):
-        if isinstance(parent, ast.Attribute):
-            if parent.attr == "numpy":
-                return True
-            if parent.attr not in _KEEPS_GRAPH:
-                return False
-        elif not (isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute)):
+        if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
+            return True
+        keeps = isinstance(parent, ast.Attribute) and parent.attr in _KEEPS_GRAPH
+        if not keeps and not (isinstance(parent, ast.Call) and parent.func is child):
             return False
+        child = parent
     return False
 
 

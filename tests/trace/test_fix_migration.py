@@ -225,7 +225,8 @@ result = Block()(x)
 import torch
 x = torch.arange(9.0).reshape(3, 3).requires_grad_()
 rows = torch.tensor([0, 2])
-optimizer = torch.optim.SGD([x], lr=0.0)
+trained = [x]
+optimizer = torch.optim.SGD(trained, lr=0.0)
 result = []
 for _ in range(2):
     y = x * 1.0

@@ -494,8 +494,8 @@ _MAKING = frozenset(("factory", "host"))
 
 
 DEFAULT_DEVICE = b"set_default_device("
-DEFAULT_TYPE = rb"\bset_default_tensor_type\([^\n]*cuda"
-"""Where a program says that tensors are made on an accelerator, in whatever file."""
+DEFAULT_TYPE = rb"(?m)^[ \t]*(?:torch\.)?set_default_tensor_type\([^\n]*cuda"
+"""A statement that has tensors made on an accelerator, in whatever file."""
 
 
 def hangs_on_default(name: str, args: Arguments) -> bool:
