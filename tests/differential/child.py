@@ -41,8 +41,10 @@ def main() -> None:
 
 def answer(request: dict[str, Any]) -> dict[str, Seen]:
     """What a program and its fixed version show, and where that differs what the program shows the next time."""
+    global _unwritten
     before, after = (compile(request[which], f"<{which}>", "exec") for which in ("before", "after"))
     situation = request["situation"]
+    _unwritten = situation["second"] == "meta" and any(word in request["before"] for word in _PRODUCTS)
     one, other = observed(before, situation), observed(after, situation)
     return {"before": one, "after": other, "again": one if one == other else observed(before, situation)}
 
@@ -222,6 +224,9 @@ def _subclass() -> Any:
     return _SUBCLASSES[0]
 
 
+_PRODUCTS = (" @ ", "matmul(")
+_unwritten = False
+"""Whether a tensor of the host is multiplied with one of `meta`: torch gives memory as it was found (`torch.mm` of 2.13)."""
 _undefined = False
 """Whether what is made is made on `meta`: an index from there selects nothing, and the result is memory as it was found."""
 
@@ -366,7 +371,7 @@ def _tensor_described(t: Any, known: dict[int, int]) -> dict[str, Any]:
         "bits": [t.is_conj(), t.is_neg()],
         "memory of": known.setdefault(memory, len(known)),
         "object": known.setdefault(id(t), len(known)),
-        "values": "" if t.is_meta or _undefined else _values(t),
+        "values": "" if t.is_meta or _undefined or _unwritten else _values(t),
     }
 
 
