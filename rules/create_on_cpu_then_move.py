@@ -134,7 +134,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     if target == "" or not site.accelerator:
         return
     often = _often(site, target)
-    if often and not _is_made_there(site):
+    if often and not site.makes_on_accelerator:
         what = f"`{site.short(factory or func.value)}`"
         message = f"{what} casts on the host and is copied back" if cast else f"{what} is filled on the host and copied"
         always = bool(site.hot) or often == "in every forward pass"
@@ -161,14 +161,9 @@ def _index(site: Site) -> Iterator[Finding]:
     often = _often(site, None) if use is not None else ""
     if use is not None and not often and site.loop() is not None and not site.rare and reads.in_forward(site):
         often = "in every forward pass"  # it is not made for a loop, but in one
-    if use is not None and often and not _is_made_there(site):
+    if use is not None and often and not site.makes_on_accelerator:
         message = f"`{site.short()}` is filled on the host and copied to the device {often}: it is an index of `{site.short(use.value)}`"
         yield site.finding(message, related=site.why_hot(), told=CALCULATED)
-
-
-def _is_made_there(site: Site) -> bool:
-    """Whether a script of the project has tensors made on the device: `torch.set_default_tensor_type(torch.cuda.FloatTensor)`."""
-    return site.project.any_holds(calls.DEFAULT_TYPE, word=b"set_default_tensor_type")
 
 
 def _is_of_device(site: Site, use: ast.Subscript) -> bool:

@@ -141,10 +141,9 @@ def _is_input(function: Function, name: ast.Name) -> bool:
     for parameter in function.parameters:
         if parameter.arg == name.id:
             return name.id not in function.flow.stores and _takes_tensor(parameter)
-    stores = function.flow.stores.get(name.id, [])
-    parent = function.flow.parents.get(stores[0]) if len(stores) == 1 else None
-    if isinstance(parent, ast.Assign) and parent.targets == [stores[0]]:
-        root = _root(parent.value)
+    made = function.flow.assignment(name.id)
+    if made is not None and len(made.targets) == 1:
+        root = _root(made.value)
         return root is not None and root.id != name.id and _is_input(function, root)
     return False
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls, empties
+from torchlint.facts import empties
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
@@ -160,8 +160,8 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     value = site.value(index)
     on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
     if on_host and site.value(node.value).is_tensor and site.value(node.value).device == "accelerator":
-        if site.project.any_holds(calls.DEFAULT_TYPE, word=b"set_default_tensor_type"):
-            return ""  # a script of the project has factories make tensors on the device
+        if site.makes_on_accelerator:
+            return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
     if _numbers(site, index) and _is_on_device(site, node.value):
         what = f"the list `{site.short(index)}`"

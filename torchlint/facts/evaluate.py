@@ -1149,8 +1149,7 @@ class Evaluator:
             return UNKNOWN
         if self.of_distribution(base, attr):
             return tensor(base.device, grad=True)
-        unknown = base.class_ is None and not base.classes and base.class_name in ("", "torch.nn.Module")
-        if base.kind == "module" and not callee and unknown:
+        if base.kind == "module" and not callee and base.of_any_class:
             methods = [method for method in self.world.of_modules(attr) if not method.is_abstract]
             if methods and (value := functools.reduce(join, map(self.world.returns, methods))):
                 return value

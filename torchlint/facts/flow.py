@@ -203,6 +203,12 @@ class Flow:
         parents = (parent for _, parent in self.around(node))
         return next(parent for parent in parents if isinstance(parent, ast.stmt))
 
+    def assignment(self, name: str) -> ast.Assign | None:
+        """The statement that alone binds a local name, where it is a plain assignment: `x = value`, `x = y = value`."""
+        stores = self.stores.get(name, ())
+        made = self.parents.get(stores[0]) if len(stores) == 1 else None
+        return made if isinstance(made, ast.Assign) else None
+
     def chain(self, node: ast.AST) -> list[ast.stmt]:
         """The statements around the node, innermost first."""
         found = [node] if isinstance(node, ast.stmt) else []

@@ -572,6 +572,5 @@ def definition(name: ast.Name, flow: Flow) -> ast.expr | None:
 
 def _assigned(name: ast.Name, flow: Flow) -> ast.expr | None:
     """What the one statement assigns that binds a name, and nothing else."""
-    stores = flow.stores.get(name.id, ())
-    made = next(map(flow.parents.get, stores), None) if len(stores) == 1 else None
-    return made.value if isinstance(made, ast.Assign) and len(made.targets) == 1 and made.targets[0] in stores else None
+    made = flow.assignment(name.id)
+    return made.value if made is not None and len(made.targets) == 1 else None

@@ -128,6 +128,13 @@ class Function:
                 return False
         return name in self.bound
 
+    def assigned_once(self, name: str) -> ast.expr | None:
+        """What a name is assigned from, once, in the function or at the top of its module."""
+        if name in self.flow.stores:
+            made = self.flow.assignment(name)
+            return made.value if made is not None else None
+        return None if self.binds(name) else self.module.assigned.get(name)
+
     @property
     def root(self) -> FunctionNode | ast.Module:
         """Its node, for who looks at what is its own alone."""

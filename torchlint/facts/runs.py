@@ -82,13 +82,7 @@ def _elements(target: ast.expr) -> list[ast.expr]:
 
 def _definition(function: Function, node: ast.expr) -> ast.expr | None:
     """What a name is assigned from, once, in the function or at the top of its module."""
-    if not isinstance(node, ast.Name):
-        return None
-    stores = function.flow.stores.get(node.id, ())
-    if not stores:
-        return None if function.binds(node.id) else function.module.assigned.get(node.id)
-    parent = function.flow.parents.get(stores[0])
-    return parent.value if len(stores) == 1 and isinstance(parent, ast.Assign) else None
+    return function.assigned_once(node.id) if isinstance(node, ast.Name) else None
 
 
 def _is_named_settings(node: ast.expr | None) -> bool:
@@ -136,6 +130,5 @@ def _is_new_model(made: ast.Assign, call: ast.Call, value_of: Callable[[ast.expr
 def is_made_in(loop: Loop, flow: Flow, call: ast.Call) -> bool:
     """`for rate in rates: trainer = Trainer(rate); trainer.fit()`: what is made anew each time runs once, as a whole."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    stores = flow.stores.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
-    made = flow.parents[stores[0]] if len(stores) == 1 else None
-    return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) and loop in flow.loops(made)
+    made = flow.assignment(owner.id) if isinstance(owner, ast.Name) else None
+    return made is not None and isinstance(made.value, ast.Call) and loop in flow.loops(made)

@@ -374,6 +374,11 @@ class ModuleValue(OfClass):
     element: Value | None = None
     items: tuple[Value, ...] | None = None
 
+    @property
+    def of_any_class(self) -> bool:
+        """Whether nobody knows what class it is of: none of the project, no layer of torch or another library."""
+        return self.class_ is None and not self.classes and self.class_name in ("", "torch.nn.Module")
+
     def on_both(self, other: Self) -> dict[str, Any]:
         return super().on_both(other) | {
             "device": _device_of_moved(self, other),

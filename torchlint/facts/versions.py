@@ -84,21 +84,12 @@ def _asked(test: ast.expr, true: bool, flow: Flow) -> Range | None:
     for _ in range(_DEPTH):
         found = condition(test, true)
         named = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)} if is_small(test) else set()
-        bound = {name: value for name in named if (value := _bound_once(name, flow)) is not None and is_small(value)}
+        values = {name: flow.function.assigned_once(name) for name in named}
+        bound = {name: value for name, value in values.items() if value is not None and is_small(value)}
         if found is not None or not bound:
             return found
         test = spelled_out(test, bound, 1)
     return condition(test, true)
-
-
-def _bound_once(name: str, flow: Flow) -> ast.expr | None:
-    if name in flow.parameters:
-        return None
-    stores = flow.stores.get(name, ())
-    if not stores:
-        return flow.function.module.assigned.get(name)
-    statement = flow.parents.get(stores[0])
-    return statement.value if len(stores) == 1 and isinstance(statement, ast.Assign) else None
 
 
 def is_small(value: ast.expr) -> bool:

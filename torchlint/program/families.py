@@ -47,9 +47,7 @@ def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.
     if not project.may_be_own(function, call) or not project.definers(method.attr):
         return
     value = project.value(function, method.value)
-    if value.kind == "module" and value.class_ is None and not value.classes:
-        if value.class_name not in ("", "torch.nn.Module"):
-            return  # a layer of torch or another library has its own methods
+    if value.kind == "module" and value.of_any_class:
         yield from project.of_modules(method.attr)
         return
     classes = value.classes or ((value.class_,) if value.class_ is not None else ())

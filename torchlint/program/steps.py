@@ -385,9 +385,8 @@ class Steps:
 
     def _is_of_host(self, function: Function, call: ast.Call) -> bool:
         stepped = _receiver(call)
-        stores = function.flow.stores.get(stepped.id, ()) if isinstance(stepped, ast.Name) else ()
-        made = function.flow.parents.get(stores[0]) if len(stores) == 1 else None
-        given = made.value if isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) else None
+        made = function.flow.assignment(stepped.id) if isinstance(stepped, ast.Name) else None
+        given = made.value if made is not None and isinstance(made.value, ast.Call) else None
         named = next((k.value for k in given.keywords if k.arg == "params"), None) if given is not None else None
         first = named or (given.args[0] if given is not None and given.args else None)
         if not isinstance(first, ast.List | ast.Tuple) or not all(isinstance(one, ast.Name) for one in first.elts):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..facts import versions
+from ..facts.calls import DEFAULT_TYPE
 from ..facts.flow import Flow, Loop
 from ..facts.minima import demanded
 from ..facts.module import Function, Module
@@ -393,6 +394,11 @@ class Site:
         if klass is not None and context.anywhere and self.project.is_module(klass):
             return True  # part of a model, which the program moves
         return self.hot is not None and context.accelerator(self.hot.function.module)
+
+    @property
+    def makes_on_accelerator(self) -> bool:
+        """Whether a script of the project has tensors made there by default: `torch.set_default_tensor_type(torch.cuda.FloatTensor)`."""
+        return self.project.any_holds(DEFAULT_TYPE, word=b"set_default_tensor_type")
 
     def _stays_on_host(self) -> bool:
         """Whether the loop that runs the place on each step or iteration is one of the host."""
