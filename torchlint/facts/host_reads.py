@@ -93,7 +93,9 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
     A field of a batch that was not moved yet is in host memory.
     """
     found = _on_device(place, node, certainty)
-    return found if found is not None and _near_accelerator(place) else None
+    if found is None or not _near_accelerator(place) or _gets_numbers(place, found):
+        return None
+    return found
 
 
 def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr | None:
@@ -112,6 +114,13 @@ def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr |
             node = node.value
         else:
             return None
+
+
+def _gets_numbers(place: Place, node: ast.expr) -> bool:
+    """Whether a name is a parameter that gets numbers of all calls in the project, whatever its annotation says."""
+    if not isinstance(node, ast.Name) or node.id not in place.flow.parameters or node in place.function.bindings.reach:
+        return False
+    return bool(place.project.parameter(place.function, node.id).kind == "number")
 
 
 def _near_accelerator(place: Place) -> bool:
