@@ -774,6 +774,16 @@ def test_what_the_groups_of_an_optimizer_keep() -> None:
     )
 
 
+@pytest.mark.parametrize(("names", "kept"), [(19, True), (20, False), (3000, False)])
+def test_containers_are_followed_some_way(names: int, kept: bool) -> None:
+    chain = "".join(f"    x{i} = x{i - 1}['x']  # hot\n" for i in range(1, names + 1))
+    mark = "" if kept else "  # hot"
+    check_one(
+        f"for x in loader:\n    x0 = self.state  # hot\n{chain}"
+        f"    if 'y' not in x{names}:\n        x{names}['y'] = 1{mark}\n" + STEP
+    )
+
+
 def test_what_a_caller_keeps() -> None:
     check_one(
         "class Scaled:\n    def step(self, x):\n"

@@ -14,6 +14,8 @@ from .syntax import same
 FEW = 100
 """How often something may happen that is not taken for happening on each iteration."""
 _EXTENTS = regex(r"(?:^|_)(?:len|length|size|shape|width|height|resolution|device|dtype)$")
+_FOLLOWED = 20
+"""How many names, each looked up in the next, a container is followed through."""
 _LOOKS_UP = frozenset(("get", "getattr"))
 _PUTS = ("setdefault", "add", "update")
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
@@ -366,7 +368,7 @@ def outlives(container: ast.expr, flow: Flow, loop: Loop | None, of: frozenset[s
     root = container
     while isinstance(root, ast.Attribute | ast.Subscript):
         root = root.value
-    if not isinstance(root, ast.Name) or root.id in of:
+    if not isinstance(root, ast.Name) or root.id in of or len(of) > _FOLLOWED:
         return False
     stores = [store for store in flow.stores.get(root.id, ()) if loop is None or contains(loop, store)]
     if not stores:
