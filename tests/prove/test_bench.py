@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from torchlint import cli
 from torchlint.messages.order import Done
 from torchlint.prove.bench import Bench, Kept, Row, worse
 from torchlint.prove.bench_report import text
-from torchlint.prove.race import track
+from torchlint.prove.race import Races, Round, track
 
 from .test_optimize import BEFORE, PATCH
 
@@ -102,16 +104,29 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that no load disturbs: in a race each turn of the last version takes 20 ms, each of the others 1 ms."""
+    count = Races._counted
+
+    def counted(races: Races, done: Sequence[Done]) -> Round | str:
+        turns = [(0.001,) * len(one.cpu) for one in done[:-1]] + [(0.020,) * len(done[-1].cpu)]
+        return count(races, [replace(one, cpu=cpu) for one, cpu in zip(done, turns, strict=True)])
+
+    monkeypatch.setattr(Races, "_counted", counted)
+
+
 @pytest.mark.torch
 @pytest.mark.usefixtures("warm")
 class TestRuns:
+    @pytest.mark.usefixtures("steady")
     def test_a_slower_version_ends_with_1_and_so_does_what_is_worse_than_before(
         self, home: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         run = ["bench", "train.py", "--steps", "8", "--seconds", "1"]
         assert 1 == cli.main([*run, "--against", "slow.patch", "--save", "kept.json", "--plot", "plot.svg"])
         captured = capsys.readouterr()
-        assert captured.err.startswith("error: slow.patch is slower than eager: 0.")
+        assert captured.err.startswith("error: slow.patch is slower than eager: 0.05")
         lines = captured.out.splitlines()
         assert "train.py: CPU seconds of this machine, 3 rounds, in lock-step" == lines[0]
         assert ["eager", "slow.patch"] == [line.split()[0] for line in lines[3:5]]
