@@ -660,6 +660,36 @@ def test_methods_that_frameworks_call() -> None:
     )
 
 
+STEPS_ITSELF = """\
+def {name}({given}):
+    loss = criterion(model(x), y){mark}
+    loss.backward(){mark}
+    optimizer.step(){mark}
+    return loss.item(){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("around", "hot"),
+    [
+        ("def build(model, optimizer):\n{step}", False),
+        ("def build(model, optimizer):\n{step}    update(1, 2)\n", False),
+        ("def build(model, optimizer):\n{step}    log(update(1, 2))\n    return Engine(update)\n", False),
+        ("def build(model, optimizer):\n{step}    mp.spawn(update, nprocs=2)\n", False),
+        ("def build(model, optimizer):\n{step}    thread = Thread(target=update)\n", False),
+        ("def build(model, optimizer):\n{step}    return Engine(update)\n", True),
+        ("def build(model, optimizer):\n{step}    return Engine(process_function=update)\n", True),
+        ("def build(model, optimizer):\n{step}    return update\n", True),
+    ],
+)
+def test_a_step_that_is_only_handed_on(around: str, hot: bool) -> None:
+    mark = "  # hot" if hot else ""
+    check_one(around.format(step=indented(STEPS_ITSELF.format(name="update", given="engine, batch", mark=mark))))
+    if hot:
+        # What a module has at its top may be given to many things that call it once.
+        check_one(STEPS_ITSELF.format(name="update", given="engine, batch", mark="") + "engine = Engine(update)\n")
+
+
 # Conditions
 
 

@@ -21,6 +21,8 @@ ACCELERATOR = WholeWords(
     b"device", b"xpu", b"mps", b"npu", b"fabric",
     sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
 )  # fmt: skip
+_TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]*Trainer\b|\bTrainingArguments\b")
+"""A trainer that moves models and batches to the accelerator by itself."""
 _MOVES = rb"\.cuda\(|\.to\([^()\n]{0,40}device|torch\.device\("
 _OFF = frozenset(
     (
@@ -158,7 +160,8 @@ class Context:
         return self.project.ask(("accelerator", module), lambda: self._accelerator(module), False)
 
     def _accelerator(self, module: Module) -> bool:
-        if module.source.holds(ACCELERATOR):
+        source = module.source
+        if source.holds(ACCELERATOR) or (source.mentions(b"Trainer") and source.holds(_TRAINERS)):
             return True
         sources = map(self.project.source, self.project.importers(module))
         return any(source is not None and source.holds(ACCELERATOR) for source in sources)

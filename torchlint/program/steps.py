@@ -340,7 +340,9 @@ class Steps:
         if self.project.in_test(function.module.path, function.name):
             return
         # A method that takes a whole step is called for nothing else.
-        whole = len(outside) == 2 and (function.cls is not None or self._is_given_optimizer(function))
+        whole = len(outside) == 2 and (
+            function.cls is not None or self._is_given_optimizer(function) or _is_only_handed_on(function)
+        )
         if whole or runs_on_steps(self.project, function):
             own.framework.append(place_of(function))
 
@@ -1049,6 +1051,29 @@ def _left_over(stepping: Sequence[tuple[ast.Call, tuple[Step, ...], Sequence[Loo
 def _receiver(call: ast.Call) -> ast.expr:
     """`x` of `x.f(...)`; of other calls, what is called."""
     return call.func.value if isinstance(call.func, ast.Attribute) else call.func
+
+
+def _is_only_handed_on(function: Function) -> bool:
+    """`Engine(update)`, `return update` of a nested function that nobody calls here; a process or thread runs its target once."""
+    parent = function.parent
+    if parent is None or parent is parent.module.body or isinstance(parent.node, ast.ClassDef):
+        return False
+    loads = parent.flow.loads.get(function.name, ())
+    return bool(loads) and all(_is_handed_on(parent.flow, name) for name in loads)
+
+
+def _is_handed_on(flow: Flow, name: ast.AST) -> bool:
+    taker = flow.parents.get(name)
+    if isinstance(taker, ast.keyword):
+        if taker.arg == "target":
+            return False
+        taker = flow.parents.get(taker)
+    if isinstance(taker, ast.Call):
+        return taker.func is not name and last_name(taker) not in _RUNS_ONCE
+    return isinstance(taker, ast.Return)
+
+
+_RUNS_ONCE = frozenset(("spawn", "start_processes", "submit", "Process", "Thread", "run"))
 
 
 def _own_calls(method: Function, called: Collection[str]) -> list[ast.Call]:
