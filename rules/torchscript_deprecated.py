@@ -78,7 +78,15 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     if call is not None and _for_its_graph(site, call):
         return
     name = site.text(call.func if call is not None else None)
-    yield site.finding(f"`{name}` is deprecated and gets no new optimisations; use `torch.compile` or `torch.export`")
+    instead = "TorchScript alone needs it" if _is_plain_class(site) else "use `torch.compile` or `torch.export`"
+    yield site.finding(f"`{name}` is deprecated and gets no new optimisations; {instead}")
+
+
+def _is_plain_class(site: Site) -> bool:
+    """Whether what is decorated is a class that is no module: a type of TorchScript, which nothing takes the place of."""
+    node = site.flow.parents.get(site.target)
+    klass = site.module.class_of.get(node) if isinstance(node, ast.ClassDef) else None
+    return klass is not None and not site.project.is_module(klass)
 
 
 def _asked_for(site: Site) -> bool:

@@ -333,6 +333,39 @@ def test_a_function_of_the_project_that_asks_the_compiler_knows_that_it_traces()
     check({"model.py": tracing.format(compiled="  # compiled")}, ["model:f"])
 
 
+def test_a_function_of_the_project_that_is_one_test_of_the_compiler_is_known() -> None:
+    checks = (
+        "import torch\nfrom torch.compiler import is_compiling as compiling, is_dynamo_compiling\n"
+        "def dynamo():\n    return is_dynamo_compiling()\n"
+        'def exporting():\n    """For torch.export alone."""\n    return not dynamo() and compiling()\n'
+        "def never():\n    return torch.jit.is_scripting() or again()\n"
+        "def again():\n    return never()\n"
+        "def chosen(flag):\n    return flag and not dynamo()\n"
+        "def counted():\n    n = 3\n    return not dynamo()\n"
+        "try:\n    from torch.compiler import is_exporting\n"
+        "    def strict():\n        return not dynamo()\n"
+        "except ImportError:\n    def strict():\n        return False\n"
+    )
+    model = (
+        "from checks import again, chosen, counted, exporting, strict\n"
+        "def f(x):\n"
+        "    if exporting():\n        x = 1\n"
+        "    if not exporting():\n        x = 2  # compiled\n"
+        "    if again():\n        x = 3  # compiled\n"
+        "    if chosen(x):\n        x = 4  # compiled\n"
+        "    if counted():\n        x = 5  # compiled\n"
+        "    if strict():\n        x = 6\n"
+        "    return x  # compiled\n"
+    )
+    regions = regions_of({"checks.py": checks, "model.py": model}, ["model:f"])
+    module = regions.project.module("model.py")
+    assert module is not None
+    function = module.top_functions["f"]
+    marked = {number for number, line in enumerate(model.splitlines(), 1) if MARK.search(line)}
+    nodes = (node for node in function.flow.nodes if isinstance(node, ast.Assign | ast.Return))
+    assert marked == {node.lineno for node in nodes if regions.at(function, node) is not None}
+
+
 # Switches of the project
 
 

@@ -40,3 +40,31 @@ def test_a_function_that_tests_the_code_beside_it(head: str, found: bool) -> Non
     settings = Settings(codes=frozenset(("TL102",)), fixable=frozenset())
 
     assert found == bool(lint({"train.py": text.encode()}, settings).findings)
+
+
+TRIAL = (
+    PRELUDE
+    + "class Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    + "if __name__ == '__main__':\n    model = Net().cuda()\n    optimizer = torch.optim.SGD(model.parameters())\n{before}"
+    + "    for step in {steps}:\n        x = torch.randn(3, 4).cuda()\n        loss = model(x).sum()\n"
+    + "        loss.backward()\n        optimizer.step()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "before", "user", "found"),
+    [
+        ("range(10)", "", "from net import Net\n", False),
+        ("range(steps)", "    steps = 3\n", "import net\n", False),
+        ("range(10)", "", "import torch\n", True),  # nobody imports it: this is the program
+        ("loader", "", "from net import Net\n", True),
+        ("range(10)", "    args = parser.parse_args()\n", "from net import Net\n", True),
+        ("range(10)", "    rows = numpy.load('rows.npy')\n", "from net import Net\n", True),
+        ("range(10)", "    env = gym.make('Ant')\n", "from net import Net\n", True),
+    ],
+)
+def test_a_module_that_is_tried_on_random_data(steps: str, before: str, user: str, found: bool) -> None:
+    settings = Settings(codes=frozenset(("TL405",)), fixable=frozenset())
+    files = {"net.py": TRIAL.format(steps=steps, before=before).encode(), "train.py": user.encode()}
+
+    assert found == bool(lint(files, settings).findings)

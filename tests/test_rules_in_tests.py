@@ -70,3 +70,14 @@ def test_torchscript_in_a_folder_of_that_name() -> None:
     assert ["TL904", "TL904"] == found("TL904", "package/model.py")
     assert [] == found("TL904", "examples/jit/model.py")
     assert [] == found("TL904", "export/torchscript.py")
+
+
+def test_a_forward_of_a_test_tells_nothing_of_what_it_calls() -> None:
+    rows = "import torch\n\ndef dense(x):\n    x = x.cuda()\n    return [x[:n.item()] for n in x.sum(1)]\n"
+    net = "from torch import nn\nfrom rows import dense\nclass Net(nn.Module):\n    def forward(self, x):\n        return dense(x)\n"
+    settings = Settings(codes=frozenset(("TL106",)), fixable=frozenset())
+    places = ("net.py", "tests/test_rows.py")
+
+    assert ["net.py"] == [
+        where for where in places if lint({"rows.py": rows.encode(), where: net.encode()}, settings).findings
+    ]

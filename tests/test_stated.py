@@ -34,6 +34,12 @@ def project(tmp_path: Path) -> Path:
         ("requirements.txt", "numpy\n-c https://example.com/constraints.txt\n# -c constraints.txt\n"),
         ("setup.py", "import torch\nif torch.__version__ < '2.4':\n    print('old')\n"),
         ("__init__.py", "import torch\n\ndef f():\n    assert torch.__version__ >= '2.4'\n"),
+        (
+            "install.sh",
+            "# pip install torch==1.9.1\npip install torch\npip install torch-scatter==2.0.9 torchaudio==0.9\n",
+        ),
+        ("install.sh", "echo torch==1.9.1\npip install numpy; echo torch==1.9\n"),
+        ("INSTALL.md", "pip install torch==1.9.1\n"),
     ],
 )
 def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, text: str) -> None:
@@ -67,6 +73,35 @@ def test_every_place_a_project_names_torch_in_is_read(project: Path, name: str, 
     (project / name).write_text(text, encoding="utf-8")
 
     assert Range((2, 4), (2, 9)) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        (
+            "pip install torch==1.9.1+cu111 torchaudio -f https://download.pytorch.org/whl/torch_stable.html\n",
+            (1, 9),
+            (1, 10),
+        ),
+        ("yes | pip install --upgrade numpy 'torch==1.9.1'\n", (1, 9), (1, 10)),
+        (
+            "if old; then\n  conda install -y pytorch=1.7.1 -c pytorch\nelse\n  pip3 install torch==2.1\nfi\n",
+            (1, 7),
+            (2, 2),
+        ),
+    ],
+)
+def test_what_a_script_installs(project: Path, text: str, low: tuple[int, int], high: tuple[int, int]) -> None:
+    (project / "install.sh").write_text(text)
+
+    assert Range(low, high) == project_torch(project)
+
+
+def test_what_a_manifest_asks_for_goes_before_what_a_script_installs(project: Path) -> None:
+    (project / "install.sh").write_text("pip install torch==1.9.1\n")
+    (project / "setup.cfg").write_text("[options]\ninstall_requires =\n  torch>=1.8\n")
+
+    assert Range((1, 8)) == project_torch(project)
 
 
 def test_a_conda_pin_with_a_build_counts(project: Path) -> None:

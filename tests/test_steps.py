@@ -868,6 +868,39 @@ def test_what_a_container_keeps() -> None:
     )
 
 
+def test_what_a_cache_that_is_given_keeps() -> None:
+    check_one(
+        "class Net:\n    def step(self, x, size, tables, batch, seen):\n"
+        "        if size in tables:\n            y = tables[size]  # hot\n        else:\n            tables[size] = 1\n"
+        "        if size not in batch:\n            batch[size] = 1  # hot\n"
+        "        if 'mask' not in batch:\n            batch['mask'] = batch['ids']  # hot\n"
+        "        y = batch['mask']  # hot\n"
+        "        if x not in seen:\n            seen.add(x)  # hot\n"
+        "        for m in x:\n            if m not in tables:\n                tables[m] = 1\n            y = tables[m]  # hot\n"
+        "net = Net()\nfor x in loader:\n    net.step(x, 3, {}, x, set())  # hot\n" + STEP
+    )
+
+
+def test_what_is_put_where_it_was_missing_afterwards() -> None:
+    check_one(
+        "class Net:\n    def step(self, x):\n"
+        "        kept = self.get_kept()  # hot\n"
+        "        if 'key' not in kept:\n            y = 1\n        else:\n            y = kept['key']  # hot\n"
+        "        if 'other' not in kept:\n            y = 2  # hot\n"
+        "        if 'late' in kept:\n            y = 3  # hot\n        else:\n            y = 4\n"
+        "        if 'both' not in kept:\n            y = 5  # hot\n"
+        "        kept.update({'key': y, 'late': x})  # hot\n"
+        "        if x:\n            kept['both'] = 1  # hot\n"
+        "        made = self.make(x)  # hot\n"
+        "        if 'key' not in made:\n            y = 6  # hot\n        made['key'] = y  # hot\n"
+        "        own = dict()  # hot\n"
+        "        if 'key' not in own:\n            y = 7  # hot\n        own['key'] = y  # hot\n"
+        "        if x not in self.rows:\n            y = 8\n        self.rows[x] = y  # hot\n"
+        "        self.last['n'] = y  # hot\n        if 'n' not in self.last:\n            y = 9  # hot\n"
+        "net = Net()\nfor x in loader:\n    net.step(x)  # hot\n" + STEP
+    )
+
+
 def test_the_highest_so_far() -> None:
     check_one(
         "class Kept:\n    def step(self, n):\n"

@@ -133,8 +133,11 @@ def fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
 
 def given(guard: Guard, flow: Flow) -> Iterator[str]:
     """The parameters that are filled behind a condition that finds something missing in them: `if len(state) == 0: state["x"] = ...`."""
-    for thing, inside in _all_missing(guard):
-        if not inside or not isinstance(thing, ast.Name) or thing.id not in flow.parameters or thing.id in flow.stores:
+    for missing in _all_missing(guard):
+        thing = missing.thing
+        if not missing.inside or not isinstance(thing, ast.Name):
+            continue
+        if thing.id not in flow.parameters or thing.id in flow.stores:
             continue
         if _is_filled_behind([thing.id], guard, flow) and not _drops(thing, flow):
             yield thing.id
@@ -159,7 +162,7 @@ def advanced(loop: ast.While, flow: Flow) -> Iterator[str]:
 
 def fillers(guard: Guard, flow: Flow) -> Iterator[tuple[ast.Call, str]]:
     """`if x.index is None: x.find_index(step)`: calls behind a condition to methods of what misses an attribute, with its name."""
-    for missing, _ in _missing(guard.test, guard.true) if guard.block is not None else ():
+    for missing, *_ in _missing(guard.test, guard.true) if guard.block is not None else ():
         name = names.chain(missing)
         if name is None or not isinstance(missing, ast.Attribute) or ".".join(name) in flow.targets:
             continue
@@ -212,10 +215,11 @@ def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop 
 
 
 class _Missing(NamedTuple):
-    """What a test finds missing: a thing itself, or something in a container."""
+    """What a test finds missing: a thing itself, or something in a container, and under which key."""
 
     thing: ast.expr
     inside: bool
+    key: ast.expr | None = None
 
 
 def _all_missing(guard: Guard) -> Iterator[_Missing]:
@@ -236,7 +240,7 @@ def _missing(test: ast.expr, true: bool) -> Iterator[_Missing]:
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
         op, left, right = test.ops[0], test.left, test.comparators[0]
         if isinstance(op, ast.NotIn if true else ast.In):
-            yield _Missing(right, inside=True)
+            yield _Missing(right, inside=True, key=left)
         elif isinstance(op, ast.Is if true else ast.IsNot) and isinstance(right, ast.Constant) and right.value is None:
             yield _Missing(left.target if isinstance(left, ast.NamedExpr) else left, inside=False)
         elif true and isinstance(op, ast.Eq) and isinstance(right, ast.Constant) and right.value == 0 and _len(left):
@@ -254,7 +258,7 @@ def _len(node: ast.expr) -> list[ast.expr]:
 
 def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     if missing.inside:
-        return _keeps(missing.thing, guard, flow, loop)
+        return _keeps(missing.thing, guard, flow, loop, missing.key)
     name = names.chain(missing.thing)
     if name is None:
         return False
@@ -315,14 +319,42 @@ def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
 # Containers: what was put into one is found there the next time
 
 
-def _keeps(container: ast.expr, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+def _keeps(container: ast.expr, guard: Guard, flow: Flow, loop: Loop | None, key: ast.expr | None = None) -> bool:
     """Whether something is put into a container behind the condition, and stays there longer than the loop or the call."""
     name = names.chain(container)
     if isinstance(container, ast.Subscript):
         written = _stored_in_element(container, flow) if _is_fixed(container.slice, flow) else []
     else:
         written = _stored_in(name, flow) if name is not None else []
-    return outlives(container, flow, loop) and not _drops(container, flow) and _is_behind(written, guard)
+    if not outlives(container, flow, loop) and not (loop is None and _is_cache(container, key, flow)):
+        return False
+    behind = _is_behind(written, guard) or any(_is_put_later(node, key, guard, flow) for node in written)
+    return behind and not _drops(container, flow)
+
+
+def _is_cache(container: ast.expr, key: ast.expr | None, flow: Flow) -> bool:
+    """Whether a function looks in what it is given for what an earlier call put there: `if n in tables: return tables[n]`.
+
+    A container that is made for one call may lack a constant (`"mask" not in batch`), but nobody looks there for what was computed.
+    """
+    if not isinstance(container, ast.Name) or container.id not in flow.parameters or container.id in flow.stores:
+        return False
+    loads = flow.loads.get(container.id, ()) if key is not None and not isinstance(key, ast.Constant) else ()
+    around = (flow.parents.get(load) for load in loads)
+    return any(isinstance(a, ast.Subscript) and isinstance(a.ctx, ast.Load) and same(a.slice, key) for a in around)
+
+
+def _is_put_later(written: ast.expr, key: ast.expr | None, guard: Guard, flow: Flow) -> bool:
+    """`if "mask" not in kept: ...`, and then, whatever was found, `kept["mask"] = mask` or `kept.update({"mask": mask})`."""
+    test = guard.node
+    if key is None or guard.block is None or not isinstance(test, ast.If) or (block := flow.block(test)) is None:
+        return False
+    if block.index.get(flow.statement(written), -1) <= block.index[test]:
+        return False
+    if isinstance(written, ast.Subscript):
+        return same(written.slice, key)
+    given = written.args[0] if isinstance(written, ast.Call) and written.args else None
+    return any(same(one, key) for one in (given.keys if isinstance(given, ast.Dict) else [given]))
 
 
 def _is_filled_behind(name: list[str], guard: Guard, flow: Flow) -> bool:
@@ -386,7 +418,16 @@ def _source(store: ast.expr, flow: Flow) -> ast.expr | None:
     if isinstance(statement, ast.For):
         return statement.iter if names.last(statement.iter) == "param_groups" else None
     value = statement.value if isinstance(statement, ast.Assign | ast.NamedExpr) else None
-    return _looks_into(value) or (value.value if isinstance(value, ast.Subscript | ast.Attribute) else None)
+    return _looks_into(value) or _owner(value)
+
+
+def _owner(value: ast.expr | None) -> ast.expr | None:
+    """What something is a part of: `self.state[p]`, and `self.get_state()`, in which nobody would look up what is made anew."""
+    if isinstance(value, ast.Call):
+        if value.args or value.keywords or (names.chain(value.func) or [""])[0] != "self":
+            return None
+        return value.func.value if isinstance(value.func, ast.Attribute) else None
+    return value.value if isinstance(value, ast.Subscript | ast.Attribute) else None
 
 
 def _looked_up(name: ast.expr, flow: Flow) -> ast.expr | None:

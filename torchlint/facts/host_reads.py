@@ -676,7 +676,7 @@ _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]
 def in_forward(place: Place) -> bool:
     """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most five deep.
 
-    A call that is rare there, or behind an option that nobody gives, is none.
+    A call that is rare there, or behind an option that nobody gives, is none, nor is one of a test.
     A function that keeps its results (`@lru_cache`) runs once for the same numbers, but again for each batch's tensors.
     """
     function = place.function
@@ -696,6 +696,7 @@ def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Fu
             and any(
                 _runs_in_forward(place, site.function, depth - 1, seen) and not place.at(site.function, site.call).rare
                 for site in place.callers(function)
+                if not place.project.in_test(site.function.module.path, site.function.name)
             )
         )
     )

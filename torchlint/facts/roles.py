@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Literal
 
 from ..system.regex import regex
@@ -16,8 +17,12 @@ _TEST = regex(
 )
 _BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
-_PROGRAM = frozenset(("backward", "step", "DataLoader", "parse_args", "load_state_dict", "save", "from_pretrained"))
+_LASTING = frozenset(("DataLoader", "parse_args", "load_state_dict", "save", "from_pretrained"))
+_PROGRAM = frozenset(("backward", "step")) | _LASTING
 """What a file calls that is run for more than to check itself."""
+_READS = frozenset(("open", "load", "read", "imread", "make", "reset", "load_dataset", "parse_known_args"))
+"""What brings data, or an environment, from elsewhere."""
+_RANDOM = (["torch", "randn"], ["torch", "rand"], ["torch", "randint"])
 _COMPARES = frozenset(("allclose", "isclose", "equal", "item", "norm", "assert_close"))
 
 
@@ -52,22 +57,31 @@ def is_own_check(function: Function, node: ast.AST) -> bool:
     """Whether a place is in the `if __name__ == "__main__":` of a file of modules that only asserts what these compute."""
     if not isinstance(function.node, ast.Module) or not function.module.top_classes:
         return False
+    return _is_in(node, _blocks(function.module, b"assert ", _only_checks))
+
+
+def is_own_trial(function: Function, node: ast.AST) -> bool:
+    """Whether a place is in the `if __name__ == "__main__":` of a file of modules that runs them on random data and keeps nothing.
+
+    It tries them where others import the file; where nobody does, it may be a program that is made small.
+    """
+    if not isinstance(function.node, ast.Module) or not function.module.top_classes:
+        return False
+    return _is_in(node, _blocks(function.module, b"torch.rand", _only_tries))
+
+
+def _is_in(node: ast.AST, lines: list[tuple[int, int]]) -> bool:
     line = getattr(node, "lineno", 0)
-    return any(first <= line <= last for first, last in _checks(function.module))
+    return any(first <= line <= last for first, last in lines)
 
 
-def _checks(module: Module) -> list[tuple[int, int]]:
-    """The lines of the blocks that a file runs to check itself, which neither train nor take options."""
-    known: list[tuple[int, int]] | None = module.__dict__.get("own checks")
+def _blocks(module: Module, word: bytes, is_one: Callable[[Module, ast.If], bool]) -> list[tuple[int, int]]:
+    """The lines of those blocks of one kind that a file runs as a program; the file holds a word that such a block has."""
+    known: list[tuple[int, int]] | None = module.__dict__.get(is_one.__name__)
     if known is None:
-        runs = (
-            [one for one in module.body.node.body if isinstance(one, ast.If) and _is_main(one.test)]
-            if module.source.holds(b"assert ")
-            else []
-        )
-        known = module.__dict__["own checks"] = [
-            (one.lineno, one.end_lineno or one.lineno) for one in runs if _only_checks(module, one)
-        ]
+        body = module.body.node.body if module.source.holds(word) else []
+        runs = [one for one in body if isinstance(one, ast.If) and _is_main(one.test) and is_one(module, one)]
+        known = module.__dict__[is_one.__name__] = [(one.lineno, one.end_lineno or one.lineno) for one in runs]
     return known
 
 
@@ -76,6 +90,7 @@ def _is_main(test: ast.expr) -> bool:
 
 
 def _only_checks(module: Module, block: ast.If) -> bool:
+    """Whether a block asserts what modules compute, and neither trains nor takes options."""
     flow = module.body.flow
     called = {names.last(call.func) for call in flow.calls_between(block.lineno, block.end_lineno or block.lineno)}
     if not called.isdisjoint(_PROGRAM):
@@ -84,6 +99,20 @@ def _only_checks(module: Module, block: ast.If) -> bool:
     return any(
         isinstance(part, ast.Call) and names.last(part.func) in _COMPARES for one in asserted for part in ast.walk(one)
     )
+
+
+def _only_tries(module: Module, block: ast.If) -> bool:
+    """Whether a block feeds random data alone, some number of times, and neither takes options nor keeps anything."""
+    calls = module.body.flow.calls_between(block.lineno, block.end_lineno or block.lineno)
+    if not {names.last(call.func) for call in calls}.isdisjoint(_LASTING | _READS):
+        return False
+    loops = [node for node in ast.walk(block) if isinstance(node, ast.For | ast.While)]
+    return all(map(_counts, loops)) and any(names.chain(call.func) in _RANDOM for call in calls)
+
+
+def _counts(loop: ast.For | ast.While) -> bool:
+    """`for step in range(10)`."""
+    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and names.last(loop.iter.func) == "range"
 
 
 def is_test(place: str, name: str) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ..facts import names
 from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import CALLS, nodes_on
 from ..facts.values import Value
@@ -346,14 +347,24 @@ class Regions:
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Whether a place of a compiled function is traced: not behind `if not torch.compiler.is_compiling()`."""
         return not any(
-            _known(guard.test, lambda call: self._asks_compiler(function, call)) is (not guard.true)
+            _known(guard.test, lambda call: self._says(function, call)) is (not guard.true)
             for guard in function.flow.guards(node)
         )
 
-    def _asks_compiler(self, function: Function, call: ast.Call) -> bool:
-        """Whether a call such as `is_tracing()` runs a function of the project that asks whether Dynamo traces, too."""
-        found = self._own(function, call.func)
-        return found is not None and any(map(found.flow.calls_named, _TRUE_IN_TRACE))
+    def _says(self, function: Function, call: ast.Call, depth: int = 0) -> bool | None:
+        """What a call of the project says while Dynamo traces; None where that depends on more than the compiler.
+
+        `is_tracing()` of the project asks whether Dynamo traces, too; `exporting()` may be one test of the compiler.
+        """
+        found = self._own(function, call.func) if depth < _FOLLOWED else None
+        if names.last(call.func) in _FALSE_IN_TRACE:
+            return found is not None and any(map(found.flow.calls_named, _TRUE_IN_TRACE))
+        statement = found.node.body[-1] if found is not None and isinstance(found.node, ast.FunctionDef) else None
+        if found is None or call.args or call.keywords or not isinstance(statement, ast.Return):
+            return None
+        if len(found.node.body) > 1 + (ast.get_docstring(found.node, clean=False) is not None):
+            return None
+        return _known(statement.value, lambda inner: self._says(found, inner, depth + 1)) if statement.value else None
 
     def at(self, function: Function, node: ast.AST) -> Region | None:
         """The compiled region that a place belongs to."""
@@ -366,23 +377,25 @@ _TRUE_IN_TRACE = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdyna
 _FALSE_IN_TRACE = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
 
 
-def _known(test: ast.expr, asks: Callable[[ast.Call], bool]) -> bool | None:
+_FOLLOWED = 5
+"""How many functions, each asking the next, a test is followed through."""
+
+
+def _known(test: ast.expr, says: Callable[[ast.Call], bool | None]) -> bool | None:
     """What a test is while Dynamo traces; None where that depends on more than the compiler.
 
-    `asks` says whether a call runs a function of the project that asks the compiler itself.
+    `says` tells it of calls that are none of those which say that Dynamo traces.
     """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _known(test.operand, asks)
+        inner = _known(test.operand, says)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
         decisive = isinstance(test.op, ast.Or)
-        parts = [_known(value, asks) for value in test.values]
+        parts = [_known(value, says) for value in test.values]
         return decisive if decisive in parts else None if None in parts else not decisive
     if isinstance(test, ast.Call):
-        func = test.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        return True if last.lstrip("_") in _TRUE_IN_TRACE else asks(test) if last in _FALSE_IN_TRACE else None
-    return None
+        return True if names.last(test.func).lstrip("_") in _TRUE_IN_TRACE else says(test)
+    return bool(test.value) if isinstance(test, ast.Constant) else None
 
 
 def _is_autograd(function: Function) -> bool:

@@ -25,6 +25,7 @@ _COMMENT = regex(r"(?:^|\s)#.*| --.*")
 _CONDA = regex(
     r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#.*)?"
 )
+_INSTALL = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?(?:py)?torch\s*={1,2}\s*(\d+(?:\.\d+)*)")
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 
 
@@ -139,9 +140,15 @@ def _included(path: str) -> Iterator[str]:
                 yield match[1]
 
 
-def _statements(directory: Path) -> Iterator[str]:
-    """The version specifiers for torch in the files of one directory."""
-    for path, read in manifests(str(directory)):
+def _statements(directory: Path) -> list[str]:
+    """The version specifiers for torch in the files of one directory: what a script installs counts where nothing else says any."""
+    files = manifests(str(directory))
+    stated = list(_read(one for one in files if one[1] is not _installed))
+    return stated if any(stated) else list(_read(one for one in files if one[1] is _installed))
+
+
+def _read(files: Iterable[tuple[str, Reader]]) -> Iterator[str]:
+    for path, read in files:
         try:
             text = stamp.contents(path).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):
@@ -193,6 +200,11 @@ def _environment(text: str) -> Iterator[str]:
         if match := _CONDA.fullmatch(line.rstrip()):
             versions = match["versions"].strip()
             yield re.sub(r"^(=?=?[\d.*]+)=.*", r"\1", versions)  # conda's third part is a build: 2.1.0=py3.9_cuda11.8
+
+
+def _installed(text: str) -> Iterator[str]:
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    yield from _either(f"=={match[1]}" for line in lines for match in _INSTALL.finditer(line))
 
 
 def _setup_cfg(text: str) -> Iterator[str]:
@@ -252,4 +264,5 @@ _READERS: dict[str, Reader] = {
     r"setup\.cfg": _setup_cfg,
     r"setup\.py": _setup_py,
     r"environment[^/]*\.y[^/]*ml": _environment,
+    r"install[^/]*\.sh": _installed,
 }

@@ -13,7 +13,7 @@ from ..facts.calls import DEFAULT_TYPE
 from ..facts.flow import Flow, Loop
 from ..facts.minima import demanded
 from ..facts.module import Function, Module
-from ..facts.roles import Role, is_own_check, is_own_test
+from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
 from ..program import families
@@ -416,6 +416,7 @@ class Site:
     @property
     def role(self) -> Role:
         own = is_own_test(self.function) or is_own_check(self.function, self.target)
+        own = own or (is_own_trial(self.function, self.target) and bool(self.project.importers(self.module)))
         return "test" if own else self.analysis.context.role(self.module)
 
     @cached_property
