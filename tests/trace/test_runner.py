@@ -82,6 +82,84 @@ def test_a_script_meets_what_python_would_give_it(eager: Run, tmp_path: Path, mo
     assert ended(child) == ("finished", "", 0)
 
 
+@pytest.mark.parametrize("name", ["shop/__main__.py", "shop/train.py", "train.py"])
+def test_a_module_meets_what_python_would_give_it(eager: Run, tmp_path: Path, name: str) -> None:
+    """The same lines are printed as by `python -m shop --lr 3`, which is run beside it."""
+    source = """\
+    import os, sys
+    print(sys.argv, sys.path[0], os.getcwd(), __name__, __file__, __package__, __spec__.name, __spec__.parent)
+    print(sys.modules["__main__"].__dict__ is globals(), "model" in globals())
+    if __package__:
+        from .model import WIDTH
+        print(WIDTH)
+    """
+    module = name.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
+    if "/" in name:
+        (tmp_path / "shop").mkdir()
+        (tmp_path / "shop" / "__init__.py").write_text("import sys\nprint(sys.argv)\n")
+        (tmp_path / "shop" / "model.py").write_text("WIDTH = 8\n")
+    child = eager(source, "--lr", "3", name=name, entry=f"-m {module}")
+    command = [sys.executable, "-m", module, "--lr", "3"]
+    plain = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert plain.stdout == child.output
+    assert ended(child) == ("finished", "", 0)
+
+
+@pytest.mark.parametrize("module", ["nothing", "shop.nothing", "empty", "sys"])
+def test_a_module_that_can_not_be_run_is_no_entry(eager: Run, tmp_path: Path, module: str) -> None:
+    for name in ("shop", "empty"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("")
+    child = eager("", entry=f"-m {module}")
+
+    assert ("no entry", 2) == (child.end.name, child.returncode)
+    assert f"there is no module {module}" in child.end.detail
+
+
+def test_a_module_that_trains_is_known_before_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchlint.trace.program.entry import trains
+
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("__init__", "raise SystemExit"), ("__main__", "loss.backward()"), ("show", "model(x)")):
+        (tmp_path / "shop").mkdir(exist_ok=True)
+        (tmp_path / "shop" / f"{name}.py").write_text(text)
+
+    assert [trains(f"-m {name}") for name in ("shop", "shop.show", "nothing", "shop.nothing")] == [
+        True, False, False, False,
+    ]  # fmt: skip
+
+
+def test_a_program_ends_when_its_threads_have(eager: Run) -> None:
+    source = MODEL + (
+        "import threading\n"
+        "def train():\n"
+        "    for _ in range(3): step()\n"
+        "    print('trained')\n"
+        "threading.Thread(target=train).start()\n"
+        "threading.Thread(target=lambda: threading.Event().wait(), daemon=True).start()\n"
+    )
+    child = eager(source)
+
+    assert (ended(child), child.steps, child.output) == (("finished", "", 0), 3, "trained\n")
+
+
+def test_a_thread_that_trains_is_stopped_whatever_feeds_it(eager: Run) -> None:
+    source = MODEL + (
+        "import queue, threading\n"
+        "batches = queue.Queue(1)\n"
+        "def feed():\n"
+        "    while True: batches.put(1)\n"
+        "def train():\n"
+        "    while batches.get(): step()\n"
+        "threading.Thread(target=train).start()\n"
+        "threading.Thread(target=feed).start()\n"
+    )
+    child = eager(source)
+
+    assert ("stopped", 4) == (child.end.name, child.steps)
+
+
 def test_a_sibling_module_is_imported_and_not_one_of_the_working_directory(eager: Run, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "helper.py").write_text("WHERE = 'sub'\n")

@@ -610,14 +610,16 @@ def test_barriers_and_objects_wait_where_the_group_is_nccl(traced: Callable[...,
         dist.barrier(async_op=True).wait()
         dist.barrier(host)
         objects = [None]
-        dist.all_gather_object(objects, "one")  # sync all_gather_object
-        dist.broadcast_object_list(objects, src=0)  # sync broadcast_object_list
+        dist.all_gather_object(objects, "one")  # h2d to x2, sync all_gather_object x2, d2h cpu, sync copy
+        dist.broadcast_object_list(objects, src=0)  # h2d to x2
+        kept = objects == ["one"]
         dist.all_gather_object(objects, "one", group=host)
         dist.destroy_process_group()
         """
     )
     waits = {line: found for line, found in program.expected().items() if "never" not in line}
     assert {line: found for line, found in program.lines().items() if "init_process" not in line} == waits
+    assert program.names["kept"]
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
@@ -750,7 +752,7 @@ def test_tensors_that_run_their_operators_in_python(traced: Callable[..., Traced
             @classmethod
             def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
                 args = tree_map(lambda one: one.inner if isinstance(one, Careful) else one, args)
-                assert not args[0].isnan().any()  # sync item
+                assert not args[0].isnan().any()  # sync bool
                 return Careful(func(*args, **(kwargs or {})))
         careful = Careful(torch.ones(3, device="cuda")) + 1
         parts = [torch.ones(n, 4, device="cuda") for n in (3, 1)]
@@ -758,7 +760,8 @@ def test_tensors_that_run_their_operators_in_python(traced: Callable[..., Traced
         nested = torch.nested.nested_tensor(parts, layout=torch.jagged)  # h2d tensor
         out = model(nested).relu()
         out.to_padded_tensor(0.0).sum().backward()
-        nested.unbind()
+        nested.unbind()  # sync tolist
+        torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged).unbind()
         packed = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 3, 4, device="cuda"), torch.tensor([3, 1]), True)
         torch.nn.GRU(4, 4, batch_first=True, device="cuda")(packed)
         lazy = torch.nn.LazyLinear(3).to("cuda")
@@ -774,6 +777,58 @@ def test_tensors_that_run_their_operators_in_python(traced: Callable[..., Traced
     assert program.lines() == program.expected()
     assert program.names["where"] == ["cuda:0"] * 6
     assert (program.names["shape"], program.names["nodes"]) == ((3,), 4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_modes_of_the_program_stay_as_they_were(traced: Callable[..., Traced]) -> None:
+    """A tensor that runs its operators in Python has the virtual GPU's mode put back for it, and nothing else moves."""
+    program = traced(
+        """
+        import torch
+        from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+        class Calls(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))  # sync tolist
+        parts = [torch.ones(n, 4) for n in (3, 1)]
+        host = torch.nested.nested_tensor(parts, layout=torch.jagged)
+        host.unbind()
+        nested = host.to("cuda")  # h2d to
+        with Calls(), torch.device("cpu"):
+            before = _get_current_function_mode_stack()
+            nested.unbind()
+            same = _get_current_function_mode_stack() == before
+        """
+    )
+    waits = {line: found for line, found in program.lines().items() if "sync" in line}
+    assert waits == {line: found for line, found in program.expected().items() if "sync" in line}
+    assert program.names["same"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantizers_are_made_on_the_host(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        x = torch.ones(4, device="cuda")
+        scale, zero = torch.ones((), device="cuda"), torch.zeros((), dtype=torch.int64, device="cuda")
+        torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)
+        torch.quantize_per_channel(x[:, None], torch.ones(4, device="cuda"), zero.expand(4), 0, torch.qint8)
+        torch.fake_quantize_per_tensor_affine(x, scale, zero.int(), 0, 255)
+        torch.quantize_per_tensor(x, scale, zero, torch.qint8)  # sync quantize_per_tensor
+        torch.quantize_per_tensor_dynamic(x, torch.qint8, False)  # sync quantize_per_tensor_dynamic
+        """
+    )
+    assert program.lines() == program.expected()
+
+
+def test_modules_for_a_build_with_cuda_can_be_imported(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        torch.compiler.cudagraph_mark_step_begin()
+        """
+    )
+    assert program.lines() == {}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -990,7 +1045,9 @@ def test_what_cannot_be_done_is_named(traced: Callable[..., Traced]) -> None:
         import torch
         x = torch.ones(2, device="cuda")
         graph = torch.cuda.CUDAGraph()  # unsupported CUDA graph
-        model = torch.cuda.make_graphed_callables(torch.nn.ReLU(), (x,))  # unsupported CUDA graph
+        with torch.cuda.graph(graph):  # synchronize device, empty_cache empty_cache, unsupported CUDA graph
+            y = x + 1
+        model = torch.cuda.make_graphed_callables(torch.nn.ReLU(), (x,))  # synchronize device, empty_cache empty_cache, unsupported CUDA graph
         hasattr(x, "__cuda_array_interface__")  # unsupported __cuda_array_interface__
         torch.cuda.utilization()  # unsupported torch.cuda.utilization
         torch.cuda.memory._record_memory_history()  # unsupported torch.cuda.memory._record_memory_history

@@ -41,6 +41,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         description="Run a program twice, once eagerly and once compiled, on a virtual GPU where there is none, and "
         "report what it did line by line. This executes the program: trace only what you would run.",
         usage="torchlint trace [options] SCRIPT.py|PKG.MODULE:FUNCTION [options] [-- argument ...]\n"
+        "       torchlint trace [options] -m PKG.MODULE [options] [-- argument ...]\n"
         "       torchlint trace [options] --profile FILE [PATH]",
     )
     entry = parser.add_argument("entry", metavar="ENTRY", nargs=argparse.PARSER, help="a script, or pkg.module:function; a "
@@ -53,6 +54,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("torchlint trace", add_help=False)
     option = parser.add_argument
+    option("-m", action="store_true", dest="module", help="ENTRY is a module or package, run as `python -m` runs it")
     option("--steps", type=positive_int, default=8, help="stop after this many optimizer steps (default: 8)")
     option("--seconds", type=positive_float, default=60.0, help="stop each pass after that time (default: 60)")
     option("--target", type=_target, default="sm_90", help=f"the GPU to generate code for: {_TARGETS} (default: sm_90)")
@@ -352,8 +354,10 @@ def _split(args: argparse.Namespace) -> tuple[str, argparse.Namespace, Sequence[
         raise Failure(f"unknown option {unknown[0]}; the program's own arguments come after --: -- {' '.join(unknown)}")
     if options.profile is not None:
         return entry, options, rest[end + 1 :]
+    if options.module:
+        return f"-m {entry}", options, rest[end + 1 :]
     if ":" not in entry and not Path(entry).is_file():
-        raise Failure(f"{entry}: no such script (a function is written pkg.module:function)")
+        raise Failure(f"{entry}: no such script (a function is written pkg.module:function, a module -m pkg.module)")
     return entry, options, rest[end + 1 :]
 
 

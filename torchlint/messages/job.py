@@ -15,7 +15,7 @@ Passes = Literal["eager", "compile", "both", "auto"]
 class Job:
     """One child process's work.
 
-    `entry` is a script's path or `pkg.module:function`. `run` says what is observed: `eager` sees synchronizations,
+    `entry` is a script's path, `pkg.module:function` or `-m pkg.module`. `run` says what is observed: `eager` sees synchronizations,
     copies and reached lines with torch.compile switched off; `compile` sees graph breaks, recompiles and kernels.
     The program is stopped after `steps` steps or `seconds` seconds, whichever comes first. `whatif` compiles the root
     module of a program that doesn't. `watch` holds the lines to look out for by real path; reaching `step_at` is a step.

@@ -9,6 +9,7 @@ import io
 import os
 import platform
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +90,7 @@ def _observe(
         with budget:
             _know_end_of_input(recorder)
             entry.run(job.entry, job.args, job.steps, lambda: steps.told("call"), lambda: recorder.step)
+            _wait_for_threads()
     except Stop as stop:
         return 0, "stopped", str(stop)
     except SystemExit as stop:
@@ -99,7 +101,14 @@ def _observe(
         if budget.reason:  # raised by the program's own cleaning up
             return 0, "stopped", budget.reason
         return _FAILED, "error", _record_error(recorder, error)
-    return 0, "finished", ""
+    return (0, "stopped", budget.reason) if budget.reason else (0, "finished", "")  # stopped in another thread
+
+
+def _wait_for_threads() -> None:
+    """As Python does at the end of a program: for those that are no daemons, and for pools."""
+    shutdown: Callable[[], None] | None = getattr(threading, "_shutdown", None)
+    if shutdown is not None:
+        shutdown()
 
 
 def enter(

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torchlint.messages.event import Event, Kind
 from torchlint.trace.eager.tags import DeviceTags, tags
@@ -206,6 +207,14 @@ def size_in_bytes(tensor: torch.Tensor) -> int:
         return tensor.numel() * tensor.element_size()
 
 
+def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors that one is made of, as a nested tensor of its values and offsets; itself if it is a plain one."""
+    if not is_traceable_wrapper_subclass(tensor):
+        return [tensor]
+    names, _ = tensor.__tensor_flatten__()
+    return [part for name in names for part in _parts(getattr(tensor, name))]
+
+
 def transfer(
     gpu: VirtualGpu,
     tensor: torch.Tensor,
@@ -235,24 +244,31 @@ class _Transfer:
     memory_format: torch.memory_format
 
     def run(self, tensor: torch.Tensor) -> torch.Tensor:
-        tags, size = self.gpu.tags, size_in_bytes(tensor)
-        pinned = False
+        # torch makes the host's side of a non_blocking device-to-host copy pinned by itself (Tensor.to)
+        pinned = self.non_blocking if self.target is None else self.gpu.tags.is_pinned(tensor)
+        for part in _parts(tensor):
+            self._record(size_in_bytes(part), pinned)
+        with self.gpu.thread.pause():
+            copy = tensor.to(dtype=self.dtype or tensor.dtype, copy=True, memory_format=self.memory_format)
+        for made in {id(one): one for one in (copy, *_parts(copy))}.values():
+            self._mark(made, pinned)
+        return copy
+
+    def _record(self, size: int, pinned: bool) -> None:
         if self.source is not None and self.target is not None:
             self.gpu.copied_between(self.name, size, self.source, self.target)
         else:
-            to_device = self.target is not None
-            # torch makes the host's side of a non_blocking device-to-host copy pinned by itself (Tensor.to)
-            pinned = tags.is_pinned(tensor) if to_device else self.non_blocking
-            self.gpu.copied(self.name, size, to_device=to_device, pinned=pinned, blocking=not self.non_blocking)
-        with self.gpu.thread.pause():
-            copy = tensor.to(dtype=self.dtype or tensor.dtype, copy=True, memory_format=self.memory_format)
+            to_device, blocking = self.target is not None, not self.non_blocking
+            self.gpu.copied(self.name, size, to_device=to_device, pinned=pinned, blocking=blocking)
+
+    def _mark(self, made: torch.Tensor, pinned: bool) -> None:
+        tags = self.gpu.tags
         if self.target is not None:
-            tags.mark_cuda(copy, self.target)
-        else:
-            tags.mark_host(copy)
-            if pinned:
-                tags.mark_pinned(copy)
-        return copy
+            tags.mark_cuda(made, self.target)
+            return
+        tags.mark_host(made)
+        if pinned and self.source is not None:
+            tags.mark_pinned(made)
 
     def back(self, dtype: torch.dtype) -> _Transfer:
         return _Transfer(self.gpu, self.name, self.target, self.source, False, dtype, torch.preserve_format)

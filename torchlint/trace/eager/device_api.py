@@ -21,21 +21,22 @@ _SEGMENT = 2 * 2**20  # bytes; torch's caching allocator asks the driver for mul
 
 
 class Patch(NamedTuple):
-    """`owner.name` is `value` while there is a virtual GPU; skipped where this torch has no such name."""
+    """`owner.name` is `value` while there is a virtual GPU; skipped where this torch has no such name, but for one that is `new`."""
 
     owner: Any
     name: str
     value: Any
+    new: bool = False
 
 
 @contextlib.contextmanager
 def patched(patches: Iterator[Patch]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for patch in patches:
-            if hasattr(patch.owner, patch.name):
+            if patch.new or hasattr(patch.owner, patch.name):
                 # each place has an object of its own: Dynamo knows functions by identity
                 value = _own(patch.value) if isinstance(patch.value, FunctionType) else patch.value
-                stack.enter_context(mock.patch.object(patch.owner, patch.name, value))
+                stack.enter_context(mock.patch.object(patch.owner, patch.name, value, create=patch.new))
         yield
 
 
@@ -327,9 +328,18 @@ def _accelerator(gpu: VirtualGpu) -> Iterator[Patch]:
     yield Patch(torch._C, "_accelerator_getAccelerator", _returns(device))
 
 
+_OF_A_CUDA_BUILD = {
+    "_cuda_CUDAAllocator_AllocatorState": object,
+    "_set_cached_tensors_enabled": _returns(None),
+}
+"""What modules of torch import of `torch._C` where CUDA is built in (`torch.compiler.cudagraph_mark_step_begin` does)."""
+
+
 def _backends(gpu: VirtualGpu) -> Iterator[Patch]:
     cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
     yield Patch(cuda, "is_built", _returns(True))
+    for name, value in _OF_A_CUDA_BUILD.items():
+        yield Patch(torch._C, name, value, new=not hasattr(torch._C, name))
     yield Patch(cuda, "is_flash_attention_available", _returns(True))
     yield Patch(cudnn, "is_available", _returns(True))
     yield Patch(cudnn, "version", _returns(_CUDNN_VERSION))

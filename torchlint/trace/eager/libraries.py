@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from torchlint.trace.eager import parallel
+from torchlint.trace.eager import parallel, private
 from torchlint.trace.eager.device import CPU, VirtualGpu, index_of, size_in_bytes
 from torchlint.trace.eager.device_api import Patch
 from torchlint.trace.program.recorder import begun_at, user_frame
@@ -314,10 +314,9 @@ def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
 
     on_nccl: dict[object, bool] = {}  # by the name of the group; that of the default group is None
 
-    def waits(name: str, group: Any) -> None:
+    def is_on_device(group: Any) -> bool:
         key = None if group is None or group is dist.group.WORLD else getattr(group, "group_name", None)
-        if on_nccl.get(key):
-            gpu.sync(name)
+        return on_nccl.get(key, False)
 
     def init_gloo(backend: Any = None, init_method: Any = None, *args: Any, **kwargs: Any) -> None:
         on_nccl[None] = _is_nccl(backend)
@@ -340,8 +339,8 @@ def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
         return group
 
     def barrier_anywhere(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
-        if not async_op:
-            waits("barrier", group)
+        if not async_op and is_on_device(group):
+            gpu.sync("barrier")
         return barrier(group, async_op)
 
     def of_objects(name: str) -> Callable[..., Any]:
@@ -349,8 +348,8 @@ def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             given = kwargs.get("group", next((one for one in args if isinstance(one, dist.ProcessGroup)), None))
-            waits(name, given)
-            with gpu.thread.pause():
+            where = "cuda" if is_on_device(given) else "cpu"
+            with gpu.thread.named(name), private.object_device(where):
                 return function(*args, **kwargs)
 
         return call
@@ -376,7 +375,7 @@ _OBJECT_COLLECTIVES = (
     "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
     "recv_object_list",
 )  # fmt: skip
-"""They pickle objects into tensors of the device and read their sizes back."""
+"""They pickle objects into tensors of the group's device, and read their sizes and themselves back."""
 
 
 def _is_nccl(backend: object) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch._ops import OpOverload
+from torch.overrides import TorchFunctionMode
 
 from torchlint.torch_api import operators as table
 from torchlint.trace.eager import private
@@ -439,9 +440,11 @@ def _tensors(values: Iterable[Any]) -> Tensors:
 class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
     """Sees every operator of a thread, forward, backward and in the optimizer: it places the results and records."""
 
-    def __init__(self, gpu: VirtualGpu) -> None:
+    def __init__(self, gpu: VirtualGpu, functions: TorchFunctionMode) -> None:
+        """`functions` is the mode that answers for devices, for Python that runs below a function of torch."""
         super().__init__()
         self._gpu, self._thread, self._tags = gpu, gpu.thread, gpu.tags
+        self._functions = functions
         self._asks = False
         self._keep_fresh = importlib.util.find_spec("triton") is not None
 
@@ -460,15 +463,17 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
             return self._run(known, args, kwargs)
 
     def _ask_them(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Classes of tensors that run an operator themselves do so, and this mode sees what they make of it."""
+        """Classes of tensors that run an operator themselves do so, and both modes see what they make of it."""
         if self._asks:
             self._asks = False
+            if not private.has_function_mode(type(self._functions)):  # the call that led here has taken it off
+                private.push_function_mode(self._functions)
             return NotImplemented
         if private.compiles():
             return func(*args, **kwargs)
         self._asks = True
         try:
-            with self:
+            with self, private.function_modes_restored():
                 result = func(*args, **kwargs)
         finally:
             self._asks = False

@@ -59,33 +59,49 @@ def has_function_mode(kind: type[TorchFunctionMode]) -> bool:
     return any(isinstance(_stack_at(position), kind) for position in range(torch._C._len_torch_function_stack()))
 
 
+def push_function_mode(mode: TorchFunctionMode) -> None:
+    """Put this thread under the mode until `function_modes_restored` ends."""
+    from torch import overrides
+
+    push: Any = overrides._push_mode
+    push(mode)
+
+
+@contextlib.contextmanager
+def function_modes_restored() -> Iterator[list[TorchFunctionMode]]:
+    """Afterwards this thread is under the function modes that it was under before, which are given."""
+    from torch import overrides
+
+    stack_of: Any = overrides._get_current_function_mode_stack
+    before = stack_of()
+    try:
+        yield before
+    finally:
+        _replace_function_modes(stack_of(), before)
+
+
+def _replace_function_modes(old: Iterable[object], new: Iterable[TorchFunctionMode]) -> None:
+    from torch import overrides
+
+    pop: Any = overrides._pop_mode
+    for _ in old:
+        pop()
+    for mode in new:
+        push_function_mode(mode)
+
+
 @contextlib.contextmanager
 def without_function_modes(hidden: Callable[[TorchFunctionMode], bool]) -> Iterator[None]:
     """Take those function modes off this thread's stack, and the default device if its mode is one of them."""
     import torch.utils._device as device
-    from torch import overrides
-
-    stack_of: Any = overrides._get_current_function_mode_stack
-    pop: Any = overrides._pop_mode
-    push: Any = overrides._push_mode
-    before = stack_of()
-    kept = [mode for mode in before if not hidden(mode)]
-
-    def replace(old: Iterable[object], new: list[TorchFunctionMode]) -> None:
-        for _ in old:
-            pop()
-        for mode in new:
-            push(mode)
 
     default = default_device()
     with contextlib.ExitStack() as stack:
         if default is not None and default.type == "cuda":
             stack.enter_context(mock.patch.object(device, "CURRENT_DEVICE", None))
-        replace(before, kept)
-        try:
-            yield
-        finally:
-            replace(stack_of(), before)
+        before = stack.enter_context(function_modes_restored())
+        _replace_function_modes(before, [mode for mode in before if not hidden(mode)])
+        yield
 
 
 def probe_function_modes() -> str | None:
@@ -313,6 +329,24 @@ def probe_grouping() -> str | None:
     return None if found and found[1] == [0, 1] else "optimizers: tensors are grouped in an unknown way"
 
 
+# --- objects sent to other processes ------------------------------------------------------------------------------
+
+_OBJECT_DEVICE = "_get_object_coll_device"
+
+
+@contextlib.contextmanager
+def object_device(device: str) -> Iterator[None]:
+    """Where `all_gather_object` and its like put what they pickle, whatever the backend of the group."""
+    with mock.patch.object(torch.distributed.distributed_c10d, _OBJECT_DEVICE, lambda group=None: device):
+        yield
+
+
+def probe_object_device() -> str | None:
+    if not torch.distributed.is_available() or hasattr(torch.distributed.distributed_c10d, _OBJECT_DEVICE):
+        return None
+    return "distributed: where pickled objects are sent from is unknown"
+
+
 # --- saving and loading -------------------------------------------------------------------------------------------
 
 
@@ -384,6 +418,7 @@ PROBES: tuple[Callable[[], str | None], ...] = (
     probe_dispatch_modes,
     probe_storage_lifetime,
     probe_grouping,
+    probe_object_device,
     probe_storage_package,
     probe_attention,
     probe_optimizers,

@@ -235,14 +235,22 @@ class GraphCapture:
         self._graph = cuda_graph
 
     def __enter__(self) -> None:
+        _make_room()
         self._graph.capture_begin()
 
     def __exit__(self, *exc: object) -> None:
         self._graph.capture_end()
 
 
+def _make_room() -> None:
+    """What torch does before it captures anything (torch/cuda/graphs.py)."""
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+
+
 def make_graphed_callables(callables: Any, sample_args: object, **kwargs: object) -> Any:
     """The callables themselves, without a graph."""
+    _make_room()
     VirtualGraph._report()
     return callables
 

@@ -61,7 +61,8 @@ def virtual_gpu(
 
     @contextlib.contextmanager
     def modes() -> Iterator[None]:
-        with DeviceOperators(gpu), DeviceFunctions(gpu):
+        answering = DeviceFunctions(gpu)
+        with DeviceOperators(gpu, answering), answering:
             yield
 
     scopes = libraries.Scopes(modes, functions, plain)

@@ -1,19 +1,23 @@
-"""Runs what the user named: a script as `__main__`, a function, or a module made by a factory."""
+"""Runs what the user named: a script or a module as `__main__`, a function, or a module made by a factory."""
 
 from __future__ import annotations
 
 import builtins
 import importlib
 import importlib.machinery
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
+
+MODULE = "-m "
+"""How an entry begins that is a module run as `python -m` does."""
 
 
 class EntryError(Exception):
@@ -29,6 +33,9 @@ def run(entry: str, args: Sequence[str], rounds: int, after_step: Callable[[], N
     if os.path.isfile(entry):
         _run_script(entry, args)
         return
+    if entry.startswith(MODULE):
+        _run_as_main(entry.removeprefix(MODULE), args)
+        return
     function = _function(entry, args)
     before = steps()
     result = function()
@@ -43,19 +50,61 @@ def run(entry: str, args: Sequence[str], rounds: int, after_step: Callable[[], N
 
 def trains(entry: str) -> bool:
     """Whether the text of a script has a backward pass, so that what it calls before is not what it is about."""
-    return os.path.isfile(entry) and b".backward(" in Path(entry).read_bytes()
+    file = _file_of(entry.removeprefix(MODULE)) if entry.startswith(MODULE) else entry
+    return os.path.isfile(file) and b".backward(" in Path(file).read_bytes()
+
+
+def _file_of(module: str) -> str:
+    """Where `python -m` would find a module, "" where it is not to be found; nothing is imported."""
+    folders: Sequence[str] | None = [os.getcwd(), *sys.path]
+    name, spec = "", None
+    for part in (*module.split("."), "__main__"):
+        if folders is None:  # no package: the module itself
+            break
+        name = f"{name}.{part}" if name else part
+        spec = importlib.machinery.PathFinder.find_spec(name, folders)
+        folders = spec.submodule_search_locations if spec else None
+    return (spec.origin if spec else None) or ""
 
 
 def _run_script(script: str, args: Sequence[str]) -> None:
     path = os.path.abspath(script)
     sys.argv = [script, *args]
     sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
-    main = ModuleType("__main__")
     loader = importlib.machinery.SourceFileLoader("__main__", path)
-    main.__dict__.update(__file__=path, __builtins__=builtins, __loader__=loader, __package__=None, __cached__=None)
-    main.__spec__ = None  # as for `python train.py`; a spawned worker then imports the script from its path
+    # no spec, as for `python train.py`; a spawned worker then imports the script from its path
+    _run_main(compile(Path(path).read_bytes(), path, "exec"), path, loader, package=None, spec=None)
+
+
+def _run_as_main(name: str, args: Sequence[str]) -> None:
+    """As `python -m name` does."""
+    sys.path.insert(0, os.getcwd())
+    sys.argv = ["-m", *args]
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name = f"{name}.__main__"
+            spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        spec = None
+    loader: Any = spec and spec.loader
+    code: CodeType | None = loader.get_code(name) if hasattr(loader, "get_code") else None
+    if spec is None or code is None or spec.origin is None:
+        raise EntryError(f"there is no module {name} in {os.getcwd()} or among the packages that could be run")
+    sys.argv[0] = spec.origin
+    _run_main(code, spec.origin, loader, spec.parent, spec)
+
+
+def _run_main(
+    code: CodeType, file: str, loader: object, package: str | None, spec: importlib.machinery.ModuleSpec | None
+) -> None:
+    main = ModuleType("__main__")
+    main.__dict__.update(__file__=file, __builtins__=builtins, __loader__=loader, __package__=package, __cached__=None)
+    main.__spec__ = spec
     sys.modules["__main__"] = main
-    exec(compile(Path(path).read_bytes(), path, "exec"), main.__dict__)  # noqa: S102 - running it is the point
+    exec(code, main.__dict__)  # noqa: S102 - running it is the point
 
 
 def _function(entry: str, args: Sequence[str]) -> Callable[[], Any]:
