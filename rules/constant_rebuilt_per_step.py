@@ -117,16 +117,10 @@ def _constant(site: Site, node: ast.expr, seen: set[str]) -> bool:
             continue
         if part.id == "self" and isinstance(parent, ast.Attribute):
             attribute = site.value(parent)
+            klass = site.function.cls
             if attribute.kind in ("number", "device", "dtype") or (
-                attribute.kind == "unknown" and _is_option(site, parent)
+                attribute.kind == "unknown" and klass is not None and site.project.is_option(klass, parent.attr)
             ):
                 continue
         return False
     return True
-
-
-def _is_option(site: Site, node: ast.Attribute) -> bool:
-    """`self.size`, which no method but `__init__` assigns."""
-    klass = site.function.cls
-    stores = site.project.attribute_stores(klass, node.attr) if klass is not None else []
-    return bool(stores) and all(method.name == "__init__" for method, _ in stores)

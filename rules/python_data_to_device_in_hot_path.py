@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import empties
+from torchlint.facts import empties, names
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
@@ -135,7 +135,8 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if _is_given(site, data):
         return ""
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
-    if number or (value.kind in ("list", "tuple", "size") and _is_written_out(data)):
+    listed = value.kind in ("list", "tuple", "size") and _is_written_out(data)
+    if number or listed or (not value and _is_option(site, data)):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
 
@@ -215,6 +216,18 @@ def _is_written_out(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         return _is_written_out(node.left) or _is_written_out(node.right)
     return isinstance(node, ast.List | ast.Tuple | ast.Attribute) or (isinstance(node, ast.Name) and node.id.isupper())
+
+
+def _is_option(site: Site, data: ast.expr) -> bool:
+    """`self.anchors` of a module, in its forward, for `torch.tensor`: what it was made with, and no tensor."""
+    klass = site.function.cls
+    return (
+        klass is not None
+        and site.in_forward
+        and site.name == "torch.tensor()"
+        and names.chain(data) == ["self", names.last(data)]
+        and site.project.is_option(klass, names.last(data))
+    )
 
 
 def _is_counted(site: Site, data: ast.expr) -> bool:

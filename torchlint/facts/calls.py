@@ -60,7 +60,7 @@ STATE_DICT = Dict(element=TENSOR)
 
 # Names that people give to models and losses; what calling one gives is likely a tensor.
 MODEL_NAME = regex(
-    r"(?:^|_)(?:model|net|network|criterion|loss_?fn|loss_?func|loss_?function|generator|discriminator|backbone|unet|vae"
+    r"(?:^|_)(?:model|net|network|criterion|loss_?fn|loss_?func|loss_?function|generator|discriminator|denoiser|backbone|unet|vae"
     r"|transformer|critic|actor|policy|teacher|student|q_network|qf\d|classifier|encoder|decoder|ddp|lm|gpt|llm"
     r"|net[GD]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
     re.IGNORECASE,

@@ -548,10 +548,11 @@ class Evaluator:
         return named if named else self.by_default(name)
 
     def by_default(self, name: str) -> Value:
-        """What a parameter is that nobody is seen to give: a number where its default is one, `uniform_range=0.3`."""
+        """What a parameter is that nobody is seen to give: as its default a number or a list of them, `sizes=(32, 64)`."""
         default = self.function.defaults.get(name)
-        value = default.value if isinstance(default, ast.Constant) else None
-        return LIKELY_NUMBER if isinstance(value, int | float) and not isinstance(value, bool) else UNKNOWN
+        if isinstance(default, ast.List | ast.Tuple):
+            return List(LIKELY, element=LIKELY_NUMBER) if default.elts and all(map(_is_number, default.elts)) else UNKNOWN
+        return LIKELY_NUMBER if default is not None and _is_number(default) else UNKNOWN
 
     def is_given_batches(self) -> bool:
         """Whether a framework calls the method with batches that it has moved: Lightning's steps."""
@@ -1246,6 +1247,11 @@ class Evaluator:
         if not callee.proven and calls.is_loss(name, args):
             return calls.likely_module_result()
         return UNKNOWN
+
+
+def _is_number(node: ast.expr) -> bool:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _each(value: Value) -> list[Value]:

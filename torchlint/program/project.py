@@ -829,6 +829,11 @@ class Project:
                         known.setdefault(target.attr, []).append((method, target))
         return known.get(name, [])
 
+    def is_option(self, klass: Class, name: str) -> bool:
+        """Whether `__init__` alone assigns `self.name`."""
+        stores = self.attribute_stores(klass, name)
+        return bool(stores) and all(method.name == "__init__" for method, _ in stores)
+
     def registers(self, klass: Class, name: str) -> bool:
         """Whether the constructor says `self.register_buffer("name", tensor)`, or `register_parameter`."""
         init = klass.methods.get("__init__")
