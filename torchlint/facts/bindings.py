@@ -506,7 +506,7 @@ class Bindings:
             self._read(target.value)
             self._read(target.slice)
             key = key_of(target.value)
-            if key is not None and key in self._env:
+            if key is not None and (key in self._env or key in self._parameters):
                 self._set(key, self._new(Stored(target, binding)))
 
     # Reading

@@ -591,6 +591,12 @@ def likely_loader(told: ast.expr) -> Loader:
     return Loader(LIKELY, made_by=told, element=batch)
 
 
+def batch_entry(batch: Batch, key: object) -> Value:
+    """What a batch has under a key: what was put there, or else one of its tensors."""
+    put = batch.entries.get(key) if batch.entries and isinstance(key, str) else None
+    return put if put is not None else batch_tensor(batch)
+
+
 def batch_tensor(batch: Batch) -> Tensor:
     """One tensor of a batch."""
     return Tensor(
@@ -650,6 +656,8 @@ def held(mapping: Value) -> Value:
         return batch_tensor(mapping)
     if mapping.kind == "tensor" and (mapping.grad or mapping.from_loader):
         return mapping  # a model, or a loader, gave a dictionary of tensors
+    if mapping.kind == "dict" and mapping.entries and not mapping.proven:
+        return UNKNOWN  # what it had before nobody knows
     if mapping.kind == "dict":
         each = list((mapping.entries or {}).values())
         return mapping.element or (functools.reduce(join, each) if each else UNKNOWN)
@@ -680,6 +688,8 @@ MOVES = frozenset(("to", "cuda", "cpu", "xpu", "npu"))
 
 def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     """A tensor, module or batch after `.to(...)`, `.cuda()`, `.cpu()`."""
+    if base.kind == "batch" and base.entries:
+        base = replace(base, entries=None)  # which are moved as well
     if attr == "cpu":
         return replace(base, device="cpu")
     if attr in ("cuda", "xpu", "npu"):

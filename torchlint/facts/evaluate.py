@@ -234,7 +234,9 @@ class Evaluator:
         node = binding.node
         value = self.expr(node.value) if node.value is not None else UNKNOWN
         if not value or value.kind == "none":
-            value = promised(self, node.annotation) or value
+            return promised(self, node.annotation) or value
+        if value.kind == "tensor" and not value.proven and promised(self, node.annotation).kind == "tensor":
+            return replace(value, certainty=PROVEN, other_kinds=frozenset())
         return value
 
     def augmented(self, binding: Augmented) -> Value:
@@ -300,10 +302,12 @@ class Evaluator:
         function = node.func
         assert isinstance(function, ast.Attribute)
         base = self.expr(function.value)
+        attr = function.attr
+        if base.kind == "batch" and attr in calls.MOVES and isinstance(self.function.flow.parents.get(node), ast.Expr):
+            return calls.move(base, attr, self.arguments(node))  # nobody asks for what it gives: it moves itself
         if base.kind not in ("module", "list", "dict"):
             return base
         args = self.arguments(node)
-        attr = function.attr
         if base.kind == "module" and attr in ("to", "cuda", "cpu", "train", "eval"):
             if base.class_ is not None and self.world.method(base.class_, attr):
                 return base
@@ -325,16 +329,71 @@ class Evaluator:
         """`d["k"] = v` adds a key to a dictionary that is known; into a list or an unknown dict it joins the elements."""
         target = binding.node
         holder = self.expr(target.value)
+        if holder.kind == "batch":
+            return self.put_into(holder, target, self.bound(binding.value))
+        if holder.kind in ("unknown", "module") and not holder.proven:
+            return self.put_into_unknown(holder, target, binding)
         if holder.kind not in ("dict", "list"):
             return holder
         value = self.bound(binding.value)
-        index = target.slice
-        if holder.kind == "dict" and isinstance(index, ast.Constant) and isinstance(index.value, str):
+        key = self.key(target.slice)
+        if holder.kind == "dict" and isinstance(key, str):
             keys = holder.entries or {}
             if len(keys) < KEYS:
-                return replace(holder, entries={**keys, index.value: value})
-            return replace(holder, entries=None) if index.value in keys else holder
+                holder = replace(holder, entries={**keys, key: value})
+            elif key in keys:
+                holder = replace(holder, entries=None)
+            if isinstance(target.slice, ast.Constant):
+                return holder
         return replace(holder, element=join(holder.element, value) if holder.element else value)
+
+    def put_into(self, batch: Batch, target: ast.Subscript, value: Value) -> Batch:
+        """A batch that something is put into: under a name, or what was sent to the device in place of each that it holds."""
+        key = self.key(target.slice)
+        keys = [key] if isinstance(key, str) else self.keys_of(target)
+        if keys:
+            entries = {**(batch.entries or {}), **dict.fromkeys(keys, value)}
+            return replace(batch, entries=entries if len(entries) <= KEYS else None)
+        if value.kind != "tensor" or value.device != "accelerator" or not self.goes_over(target):
+            return batch
+        return replace(batch, device=value.device, from_loader=False, entries=None)
+
+    def put_into_unknown(self, holder: Value, target: ast.Subscript, binding: Stored) -> Value:
+        """What nobody knows and gets a key: a dictionary of which that one key is known, or a batch that was moved."""
+        key = self.key(target.slice)
+        if not isinstance(key, str) or holder.on_cpu:
+            return holder
+        entries = {key: self.bound(binding.value)}
+        if holder.device:
+            return Batch(LIKELY, device=holder.device, entries=entries)
+        return Dict(LIKELY, entries=entries)
+
+    def keys_of(self, target: ast.Subscript) -> list[str]:
+        """The names that a loop puts something under: `for key in ("x", "y"): batch[key] = ...`."""
+        over = self.iterated_by(target.slice)
+        found = [self.expr(one).const for one in over.elts] if isinstance(over, ast.Tuple | ast.List) else []
+        return [one for one in found if isinstance(one, str)]
+
+    def goes_over(self, target: ast.Subscript) -> bool:
+        """Whether a loop puts something in the place of each that a batch holds: `for key in batch: batch[key] = ...`.
+
+        Not where a test of the key leaves some as they were.
+        """
+        over = self.iterated_by(target.slice)
+        while isinstance(over, ast.Call):
+            is_view = isinstance(over.func, ast.Attribute) and over.func.attr in calls.VIEWS
+            over = over.func.value if isinstance(over.func, ast.Attribute) and is_view else next(iter(over.args), None)
+        if over is None or key_of(over) is None or key_of(over) != key_of(target.value):
+            return False
+        key = key_of(target.slice)
+        return not any(_asks_for(guard.test, key) for guard in self.function.flow.guards(target))
+
+    def iterated_by(self, index: ast.expr) -> ast.expr | None:
+        """What a loop goes over whose variable is an index, or the first one of several: `for i, x in enumerate(batch)`."""
+        binding = self.reach.get(index)
+        if isinstance(binding, Part) and binding.at == 0:
+            binding = binding.whole
+        return binding.node if isinstance(binding, Iterated) else None
 
     def joined_paths(self, binding: Joined) -> Value:
         return join(self.bound(binding.one), self.bound(binding.other))
@@ -408,7 +467,7 @@ class Evaluator:
                 return given
         if node is not None and kind in ("unknown", "instance") and operations.looks_like_loader(node):
             return Batch(LIKELY, from_loader=True)
-        return UNKNOWN
+        return self.moved_part(value, None)
 
     def wrapped(self, value: Value, klass: Class) -> Value:
         """What iterating over an object of the project's gives: the elements of the loader it was made of, or what it says."""
@@ -692,6 +751,8 @@ class Evaluator:
         kind = base.kind
         if kind == "batch" and isinstance(node.slice, ast.Slice):
             return base  # `batch[1:]`: some of what the batch is made of, or of its rows
+        if base.kind == "batch" and base.entries and isinstance(key := self.key(node.slice), str):
+            return calls.batch_entry(base, key)
         if base.kind in ("tensor", "batch"):
             part = calls.batch_tensor(base) if base.kind == "batch" else base
             # What is not as the loader gave it, and has rows and columns, is a tensor.
@@ -722,7 +783,14 @@ class Evaluator:
             return NDARRAY if isinstance(node.slice, ast.Slice) or has_slice(node.slice) else ARRAY_OR_NUMBER
         if kind == "str":
             return STR
-        return UNKNOWN
+        return self.moved_part(base, node.slice)
+
+    def moved_part(self, base: Value, index: ast.expr | None) -> Value:
+        """A part of something of unknown kind, which is where that was moved: what has names holds tensors under them."""
+        if base.kind != "unknown" or base.device != "accelerator":
+            return UNKNOWN
+        named = index is not None and isinstance(self.expr(index).const, str)
+        return tensor("accelerator", certainty=LIKELY) if named else Unknown(device="accelerator")
 
     def is_row(self, node: ast.Subscript, base: Value) -> bool:
         """`lengths[i]` of what was sent to the device: neither a mapping nor what a model gives."""
@@ -731,7 +799,14 @@ class Evaluator:
 
     def index(self, node: ast.Subscript, base: Value) -> object:
         """The constant that indexes a container whose parts are known one by one."""
-        return self.expr(node.slice).const if base.items is not None or base.entries is not None else None
+        return self.key(node.slice) if base.items is not None or base.entries is not None else None
+
+    def key(self, index: ast.expr) -> object:
+        """The constant that is an index; for a text with gaps, `f"loss_{name}"`, that with the gaps."""
+        if isinstance(index, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in index.values]
+            return "".join(map(str, parts)) if parts != ["{}"] else None
+        return self.expr(index).const
 
     def binop(self, node: ast.BinOp) -> Value:
         return operations.binary(self.expr(node.left), self.expr(node.right), node.op)
@@ -1137,6 +1212,8 @@ class Evaluator:
             return operations.accelerator_method(attr, args)
         if kind == "distribution":
             return tensor(base.device, grad=True) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
+        if kind == "dict" and not base.proven and attr in calls.MOVES:
+            return self.unknown_method(UNKNOWN, attr, callee, node, args)  # no dictionary, but something like one
         if kind in ("dict", "list", "tuple", "str"):
             return operations.container_method(base, attr, args)
         if kind == "ndarray":
@@ -1268,6 +1345,12 @@ def _encodes(call: ast.Call) -> bool:
 
 def _starred(node: ast.Tuple | ast.List) -> bool:
     return any(isinstance(element, ast.Starred) for element in node.elts)
+
+
+def _asks_for(test: ast.expr, name: str | None) -> bool:
+    """Whether a condition asks which one a name is, not only for what stands under it: `key != "id"`."""
+    inside = {part.slice for part in ast.walk(test) if isinstance(part, ast.Subscript)}
+    return any(isinstance(part, ast.Name) and part.id == name and part not in inside for part in ast.walk(test))
 
 
 def _is_moved(node: ast.expr) -> bool:

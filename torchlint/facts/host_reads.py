@@ -168,8 +168,11 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     if isinstance(func, ast.Attribute) and func.attr == "item":
         if call.args or call.keywords:
             return None
-        if place.value(func.value).only_tested:
+        value = place.value(func.value)
+        if value.only_tested:
             return None
+        if not value and value.device == "accelerator":
+            return func.value if _near_accelerator(place) else None  # what was moved there, and has an `item()`
         return device_tensor(place, func.value, LIKELY) or _loss(place, func.value) or _result(place, func.value)
     if not call.args or call.keywords:
         return None

@@ -177,7 +177,7 @@ def batch_method(base: Batch, attr: str, args: Arguments) -> Value:
     if attr in calls.VIEWS:
         return calls.view_of_mapping(base, attr)
     if attr in ("pop", "get"):
-        return calls.batch_tensor(base)
+        return calls.batch_entry(base, args.first.const)
     if (
         calls.gives_no_tensor(attr)
         or attr in table.TENSOR_ONLY

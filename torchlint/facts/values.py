@@ -233,9 +233,18 @@ class Tensor(Fed):
 
 
 class Batch(Apart, Fed):
-    """What a loader gives: a tensor, or a tuple or dict of tensors."""
+    """What a loader gives: a tensor, or a tuple or dict of tensors; `entries` are those that were put there since."""
 
     kind: ClassVar[Literal["batch"]] = "batch"
+
+    entries: dict[str, Value] | None = None
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        put = self.entries or other.entries
+        return super().on_both(other) | ({"entries": _all_entries(self, other)} if put else {})
+
+    def anywhere(self) -> Self:
+        return replace(super().anywhere(), entries=None)
 
 
 class Loader(Apart):
@@ -628,11 +637,13 @@ def _items(a: Common, b: Common) -> tuple[Value, ...] | None:
 
 
 def _entries(a: Common, b: Common) -> dict[str, Value] | None:
-    if a.entries is None or b.entries is None:
-        return None
+    return None if a.entries is None or b.entries is None else _all_entries(a, b)
+
+
+def _all_entries(a: Common, b: Common) -> dict[str, Value]:
     # A key that one path sets may be there: keep it, since what it turns on is turned on for somebody.
-    both = {key: join(a.entries[key], b.entries[key]) for key in a.entries.keys() & b.entries.keys()}
-    return {**a.entries, **b.entries, **both}
+    one, other = a.entries or {}, b.entries or {}
+    return {**one, **other, **{key: join(one[key], other[key]) for key in one.keys() & other.keys()}}
 
 
 def _classes(a: Common, b: Common) -> tuple[Class, ...]:
