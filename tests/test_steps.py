@@ -1670,3 +1670,177 @@ def test_what_not_every_call_gives(old: str, new: str) -> None:
     assert old in code
     code = code.replace(old, new).replace("again = mask\n", "again = mask  # hot\n")
     check_one(code)
+
+
+# Calls by other names, and generators
+
+
+def check_often(*files: str) -> None:
+    """The lines that run on each step, or on each iteration of an evaluation loop here or above, are those marked `# often`."""
+    texts = {f"file{number}.py": f"import torch\nfrom torch import nn\n{text}" for number, text in enumerate(files)}
+    steps = steps_of(texts)
+    found = set()
+    for path in texts:
+        module = steps.project.module(path)
+        assert module is not None
+        for function in module.functions:
+            for node in function.flow.nodes:
+                if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return) and (
+                    steps.hot(function, node) or steps.warm(function, node) or steps.warm_caller(function, node)
+                ):
+                    found.add((path, node.lineno))
+    lines = ((path, number, line) for path, text in texts.items() for number, line in enumerate(text.splitlines(), 1))
+    assert {(path, number) for path, number, line in lines if "# often" in line} == found
+
+
+EVALUATES = "    for batch in loader:\n        out = model(batch)  # often\n        fn(out)  # often\n"
+READS = "def read(x):\n    x.item()\ndef count(x):\n    len(x)\n"
+OFTEN = READS.replace("item()", "item()  # often")
+BOTH = OFTEN.replace("len(x)", "len(x)  # often")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # Named, but not what is called there.
+        f"{READS}def run(model, loader, fn):\n    print(read)\n{EVALUATES}",
+        f"{READS}def run(model, loader, fn):\n    fn(read)\n{EVALUATES}",
+        f"{READS}def run(model, loader, fn):\n    other = read\n    other(1)\n{EVALUATES}",
+        f"{READS}def run(model, loader, fn):\n    table = {{'a': read}}\n    fn = make(1)\n{EVALUATES}",
+        f"{READS}def run(model, loader, fn=None):\n    if fn is read:\n        print(1)\n{EVALUATES}",
+        # Given to a function that calls it once, or only now and then.
+        f"{READS}def once(f, x):\n    f(x)\nonce(read, 1)\ndef run(model, loader, fn):\n{EVALUATES}",
+        (
+            f"{READS}def run(model, loader, f):\n    for i, batch in enumerate(loader):\n        out = model(batch)  # often\n"
+            "        if i % 100 == 0:\n            f(out)\nrun(net, data, read)\n"
+        ),
+        # Kept by another object, under the same name.
+        (
+            f"{READS}class A:\n    def __init__(self):\n        self.fn = read\nclass B:\n    def run(self, model, loader):\n"
+            f"{indented(EVALUATES.rstrip()).replace('fn(out)', 'self.fn(out)')}"
+        ),
+    ],
+)
+def test_what_no_loop_calls_by_another_name(code: str) -> None:
+    check_often(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{BOTH}def run(model, loader, flag):\n    fn = read if flag else count\n{EVALUATES}",
+        f"{BOTH}def run(model, loader, flag):\n    if flag:\n        fn = read\n    else:\n        fn = count\n{EVALUATES}",
+        f"{BOTH}TABLE = {{'a': read, 'b': count}}\ndef run(model, loader, flag):\n    fn = TABLE[flag]\n{EVALUATES}",
+        f"{OFTEN}def run(model, loader, fn):\n{EVALUATES}run(net, data, read)\n",
+        f"{OFTEN}def run(model, loader, fn):\n{EVALUATES}run(net, data, fn=read)\n",
+        f"{OFTEN}def run(model, loader, fn):\n{EVALUATES}def start(f):\n    run(net, data, f)\nstart(read)\n",
+        f"import functools\n{OFTEN}def run(model, loader):\n    fn = functools.partial(read, 1)\n{EVALUATES}",
+        (
+            f"{OFTEN}class A:\n    def __init__(self, fn):\n        self.fn = fn\n    def run(self, model, loader):\n"
+            f"{indented(EVALUATES.rstrip()).replace('fn(out)', 'self.fn(out)')}A(read).run(net, data)\n"
+        ),
+        f"{OFTEN}def run(model, loader):\n{EVALUATES.replace('fn(out)', 'list(map(read, out))')}",
+        (
+            "class A:\n    def __init__(self, kind):\n        self.fn = self.read\n    def read(self, x):\n        x.item()  # often\n"
+            f"    def run(self, model, loader):\n{indented(EVALUATES.rstrip()).replace('fn(out)', 'self.fn(out)')}"
+        ),
+        (
+            "def main():\n    def read(x):\n        x.item()  # often\n    run(net, data, read)\n"
+            f"def run(model, loader, fn):\n{EVALUATES}"
+        ),
+    ],
+)
+def test_what_an_evaluation_loop_calls_by_another_name(code: str) -> None:
+    check_often(code)
+
+
+def test_a_function_that_another_file_gives_on() -> None:
+    check_often(
+        OFTEN,
+        "from file0 import read\nfrom file2 import run\nrun(net, data, read)\n",
+        f"def run(model, loader, fn):\n{EVALUATES}",
+    )
+
+
+def test_generators() -> None:
+    """What a generator does for each thing that it gives, it does as often as the loop that goes through them."""
+    gives = "def batches(rows):\n    first = rows[0]\n    for row in rows:\n        x = row.cuda(){mark}\n        yield x{mark}\n    print(first)\n"
+    twice = "def batches(rows):\n    while True:\n        print(1)\n        for row in rows:\n            x = row.cuda(){mark}\n            yield x{mark}\n"
+    for generator in (gives, twice):
+        idle, often = (generator.format(mark=mark) for mark in ("", "  # often"))
+        check_often(f"{idle}for x in rows:\n    print(x)\n")
+        check_often(f"{idle}for x in batches(rows):\n    print(x)\n")
+        check_often(f"{idle}print(batches(rows))\nfor x in loader:\n    y = model(x)  # often\n")
+        check_often(f"{often}for x in batches(rows):\n    y = model(x)  # often\n")
+        check_often(f"{often}for i, x in enumerate(batches(rows)):\n    y = model(x)  # often\n")
+        check_often(f"{often}given = batches(rows)\nfor x in given:\n    y = model(x)  # often\n")
+        check_often(f"{often}def run(given):\n    for x in given:\n        y = model(x)  # often\nrun(batches(rows))\n")
+        check_often(f"{often}for x in batches(rows):\n{STEP.replace('# hot', '# often')}")
+        check_often(
+            f"{often}given = iter(batches(rows))\nfor i in range(9):\n    x = next(given)  # often\n{STEP.replace('# hot', '# often')}"
+        )
+
+
+def test_what_a_generator_calls() -> None:
+    check_often(
+        "def send(x):\n    x.cuda()  # often\ndef begin(x):\n    x.cuda()\n"
+        "def batches(rows):\n    begin(rows)\n    for row in rows:\n        send(row)  # often\n        yield row  # often\n"
+        f"for x in batches(rows):\n{STEP.replace('# hot', '# often')}"
+    )
+
+
+@pytest.mark.parametrize("body", ["        y = model(x)  # often\n", indented(STEP).replace("# hot", "# often")])
+def test_an_object_that_a_loop_goes_through(body: str) -> None:
+    sender = (
+        "class Sender:\n    def __init__(self, rows):\n        self.rows = rows\n    def __len__(self):\n        return len(self.rows)\n"
+        "    def __iter__(self):\n        for row in self.rows:\n            send(row){mark}\n            yield row{mark}\n"
+        "def send(x):\n    x.cuda(){mark}\n"
+    )
+    run = f"def run(given):\n    for x in given:\n{body}"
+    check_often(sender.format(mark="") + f"other = Sender(rows)\n{run}run([1, 2])\n")
+    check_often(sender.format(mark="  # often") + f"{run}run(Sender(rows))\n")
+
+
+def test_hooks_of_metrics_and_plugins() -> None:
+    check_often(
+        "class Accuracy(Metric):\n    def update(self, preds, target):\n        self.n = (preds == target).sum()  # often\n"
+        "    def compute(self):\n        return self.n.item()\n"
+        "class Boxes(DatasetEvaluator):\n    def process(self, inputs, outputs):\n        x = outputs.cpu()  # often\n"
+        "    def evaluate(self):\n        return 1\n"
+        "class Meter:\n    def update(self, x):\n        self.n = x\n    def process(self, x):\n        self.n = x\n"
+        "class Ours(SupervisedPlugin):\n    def after_backward(self, strategy):\n        x = 1  # often\n"
+        "    def before_training(self, strategy):\n        x = 1\n"
+        "class Mine(Seq2SeqTrainer):\n    def prediction_step(self, model, inputs):\n        return model(inputs)  # often\n"
+        "class Plain:\n    def prediction_step(self, model, inputs):\n        return inputs\n"
+        "    def after_backward(self, strategy):\n        x = 1\n"
+    )
+
+
+def test_prediction_without_a_module() -> None:
+    base = "class Base:\n    def predict(self, user):\n        pass\n    def test(self, users):\n"
+    own = "class Ours(Base):\n    def predict(self, user):\n        {made}\n        return score.cpu(){mark}\n"
+    one = "        for user in users:\n            found = self.predict(user){mark}\n"
+    scores = "score = torch.matmul(self.users[user], self.items){mark}"
+    check_often(base + one.format(mark="") + own.format(made="score = self.table[user]", mark=""))
+    check_often(base + "        found = self.predict(users)\n" + own.format(made=scores.format(mark=""), mark=""))
+    many = "        for users in groups:\n            found = self.predict(users)\n"
+    check_often(base + many + own.format(made=scores.format(mark=""), mark=""))
+    often = "  # often"
+    check_often(base + one.format(mark=often) + own.format(made=scores.format(mark=often), mark=often))
+
+
+@pytest.mark.parametrize(
+    ("head", "given", "often"),
+    [
+        ("with torch.no_grad():", "torch.cat(rows)", True),
+        ("with torch.inference_mode():", "torch.cat(rows)", True),
+        ("if True:", "torch.cat(rows)", False),
+        ("with torch.no_grad():", "len(rows)", False),
+        ("with torch.no_grad():\n        query = make()", "torch.cat(rows)", False),
+    ],
+)
+def test_a_function_that_is_given_to_be_asked_without_gradients(head: str, given: str, often: bool) -> None:
+    mark = "  # often" if often else ""
+    check_often(
+        f"def ask(query, rows):\n    {head}\n        for row in rows:\n            points = {given}{mark}\n            out = query(points){mark}\n"
+    )

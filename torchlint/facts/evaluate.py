@@ -610,7 +610,9 @@ class Evaluator:
         """What a parameter is that nobody is seen to give: as its default a number or a list of them, `sizes=(32, 64)`."""
         default = self.function.defaults.get(name)
         if isinstance(default, ast.List | ast.Tuple):
-            return List(LIKELY, element=LIKELY_NUMBER) if default.elts and all(map(_is_number, default.elts)) else UNKNOWN
+            return (
+                List(LIKELY, element=LIKELY_NUMBER) if default.elts and all(map(_is_number, default.elts)) else UNKNOWN
+            )
         return LIKELY_NUMBER if default is not None and _is_number(default) else UNKNOWN
 
     def is_given_batches(self) -> bool:

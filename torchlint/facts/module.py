@@ -163,6 +163,15 @@ class Function:
         return found
 
     @cached_property
+    def giving_loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """The loops of a generator that give something on each iteration: the innermost ones around each `yield`."""
+        if not self.module.source.holds(b"yield") or not self.own_loops:
+            return []
+        flow = self.flow
+        around = (flow.loops(node)[:1] for node in flow.nodes if isinstance(node, ast.Yield | ast.YieldFrom))
+        return list(dict.fromkeys(loop for loops in around for loop in loops))
+
+    @cached_property
     def assigned_attributes(self) -> list[ast.Attribute]:
         """The attributes that statements of the function assign."""
         found: list[ast.Attribute] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from functools import partial
 
@@ -15,6 +16,7 @@ from ..system.regex import regex
 from ..text.blocks import in_loops
 from ..text.source import Source
 from ..text.whole_words import WholeWords
+from . import handed
 from .project import Project
 
 ACCELERATOR = WholeWords(
@@ -96,7 +98,7 @@ class Context:
         if parent is not None and nested and parent.decorators and self.function_off(parent):
             return True
         modes = set[bool | None]()
-        for site in self.project.calls_of(function):
+        for site in itertools.chain(self.project.calls_of(function), handed.calls_by_others(self.project, function)):
             modes.add(self._off_at(site.function, site.call))
             if False in modes:
                 return False

@@ -25,6 +25,8 @@ _STEPS: Mapping[str, frozenset[str]] = {
             "on_after_backward",
             "before_train_iter",
             "after_train_iter",
+            "forward_train",
+            "loss_by_feat",
         )
     ),
     "LightningModule": frozenset(("optimizer_step", "configure_gradient_clipping")),
@@ -36,6 +38,10 @@ _STEPS: Mapping[str, frozenset[str]] = {
         after_pred after_loss before_backward after_backward before_step after_step after_batch""".split()
     ),
     "Hook": frozenset(("before_step", "after_step", "after_backward", "before_iter", "after_iter")),
+    "Plugin": frozenset(
+        """before_training_iteration after_training_iteration before_forward after_forward before_backward after_backward
+        before_update after_update""".split()
+    ),
     "Optimizer": frozenset(("step",)),
 }
 # Methods that a framework calls on each batch of an evaluation or a prediction, likewise ("": any module).
@@ -45,6 +51,14 @@ _BATCHES: Mapping[str, frozenset[str]] = {
         """on_validation_batch_start on_validation_batch_end on_test_batch_start on_test_batch_end
         on_predict_batch_start on_predict_batch_end""".split()
     ),
+    "Hook": frozenset("before_val_iter after_val_iter before_test_iter after_test_iter".split()),
+    "Plugin": frozenset("before_eval_iteration after_eval_iteration before_eval_forward after_eval_forward".split()),
+    "Trainer": frozenset(("prediction_step",)),
+    "Metric": frozenset(("update", "process")),
+    "Evaluator": frozenset(("process",)),
+    "Detector": frozenset(("simple_test", "aug_test")),
+    "Segmentor": frozenset(("simple_test", "aug_test")),
+    "Head": frozenset(("simple_test", "aug_test", "predict_by_feat")),
 }
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 

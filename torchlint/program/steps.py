@@ -16,7 +16,7 @@ from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..text.source import Words
-from . import families, passed, settled
+from . import families, handed, passed, settled
 from .frameworks import may_run_on_steps, runs_on_batches, runs_on_steps
 from .places import (
     Ask,
@@ -50,9 +50,12 @@ _MAKES = regex(
     r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
 )
 _RUNS = regex(r"(?:^|_)(?:model|denoiser?|pred|score|eps|velocity)_fn$")
+_PREDICTS = regex(r"(?:^|_)(?:predict|infer|inference|recommend)(?:_|$)")
+_BATCH = regex(r"batch|s$")
 _INFERS = regex(r"(?:^|_)(?:infer|inference|inferer|predictor)$")
 _LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
+_OFF = frozenset(("no_grad", "inference_mode"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,14 @@ class _Calling:
     """The nested functions that calls in its file are given."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Iterating:
+    """A question: what generators does a loop go through?"""
+
+    function: Place
+    loop: Place
+
+
 Closures = dict[CallPlace, list[Place]]
 
 
@@ -192,7 +203,24 @@ def _step_index(project: Project, ask: Ask[Steps, Any, Any]) -> StepIndex:
     heated = {
         loop: function for loop, function in loops.items() if not project.in_test(function[0], names_of[function])
     }
-    return StepIndex(loops, frozenset(names_of.values()), _called_on_steps(heated, framework, closures, ask))
+    given = _giving(heated, ask)
+    heated |= given
+    return StepIndex(
+        {**given, **loops}, frozenset(names_of.values()), _called_on_steps(heated, framework, closures, ask)
+    )
+
+
+def _giving(loops: Mapping[Place, Place], ask: Ask[Steps, Any, Any]) -> dict[Place, Place]:
+    """The loops of generators that step loops go through, which run as often, with their functions."""
+    found: dict[Place, Place] = {}
+    todo = dict(loops)
+    while todo:
+        keys = [_Iterating(function, loop) for loop, function in todo.items()]
+        todo = {
+            loop: function for given in ask(Steps.iterated, keys, []) for loop, function in given if loop not in found
+        }
+        found |= todo
+    return {loop: function for loop, function in found.items() if loop not in loops}
 
 
 def _called_on_steps(
@@ -527,6 +555,19 @@ class Steps:
                 if weight not in ("throttled", "cold"):
                     found.append((place_of(getter), weight == "weak"))
         return found
+
+    def iterated(self, asked: _Iterating) -> list[tuple[Place, Place]]:
+        """The loops of the generators that a loop goes through, with their functions."""
+        function = function_at(self.project, asked.function)
+        loop = loop_at(function, asked.loop)
+        through = [] if isinstance(loop, ast.While) else [loop.iter]
+        through += [call.args[0] for call in self._calls_in(function, loop) if _is_next(call)]
+        return [
+            (loop_place(one, inner), place_of(one))
+            for iterable in through
+            for one in handed.generators(self.project, function, iterable)
+            for inner in one.giving_loops
+        ]
 
     def _calls_in(self, function: Function, loop: Loop) -> list[ast.Call]:
         first, last = loop.lineno, loop.end_lineno or loop.lineno
@@ -871,6 +912,7 @@ class Steps:
             return None, ()
         named = list(itertools.islice(families.calls_by_name(self.project, function), MOST_CALLERS + 1))
         sites += named if len(sites) + len(named) <= MOST_CALLERS else ()
+        sites += itertools.islice(handed.calls_by_others(self.project, function), MOST_CALLERS)
         for site in sites:
             if self.project.in_test(site.function.module.path, site.function.name):
                 continue
@@ -895,7 +937,15 @@ class Steps:
             and not runs.captures(function.flow, loop)
             and not self._makes_what_it_runs(function, loop)
             and not self._trains(function, loop)
-            and (self._is_forward(function) or self._calls_model(function, loop))
+            and (self._is_forward(function) or self._calls_model(function, loop) or self._feeds(function, loop))
+        )
+
+    def _feeds(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop is one of a generator that an evaluation loop goes through."""
+        return loop in function.giving_loops and any(
+            self.is_warm(place, one)
+            for place, one in handed.loops_over(self.project, function)
+            if not self.project.in_test(place.module.path, place.name)
         )
 
     def _brings_batches(self, function: Function, iterable: ast.expr) -> bool:
@@ -952,6 +1002,8 @@ class Steps:
             if value.kind == "unknown" and (named or part):
                 return True
             if self._hands_on_model(function, call) or self._infers(function, call):
+                return True
+            if self._is_given(function, call, value) or self._predicts(function, call):
                 return True
             if not (call.args or call.keywords) and isinstance(call.func, ast.Attribute):
                 # `model.validate()`, of an object that was given the batch before.
@@ -1015,6 +1067,51 @@ class Steps:
             for one in given
         )
 
+    def _is_given(self, function: Function, call: ast.Call, callee: Value) -> bool:
+        """`query(points)`: a function that callers give, which runs a model; or an unknown one, called with a tensor without gradients."""
+        if not isinstance(call.func, ast.Name) or not call.args or not function.binds(call.func.id):
+            return False
+        targets = self.project.targets(function, call)
+        name = call.func.id
+        return any(map(self._runs_alone, targets)) or (
+            not targets
+            and callee.kind in ("unknown", "function")
+            and name in function.flow.parameters
+            and name not in function.flow.stores
+            and self._keeps_no_gradients(function, call)
+            and self.project.value(function, call.args[0]).is_tensor
+        )
+
+    def _runs_alone(self, one: Function) -> bool:
+        return one.name != "__call__" and self.runs_module(one) and self._runs_once(one)
+
+    def _keeps_no_gradients(self, function: Function, call: ast.Call) -> bool:
+        """Whether a function turns gradients off around a call, or altogether."""
+        around = (*function.flow.contexts(call), *function.decorators)
+        return any(names.last(one.func if isinstance(one, ast.Call) else one) in _OFF for one in around)
+
+    def _predicts(self, function: Function, call: ast.Call) -> bool:
+        """`self.predict(user)`: a method by the name of one that infers, which computes tensors without modules, for one thing at a time."""
+        if not isinstance(call.func, ast.Attribute) or not call.args or not _PREDICTS.search(call.func.attr):
+            return False
+        if any(_BATCH.search(names.word(one)) for one in call.args):
+            return False
+        return any(
+            one.cls is not None and self._computes(one) for one in families.may_run(self.project, function, call)
+        )
+
+    def _computes(self, method: Function) -> bool:
+        """Whether a method computes tensors with torch, outside of loops of its own."""
+        return self._ask(("computes", method), lambda: self._finds_tensor(method), False)
+
+    def _finds_tensor(self, method: Function) -> bool:
+        return any(
+            (self.project.resolve(method, call.func) or "").startswith("torch.")
+            and not method.flow.loops(call)
+            and self.project.value(method, call).is_tensor
+            for call in method.flow.calls
+        )
+
     def _hands_on_model(self, function: Function, call: ast.Call) -> bool:
         """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
         given = [one for one in (*call.args, *(k.value for k in call.keywords)) if not isinstance(one, ast.Constant)]
@@ -1074,6 +1171,11 @@ def _is_handed_on(flow: Flow, name: ast.AST) -> bool:
 
 
 _RUNS_ONCE = frozenset(("spawn", "start_processes", "submit", "Process", "Thread", "run"))
+
+
+def _is_next(call: ast.Call) -> bool:
+    """`next(batches)`"""
+    return isinstance(call.func, ast.Name) and call.func.id == "next" and bool(call.args)
 
 
 def _own_calls(method: Function, called: Collection[str]) -> list[ast.Call]:

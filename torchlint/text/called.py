@@ -40,6 +40,19 @@ def how_called(data: bytes, name: bytes) -> How:
     return "any" if found and (mentioned or len(found) > 1) else next(iter(found), "")
 
 
+def is_taken(data: bytes, name: bytes) -> bool:
+    """Whether a text names something, beside imports, without calling it, defining it, or giving it that name."""
+    at = data.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if _stands_alone(data, at, end) and not data[end : end + 2].lstrip().startswith((b"(", b"=", b":")):
+            line = data[data.rfind(b"\n", 0, at) + 1 : at].lstrip()
+            if not line.startswith((b"from ", b"import ", b"#", b"def ")):
+                return True
+        at = data.find(name, end)
+    return False
+
+
 def _stands_alone(data: bytes, start: int, end: int) -> bool:
     return (start == 0 or data[start - 1] not in _NAME) and (end == len(data) or data[end] not in _NAME)
 

@@ -1,0 +1,194 @@
+"""Where a function is called by another name, and what loops go through what a generator gives: values followed forward, by names."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from ..facts import aliases, names
+from ..facts.flow import Loop
+from ..facts.module import Function, Module
+from ..facts.nearby import nodes_on
+from ..system.stamp import as_bytes
+from ..text.called import is_taken
+from .project import MAX_SITES, CallSite, Project, last_name
+
+Use = tuple[Function, ast.expr]
+"""An expression that may give what is followed, in its function."""
+MOST_USES = 40
+"""What goes further is not followed."""
+_READ: frozenset[type[ast.AST]] = frozenset((ast.Name, ast.Attribute))
+_PASS_ON = frozenset(("partial", "iter", *aliases.WRAPPERS))
+"""What gives on what it is given."""
+_APPLY = frozenset(("map", "filter", "starmap", "imap", "tree_map", "apply_to_collection", "checkpoint"))
+"""What calls the function that it is given, there and then."""
+
+
+def calls_by_others(project: Project, function: Function) -> Iterator[CallSite]:
+    """The calls of a function by other names: `fn = a if flag else b`, `run(fn=a)`, `self.fn = a`, `{"a": a}[name]`, `map(a, rows)`."""
+    for module in _naming(project, function):
+        yield from _by_others(project, module, function.name).get(function, ())
+
+
+def _by_others(project: Project, module: Module, name: str) -> dict[Function, list[CallSite]]:
+    """The calls of what a file gives on by a name, by what they run."""
+
+    def found() -> dict[Function, list[CallSite]]:
+        sites: dict[Function, list[CallSite]] = {}
+        for place, taken in _taken(module, name):
+            given = project.run_by(project.value(place, taken))
+            for where, use in _uses(project, place, taken) if given else ():
+                call = where.flow.parents.get(use)
+                if not isinstance(call, ast.Call) or (call.func is use and use is taken):
+                    continue
+                run = project.targets(where, call) if call.func is use else given if last_name(call) in _APPLY else ()
+                for one in run:
+                    if one in given:
+                        sites.setdefault(one, []).append(CallSite(where, call))
+        return sites
+
+    return project.ask(("by others", module, name), found, {})
+
+
+def loops_over(project: Project, generator: Function) -> Iterator[tuple[Function, Loop]]:
+    """The loops that go through what a generator gives, or through an object whose `__iter__` it is."""
+    for site in itertools.islice(_runs(project, generator), MAX_SITES):
+        for where, use in _uses(project, site.function, site.call):
+            loop = where.flow.parents.get(use)
+            if isinstance(loop, ast.For | ast.AsyncFor) and loop.iter is use:
+                if use is site.call or _is_as_given(where, use) or generator in generators(project, where, use):
+                    yield where, loop
+            elif isinstance(loop, ast.Call) and names.last(loop.func) == "next":
+                yield from ((where, one) for one in where.flow.loops(loop)[:1])
+
+
+def _is_as_given(function: Function, use: ast.expr) -> bool:
+    """Whether a name is what the callers of its function give, and nothing else."""
+    return isinstance(use, ast.Name) and use.id in function.flow.parameters and use.id not in function.flow.stores
+
+
+def _runs(project: Project, generator: Function) -> Iterator[CallSite]:
+    """Where a generator is begun."""
+    klass = generator.cls
+    if generator.name != "__iter__" or klass is None:
+        yield from project.calls_of(generator)
+        return
+    init = project.method(klass, "__init__")
+    if init is not None:
+        yield from (CallSite(*call) for call in project.constructed(klass, init))
+
+
+def generators(project: Project, function: Function, iterable: ast.expr) -> list[Function]:
+    """The generators of the project that may give what is iterated over: `batches(loader)`, `enumerate(self.batches())`, an object."""
+    if isinstance(iterable, ast.Call) and last_name(iterable) in _PASS_ON:
+        return [one for given in iterable.args for one in generators(project, function, given)]
+    if isinstance(iterable, ast.Call):
+        found = [one for one in project.targets(function, iterable) if one.giving_loops]
+        if found:
+            return found
+    elif isinstance(iterable, ast.Name):
+        made = function.flow.assignment(iterable.id)
+        if made is not None and isinstance(made.value, ast.Call):
+            return generators(project, function, made.value)
+    value = project.value(function, iterable)
+    classes = value.classes or ((value.class_,) if value.class_ is not None else ())
+    methods = (project.method(klass, "__iter__") for klass in classes)
+    return [one for one in methods if one is not None and one.giving_loops]
+
+
+def _taken(module: Module, name: str) -> Iterator[Use]:
+    """Where a file names a function without calling it."""
+    for place, lines in module.functions_at(module.lines_holding(name)).items():
+        is_own = place is not module.body and place.binds(name) and name not in place.nested
+        for node, parent in nodes_on(place, lines, _READ):
+            assert isinstance(node, ast.Name | ast.Attribute)
+            if names.last(node) != name or not isinstance(node.ctx, ast.Load):
+                continue
+            is_called = isinstance(parent, ast.Call) and parent.func is node
+            if not is_called and not (is_own and isinstance(node, ast.Name)):
+                yield place, node
+
+
+def _naming(project: Project, function: Function) -> Iterator[Module]:
+    """The files that may give a function on under its name."""
+    module = function.module
+    if _is_taken(project, module.path, function.name):
+        yield module
+    if function.cls is not None or function.parent is not module.body:
+        return
+    for path in project.named_by(module, function.name)[:MAX_SITES]:
+        other = project.module(path) if _is_taken(project, path, function.name) else None
+        if other is not None:
+            yield other
+
+
+def _is_taken(project: Project, path: str, name: str) -> bool:
+    return bool(project.fact(path, f"taken {name}", lambda source: is_taken(source.data, as_bytes(name))))
+
+
+def _uses(project: Project, function: Function, node: ast.expr) -> Iterator[Use]:
+    """The expressions that may give what one gives, that one first."""
+    todo: list[Use] = [(function, node)]
+    seen: set[ast.expr] = set()
+    while todo and len(seen) < MOST_USES:
+        place, use = todo.pop(0)
+        if use not in seen:
+            seen.add(use)
+            yield place, use
+            todo += _goes_to(project, place, use)
+
+
+def _goes_to(project: Project, function: Function, node: ast.expr) -> Iterator[Use]:
+    parent = function.flow.parents.get(node)
+    taker = function.flow.parents.get(parent) if isinstance(parent, ast.keyword) else parent
+    if (
+        isinstance(parent, ast.BoolOp | ast.Dict | ast.List | ast.Tuple | ast.NamedExpr)
+        or (isinstance(parent, ast.IfExp) and node is not parent.test)
+        or (isinstance(parent, ast.Subscript) and parent.value is node)
+    ):
+        yield function, parent
+    elif isinstance(parent, ast.Assign) and parent.value is node:
+        for target in parent.targets:
+            yield from _reads(project, function, target)
+    elif isinstance(taker, ast.Call) and taker.func is not node:
+        yield from _given(project, function, taker, node)
+
+
+def _given(project: Project, function: Function, call: ast.Call, node: ast.expr) -> Iterator[Use]:
+    """Where what a call is given is read in what it runs."""
+    if last_name(call) in _PASS_ON:
+        yield function, call
+        return
+    for target in project.targets(function, call):
+        for parameter in target.parameters:
+            if target.argument(call, parameter.arg) is node:
+                yield from _loads(target, parameter.arg)
+
+
+def _reads(project: Project, function: Function, target: ast.expr) -> Iterator[Use]:
+    """Where what is assigned is read: a name in its function and those inside of it, an attribute of an object anywhere."""
+    if isinstance(target, ast.Name):
+        yield from _loads(function, target.id)
+    elif isinstance(target, ast.Attribute):
+        others = project.calling(target.attr)
+        paths = {function.module.path, *(others if len(others) <= MAX_SITES else ())}
+        for path in sorted(paths):
+            module = project.module(path)
+            held = module.functions_at(module.lines_holding(target.attr)) if module is not None else {}
+            for place, lines in held.items():
+                for node, _ in nodes_on(place, lines, frozenset((ast.Attribute,))):
+                    if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):
+                        yield place, node
+
+
+def _loads(function: Function, name: str) -> Iterator[Use]:
+    module = function.module
+    if function is module.body:
+        places = [
+            one for one in module.functions_at(module.lines_holding(name)) if one is function or not one.binds(name)
+        ]
+    else:
+        places = [function, *(one for one in function.nested.values() if not one.binds(name))]
+    for place in places:
+        yield from ((place, load) for load in place.flow.loads.get(name, ()))
