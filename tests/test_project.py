@@ -1442,6 +1442,11 @@ def test_importers(files: Files, path: str, expected: list[str]) -> None:
         ("from a \\\n  import b\n", {"from", "a", "import", "b"}),
         ("import a\rb = 1\rimport c\r", {"import", "a", "b", "c"}),
         ("x = 1; import a\nimportant = 'import'\n", {"import", "a"}),
+        ("if x:\n    from a import b\n\timport c\n", {"from", "a", "import", "b", "c"}),
+        ("import a; import b\ntry: import c\nfinally: pass\n", {"import", "a", "b", "c"}),
+        ("# what to import\nx = 1\n'''\n    from the left\n'''\nimport a\n", {"import", "a"}),
+        ("__import__('x')\nimportlib.import_module('y')\nimport a\n", {"import", "a"}),
+        ("from a import(b)\nfrom a \\\n  import (  # (c\n  d,\n)\n", {"from", "a", "import", "b", "c", "d"}),
     ],
 )
 def test_words_of_imports(text: str, expected: set[str]) -> None:

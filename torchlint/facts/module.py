@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from . import scope
 
 if TYPE_CHECKING:
     from ..text.source import Source
@@ -111,19 +112,15 @@ class Function:
     @cached_property
     def bound(self) -> frozenset[str]:
         """Names that are the function's own: parameters, what it assigns and defines; imports are not among them."""
-        from .scope import bound
-
-        return bound(self)
+        return scope.bound(self)
 
     def binds(self, name: str) -> bool:
         """Whether a name is one of the function's own."""
         if "bound" not in self.__dict__:
-            from .scope import may_bind
-
             free: set[str] = self.__dict__.setdefault("_free", set())
             if name in free:
                 return False
-            if not may_bind(self, name):
+            if not scope.may_bind(self, name):
                 free.add(name)
                 return False
         return name in self.bound

@@ -29,18 +29,18 @@ _INVERTED = regex(rb"""~([a-z_]\w{0,60}(?:\.\w{1,60}){0,4}(?:\[["']\w{1,60}["']\
 """`~kept`, `~batch["kept"]`"""
 _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
 """`x[:t]`, `x[i, : lengths[i]]`"""
-_TAKEN = regex(
-    rb"(?:if(?<!\w..)|while(?<!\w.{5})|assert(?<!\w.{6})|int(?<!\w...)|float(?<!\w.{5})|bool(?<!\w....)"
-    rb"|range(?<!\w.{5})|randperm(?<!\w.{8}))[ (]+(?:not[ (]+)?(?:-?[\d.]+ [<>]=? )?"
-    rb"([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]"
-)
-"""`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; the word before its start, by which a search is quick"""
+_TAKEN = [
+    regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?(?:-?[\d.]+ [<>]=? )?([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]" % (word, word))
+    for word in (b"if", b"while", b"assert", b"int", b"float", b"bool", b"range", b"randperm")
+]
+"""`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; each begins with a word, by which a search is quick"""
 _ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
 _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
 _NAME = regex(rb"[a-z_]\w*(\[)?")
-_ASSIGNED = regex(rb"\n[ \t]*(?:[\w.]+, )*([\w.]+) = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
-"""A name, and the line that it is assigned, with the next one where a call begins at its end."""
+_ASSIGNED = regex(rb" = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
+"""What is assigned: the rest of the line, with the next one where a call begins at its end."""
+_TARGET = regex(rb"[ \t]*(?:[\w.]+, )*(?:\w*\.)*(\w+)")
 _CALLED_MASK = regex(rb"mask|valid|keep|kept|inlier|flag")
 _CALLED_SCALAR = regex(rb"loss|entropy|perplexity")
 _BOOLEAN = regex(
@@ -84,7 +84,7 @@ class _Part:
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
-        self.taken = [(match.start(1), match[1]) for match in _TAKEN.finditer(data)]
+        self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
         self.loops = [(match.start(), match.end(), match[1]) for match in _ROWS.finditer(data)]
 
     @cached_property
@@ -97,7 +97,14 @@ class _Part:
 
     @cached_property
     def assigned(self) -> list[tuple[bytes, bytes]]:
-        return _ASSIGNED.findall(self._data)
+        """What is assigned to each name, or to an attribute of that name, whatever its object."""
+        data, found = self._data, []
+        for match in _ASSIGNED.finditer(data):
+            start = data.rfind(b"\n", 0, match.start()) + 1
+            target = _TARGET.fullmatch(data, start, match.start()) if start else None
+            if target is not None:
+                found.append((target[1], match[1]))
+        return found
 
 
 class _Text:
@@ -147,5 +154,5 @@ class _Text:
         found: dict[bytes, list[bytes]] = {}
         for part in self._parts:
             for name, value in part.assigned:
-                found.setdefault(name.rpartition(b".")[2], []).append(value)
+                found.setdefault(name, []).append(value)
         return found

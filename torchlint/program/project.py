@@ -38,6 +38,7 @@ from .constructions import constructions
 _IMPORT = regex(
     rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\](?:[^\n(\\]|\\\r?\n)*(?:\((?:[^)#]|#[^\n]*)*\)?)?", re.MULTILINE
 )
+_IMPORT_HEAD = regex(rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\]", re.MULTILINE)
 _BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
 _STAR = regex(rb"import[\s\\]*\*")
 _RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
@@ -45,7 +46,7 @@ _DEF = regex(rb"def[ \t]+(\w+)")
 _CLASS = regex(rb"class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _OWN_ATTRIBUTE = regex(rb"self\.(\w+)")
 _SET_ATTRIBUTE = regex(rb"\.(\w+)[ \t]*=(?!=)")
-_FOR_OBJECTS = regex(rb"^(?:async )?def \w+\([ \t\r\n]*(?:self|cls)\b", re.MULTILINE)
+_FOR_OBJECTS = regex(rb"def(?:(?<![^\n]def)|(?<=\nasync def)) \w+\([ \t\r\n]*(?:self|cls)\b")
 """A function outside of classes that is written as a method, to be put into one."""
 _WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
@@ -1358,7 +1359,9 @@ def import_text(source: Source) -> bytes:
         # The statement begins on the line of the word, or above where that is a continued one.
         start = data.rfind(b"\n", 0, place) + 1
         continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
-        if start >= end and not continued and data.startswith((b"import ", b"from "), start):
+        before = data[start:place].lstrip(b" \t")
+        is_statement = before.startswith(b"from ") or (not before and data.startswith(b"import ", place))
+        if is_statement and start >= end and not continued:
             stop = data.find(b"\n", place)
             line = data[start:stop] if stop >= 0 else data[start:]
             if b"(" not in line and b"\\" not in line:  # all of a statement, as most are
@@ -1369,12 +1372,14 @@ def import_text(source: Source) -> bytes:
         while continued:
             start = data.rfind(b"\n", 0, start - 1) + 1
             continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
-        statement = _IMPORT.search(data, max(start, end))
+        # A word in prose or in a name has no such head in front.
+        head = _IMPORT_HEAD.search(data, max(start, end), place + len(b"import "))
         end = place + 1
+        statement = _IMPORT.match(data, head.start()) if head is not None else None
         if statement is not None:
             end = max(end, statement.end())
             found.append(statement[0])
-        place = data.find(b"import", end) if statement is not None else -1
+        place = data.find(b"import", end)
     return b" ".join(found)
 
 

@@ -142,9 +142,8 @@ class Regions:
         """The files that may compile something."""
         found = []
         holds, words, trigger = self.project.holds, self._words, self._trigger
-        any_of = re.compile(rb"%s|%s" % (trigger.pattern, REPEATED)), words | {REPEATED}
         for path in self.project.paths:
-            if not (self.patterns or holds(path, *any_of)):
+            if not (self.patterns or holds(path, trigger, words) or holds(path, _REPEATED)):
                 continue
             # A file may have torch.compile from another one, under whatever name.
             torch = holds(path, _TORCH) or not words.isdisjoint(self.project.import_words(path))

@@ -128,6 +128,14 @@ def _is_free(pattern: str) -> bool:
     return is_plain(pattern) or shape(pattern).bare
 
 
+@cache
+def _around() -> Callable[..., Match | None]:
+    # An import on each call took longer than most matches.
+    from ..pattern.match import around
+
+    return around
+
+
 class Site:
     """One expression or statement, in its function, for one rule.
 
@@ -160,9 +168,7 @@ class Site:
         return False
 
     def _looked(self, parent: ast.AST) -> Match | None:
-        from ..pattern.match import around
-
-        return around(self.pattern, self.target, parent, lambda: self.flow.parents, self.resolve)
+        return _around()(self.pattern, self.target, parent, lambda: self.flow.parents, self.resolve)
 
     @property
     def match(self) -> Match:

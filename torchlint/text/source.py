@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 NOTEBOOK = ".ipynb"
-_BASES = ("0x", "0X", "0o", "0O", "0b", "0B")
 _LONG = regex(r"0[xob][\da-f_]{2000}", re.IGNORECASE)
 _LARGEST = 1 << 2000
 """What stands for larger numbers: Python writes no number of more than 4300 digits, though it reads them in hexadecimal."""
@@ -319,7 +318,7 @@ class Source:
 def parsed(text: str) -> ast.Module:
     """The tree of a text, where no number has more digits than Python agrees to write out. Raises what `ast.parse` does."""
     tree = ast.parse(text)
-    if any(prefix in text for prefix in _BASES) and _LONG.search(text):
+    if _LONG.search(text) is not None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and type(node.value) is int:
                 node.value = min(node.value, _LARGEST)
