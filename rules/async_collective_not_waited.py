@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import names, syntax
 from torchlint.rule import Finding, Site, rule
 
 _COLLECTIVES = (
@@ -72,12 +73,36 @@ def async_collective_not_waited(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations
     """
+    if _is_ordered(site):
+        return
     if "work" not in site.match:
         yield site.finding(f"`{site.short()}` is never waited for, so its tensor may be read before it is there")
     elif isinstance(name := site.part("work"), ast.Name) and not _is_read(site, name.id):
         yield site.finding(
             f"`{name.id}` is never waited for, so the tensor of `{site.short()}` may be read before it is there"
         )
+
+
+def _is_ordered(site: Site) -> bool:
+    """Whether a later operation of the same group is waited for: a group ends its operations in the order in which they begin."""
+    own = next((_group(node) for node in ast.walk(site.statement) if isinstance(node, ast.Call)), None)
+    end = site.statement.end_lineno or site.statement.lineno
+    return own is not None and any(
+        call.lineno > end and syntax.same(_group(call), own) and _is_waited_for(site, call) for call in site.flow.calls
+    )
+
+
+def _group(call: ast.Call) -> ast.expr | None:
+    """The group that a call is given which does not wait itself."""
+    given = {one.arg: one.value for one in call.keywords}
+    begun = given.get("async_op")
+    return given.get("group") if isinstance(begun, ast.Constant) and begun.value is True else None
+
+
+def _is_waited_for(site: Site, call: ast.Call) -> bool:
+    handle = syntax.target(site.flow, call)
+    waits = [names.chain(waited.func) for waited in site.flow.calls_named("wait")]
+    return isinstance(handle, ast.Name) and [handle.id, "wait"] in waits
 
 
 def _is_read(site: Site, name: str) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.facts import breaks
-from torchlint.facts.break_place import named
+from torchlint.facts.break_place import told
 from torchlint.rule import Finding, Site, rule
 
 
@@ -66,6 +66,6 @@ def break_autograd_call(site: Site) -> Iterator[Finding]:
     found = breaks.broken(site, "TL207")
     if found is not None:
         yield site.finding(
-            f"`{site.short()}` splits the compiled graph ({named(found.breaks)}): {found.why}.",
+            f"`{site.short()}` {told(found)}",
             related=site.why_compiled(),
         )

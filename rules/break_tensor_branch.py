@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.facts import breaks
-from torchlint.facts.break_place import named
+from torchlint.facts.break_place import told
 from torchlint.rule import Finding, Site, rule
 
 
@@ -78,6 +78,6 @@ def break_tensor_branch(site: Site) -> Iterator[Finding]:
     if found is not None:
         shown = site.name if site.name in ("if", "while", "assert") else site.short()
         yield site.finding(
-            f"`{shown}` splits the compiled graph ({named(found.breaks)}): {found.why}.",
+            f"`{shown}` {told(found)}",
             related=site.why_compiled(),
         )

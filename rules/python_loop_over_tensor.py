@@ -32,6 +32,8 @@ _FILLS = frozenset(("append", "extend"))
 _BUILTINS = frozenset(("float", "int", "len", "range", "list", "tuple"))
 _RAGGED = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
 """What gives as many elements as a row has of a kind."""
+_SIZED = frozenset(f"torch.{name}" for name in ("ones", "zeros", "empty", "full", "arange", "rand", "randn", "randint"))
+"""What makes as many elements as it is told: rows have lengths of their own."""
 
 
 @rule(
@@ -245,7 +247,11 @@ def _is_alike(site: Site, loop: ast.For) -> bool:
             name = site.resolve(node.func)
             parts = chain(node.func) or ["", getattr(node.func, "attr", "")]
             known = name in _BUILTINS or name.startswith("torch.") if name else _is_method(parts)
-            if not known or parts[-1] in _RAGGED:
+            if (
+                not known
+                or parts[-1] in _RAGGED
+                or (name in _SIZED and any(_is_of(size, targets) for size in node.args))
+            ):
                 return False
     return True
 

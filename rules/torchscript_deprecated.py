@@ -92,7 +92,7 @@ def _is_plain_class(site: Site) -> bool:
 def _asked_for(site: Site) -> bool:
     """Whether the file, the function or a condition around the place says TorchScript: then a user asked for it."""
     folders, _, name = site.place.lower().rpartition("/")
-    if "torchscript" in name or "jit" in folders.split("/") or _BY_NAME.search(site.function.name):
+    if "torchscript" in name.replace("_", "") or "jit" in folders.split("/") or _BY_NAME.search(site.function.name):
         return True
     loops = [loop.iter for loop in site.flow.loops(site.target) if isinstance(loop, ast.For)]
     if any(_BY_NAME.search(site.text(looped)) for looped in loops):

@@ -70,6 +70,7 @@ def test_torchscript_in_a_folder_of_that_name() -> None:
     assert ["TL904", "TL904"] == found("TL904", "package/model.py")
     assert [] == found("TL904", "examples/jit/model.py")
     assert [] == found("TL904", "export/torchscript.py")
+    assert [] == found("TL904", "export_torch_script.py")
 
 
 def test_a_forward_of_a_test_tells_nothing_of_what_it_calls() -> None:

@@ -881,6 +881,34 @@ def test_what_a_cache_that_is_given_keeps() -> None:
     )
 
 
+def test_what_is_taken_back_behind_the_condition() -> None:
+    check_one(
+        "class Net:\n    def step(self, x):\n"
+        "        if not self.ready:\n            y = 1\n        self.ready = True  # hot\n"
+        "        if not self.other:\n            y = 1  # hot\n        if x:\n            self.other = True  # hot\n"
+        "        self.late = False  # hot\n        if not self.late:\n            y = 2  # hot\n        self.late = True  # hot\n"
+        "        done = False  # hot\n        if not done:\n            y = 3  # hot\n        done = True  # hot\n"
+        "net, started, seen = Net(), False, False\nfor x in loader:\n    net.step(x)  # hot\n"
+        "    if not started:\n        y = 1\n    started = True  # hot\n"
+        "    seen = False  # hot\n    for y in x:\n        if not seen:\n            z = 1  # hot\n        seen = True  # hot\n"
+        + STEP
+    )
+
+
+def test_a_flag_of_several_branches() -> None:
+    check_one(
+        "step = 0\nfor x in loader:\n    step += 1  # hot\n"
+        "    if world:\n        due = rank == 0 and step % 100 == 0  # hot\n    else:\n        due = step % 100 == 0  # hot\n"
+        "    if due:\n        y = 1\n    else:\n        y = 2  # hot\n"
+        "    late = False  # hot\n    if world:\n        late = step % 100 == 0  # hot\n"
+        "    if late:\n        y = 3\n"
+        "    if world:\n        mixed = step % 100 == 0  # hot\n    else:\n        mixed = x.ready > 0  # hot\n"
+        "    if mixed:\n        y = 4  # hot\n"
+        "    often = step % 100 == 0  # hot\n    if world:\n        often = True  # hot\n"
+        "    if often:\n        y = 5  # hot\n" + STEP
+    )
+
+
 def test_what_is_put_where_it_was_missing_afterwards() -> None:
     check_one(
         "class Net:\n    def step(self, x):\n"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from torchlint.facts import break_table
+from torchlint.facts.break_place import Break, told
 from torchlint.torch_api.version import Range
 
 TABLE: dict[str, Any] = {
@@ -103,3 +104,8 @@ def test_a_target_without_an_end_is_answered_for_2_13(target: str) -> None:
 @pytest.mark.parametrize("target", ["==2.14", ">=2.14", ">=2.15"])
 def test_a_target_that_begins_later_is_answered_for_its_own(target: str) -> None:
     assert () == asked("random.random()", target)
+
+
+def test_a_break_without_an_id_is_told_without_one() -> None:
+    assert "splits the compiled graph (GB0109): so." == told(Break("x", "so", ("GB0109",), ()))
+    assert "splits the compiled graph: so." == told(Break("x", "so", ("data-dependent",), ()))

@@ -74,6 +74,12 @@ def named(ids: tuple[str, ...]) -> str:
     return " and ".join(i for i in ids[:2] if i.startswith("GB"))
 
 
+def told(found: Break) -> str:
+    """What a break does, and why, for a message."""
+    ids = named(found.breaks)
+    return f"splits the compiled graph{f' ({ids})' if ids else ''}: {found.why}."
+
+
 def is_tensor(place: Place, node: ast.expr | None, certainty: Certainty = PROVEN) -> bool:
     """Whether an expression is a tensor on every path."""
     if node is None or isinstance(node, ast.Starred):

@@ -24,13 +24,13 @@ _DROPS = frozenset(("clear", "pop", "popitem", "remove", "discard"))
 
 def soon_over(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """Whether a condition holds the first time only, or the first few times."""
-    return once(guard, flow) or fills(guard, flow, loop) or first_few(guard, flow, loop) or grows(guard, flow)
+    return once(guard, flow, loop) or fills(guard, flow, loop) or first_few(guard, flow, loop) or grows(guard, flow)
 
 
-def once(guard: Guard, flow: Flow) -> bool:
+def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """`if first: ...; first = False`, `if self.ready: return` and then `self.ready = True`: what takes its own condition back.
 
-    A flag that is a buffer is written in place.
+    That may come behind it: `if not self.ready: ...`, and then `self.ready = True`. A flag that is a buffer is written in place.
     """
     test, true = guard.test, guard.true
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -42,7 +42,22 @@ def once(guard: Guard, flow: Flow) -> bool:
     if guard.block is None and isinstance(guard.node, ast.If):
         stores = [*flow.targets.get(".".join(name), ()), *flow.calls_named("copy_"), *flow.calls_named("fill_")]
         statements = [flow.parents[store] for store in stores if store.lineno > guard.node.lineno]
-    return any(_takes_back(statement, name, true) for statement in statements)
+    return any(_takes_back(statement, name, true) for statement in statements) or _is_taken_back_later(
+        guard, name, true, flow, loop
+    )
+
+
+def _is_taken_back_later(guard: Guard, name: list[str], true: bool, flow: Flow, loop: Loop | None) -> bool:
+    """Whether a statement behind the condition, in the same block, takes it back, and nothing in the loop sets the flag anew."""
+    test = guard.node
+    if guard.block is None or not isinstance(test, ast.If) or (block := flow.block(test)) is None:
+        return False
+    if loop is None and len(name) == 1:
+        return False  # a name of one call
+    targets = flow.targets.get(".".join(name), ())
+    stores = [flow.statement(target) for target in targets if loop is None or contains(loop, target)]
+    behind = (block.index.get(one, -1) > block.index[test] and _takes_back(one, name, true) for one in stores)
+    return bool(stores) and all(behind)
 
 
 def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:

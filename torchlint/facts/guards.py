@@ -27,6 +27,9 @@ SHORT = 10
 # Where steps are looked up: `step in milestones`, `step in [n - 1 for n in milestones]`.
 _MILESTONES = ast.Tuple | ast.List | ast.Set | ast.ListComp | ast.SetComp | ast.Name | ast.Attribute | ast.Call
 
+# In how many branches a flag may be assigned.
+MOST_BRANCHES = 4
+
 # How many flags, each defined by the next, a condition is followed through.
 FOLLOWED = 20
 
@@ -297,11 +300,12 @@ class _Reading:
         key = (name.id, true)
         if key not in self._flags:
             self._flags[key] = ""
-            defined = definition(name, self.flow) if self._followed < FOLLOWED else None
-            if defined is not None:
+            defined = _definitions(name, self.flow) if self._followed < FOLLOWED else []
+            if len(defined) == 1 or true:
                 self._followed += 1
-                self._flags[key] = self.test(defined, true)
+                found = [self.test(one, true) for one in defined]
                 self._followed -= 1
+                self._flags[key] = next(iter(found), "") if all(found) else ""
         return self._flags[key]
 
 
@@ -568,6 +572,19 @@ def definition(name: ast.Name, flow: Flow) -> ast.expr | None:
     """The expression that a flag was assigned from, where there is one assignment only."""
     value = _assigned(name, flow)
     return value if isinstance(value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp) else None
+
+
+def _definitions(name: ast.Name, flow: Flow) -> list[ast.expr]:
+    """The expressions that a flag is assigned from, besides False: one in each of a few branches, `if rank == 0: due = step % 10 == 0`."""
+    stores = flow.stores.get(name.id, ()) if name.id not in flow.parameters else ()
+    made = [flow.parents.get(store) for store in stores]
+    values = [one.value for one in made if isinstance(one, ast.Assign) and len(one.targets) == 1]
+    defined = [one for one in values if not (isinstance(one, ast.Constant) and one.value is False)]
+    if len(values) < len(stores) or len(stores) > MOST_BRANCHES or (len(defined) < len(values) == 1):
+        return []
+    return (
+        defined if all(isinstance(one, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp) for one in defined) else []
+    )
 
 
 def _assigned(name: ast.Name, flow: Flow) -> ast.expr | None:

@@ -51,6 +51,8 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         return _filled(left)
     if isinstance(op, ast.Add) and left.kind == "list" and left.proven and _may_be_list(right):
         return _longer(left, right)  # a tensor does not take a list: `[0] + counts` says that `counts` is one
+    if isinstance(op, ast.Mult) and left.kind == "list" and left.proven and right.is_tensor:
+        return _longer(left, right)  # `[size] * chunks.sum()`: as many times as the number says
     if "tensor" in kinds:
         sides = [v for v in (left, right) if v.kind == "tensor"]
         other = right if left.kind == "tensor" else left
