@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
+_REPLACED = rb"\bcheckpoint\.checkpoint(?:_sequential)?\s*=(?!=)"
+"""Who replaces the function of torch gives it the argument."""
+
 
 @rule(
     "TL906",
@@ -61,6 +64,8 @@ def checkpoint_reentrant_implicit(site: Site) -> Iterator[Finding]:
     position = 3 if site.name == "torch.utils.checkpoint.checkpoint_sequential()" else -1
     hidden = position >= 0 and site.spread
     if hidden or any(k.arg is None for k in site.call.keywords) or site.argument("use_reentrant", position) is not None:
+        return
+    if site.analysis.context.switched_on(_REPLACED, word=b"checkpoint.checkpoint"):
         return
     yield site.finding(
         f"`{site.short()}` does not say `use_reentrant`: torch warns and takes the reentrant variant; prefer `use_reentrant=False`"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
 from ..system.cached import cached_property
@@ -124,6 +124,21 @@ class Function:
                 free.add(name)
                 return False
         return name in self.bound
+
+    @cached_property
+    def rebound(self) -> Mapping[str, tuple[ast.AST, ...]]:
+        """What binds names that the function imports to something else, behind the import."""
+        return self.find_rebound()
+
+    def find_rebound(self) -> dict[str, tuple[ast.AST, ...]]:
+        """The same, worked out."""
+        twice = self.imports.keys() & self.bound
+        if not twice:
+            return {}
+        from .scope import rebinding
+
+        found = {name: rebinding(self, name) for name in twice}
+        return {name: binders for name, binders in found.items() if binders}
 
     def assigned_once(self, name: str) -> ast.expr | None:
         """What a name is assigned from, once, in the function or at the top of its module."""

@@ -86,8 +86,8 @@ def type_tested(test: ast.expr) -> ast.expr | None:
     return test.args[0] if isinstance(test, ast.Call) and asks else None
 
 
-def imported(function: Function, name: str) -> str | None:
-    """The dotted name that an import binds to `name` where `function` stands."""
+def imported(function: Function, name: str, place: ast.expr | None = None) -> str | None:
+    """The dotted name that an import binds to `name` where `function` stands, or at a place of it."""
     if name not in function.module.import_names:
         return None
     scope: Function | None = function
@@ -102,6 +102,11 @@ def imported(function: Function, name: str) -> str | None:
             return None
         assert inner.parent is not None
         inner = inner.parent
+    if name in scope.rebound:
+        from .scope import is_rebound
+
+        if is_rebound(scope, name, function, place):
+            return None
     return scope.imports[name]
 
 
@@ -113,7 +118,7 @@ def resolve(function: Function, node: ast.expr) -> str | None:
     parts = chain(node)
     if parts is None:
         return None
-    root = imported(function, parts[0])
+    root = imported(function, parts[0], node)
     if root is None:
         if len(parts) == 1 and parts[0] in BUILTINS and not shadowed(function, parts[0]):
             return parts[0]

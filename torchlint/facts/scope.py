@@ -10,6 +10,7 @@ from ..system.stamp import as_bytes
 from .flow import CHILDREN
 
 if TYPE_CHECKING:
+    from .flow import Flow
     from .module import Function
 
 
@@ -22,6 +23,13 @@ _DEFINES = (b"def", b"class", b"\\")
 _FOR = regex(rb"\bfor\b")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _DECLARATIONS = (ast.Global, ast.Nonlocal)
+_CAPTURES: dict[type[ast.AST], str] = {
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.MatchMapping: "rest",
+}
+"""The field of the name that each of these binds, where it has one."""
 _BINDS_NOTHING = frozenset((ast.Import, ast.ImportFrom, ast.Pass, ast.Break, ast.Continue))
 _SPREADS = frozenset((ast.Tuple, ast.List, ast.Starred))
 
@@ -45,6 +53,8 @@ def bound(function: Function) -> frozenset[str]:
         elif isinstance(part, _DECLARATIONS):
             declared.update(part.names)
         else:
+            if kind in _CAPTURES and (captured := getattr(part, _CAPTURES[kind])) is not None:
+                names.add(captured)
             for field in CHILDREN[kind]:
                 value = getattr(part, field)
                 for child in value if type(value) is list else (value,):
@@ -56,6 +66,101 @@ def bound(function: Function) -> frozenset[str]:
     if not isinstance(node, ast.Module):
         names |= {p.arg for p in (*function.parameters, node.args.vararg, node.args.kwarg) if p is not None}
     return frozenset(names)
+
+
+def rebinding(function: Function, name: str) -> tuple[ast.AST, ...]:
+    """What binds an imported name to something else behind its import, on the same path: `transforms = transforms.Compose(...)`.
+
+    What stands beside the import, in an `except` or an `else`, takes its place where the import is not reached.
+    """
+    flow = function.flow
+    binders = [node for node in flow.nodes if _binds(node, name) and _is_own(function, node)]
+    imports = [node for node in binders if isinstance(node, ast.Import | ast.ImportFrom)]
+    return tuple(
+        node
+        for node in binders
+        if node not in imports
+        and any(_end(flow, one) < _start(node) and not _beside(flow, one, node) for one in imports)
+    )
+
+
+def is_rebound(function: Function, name: str, reader: Function, place: ast.expr | None) -> bool:
+    """Whether a name that a function imports may mean something else at a place of a reader: itself, or a function inside.
+
+    Inside it means what a definition or an assignment gave it last; the name of a loop or a `with` is none that a function
+    would use for an import, too.
+    """
+    flow = function.flow
+    again = function.rebound[name]
+    if reader is function:
+        stands = hasattr(place, "lineno")  # a name that only asks what it means has no place
+        return stands and any(_end(flow, binder) < _start(place) for binder in again)
+    return any(
+        isinstance(binder, ast.stmt) or isinstance(flow.parents[binder], ast.Assign | ast.AnnAssign) for binder in again
+    )
+
+
+def _start(node: ast.AST | None) -> tuple[int, int]:
+    return node.lineno, node.col_offset  # type: ignore[union-attr]
+
+
+def _end(flow: Flow, binder: ast.AST) -> tuple[int, int]:
+    """From where on a name is bound: the value of a plain statement comes first, the target of a loop before its body."""
+    node = binder if isinstance(binder, ast.stmt) else flow.statement(binder)
+    last = binder if _holds_blocks(node) and not isinstance(node, _DEFINITIONS) else node
+    return last.end_lineno, last.end_col_offset  # type: ignore[attr-defined]
+
+
+def _holds_blocks(statement: ast.stmt) -> bool:
+    return hasattr(statement, "body") or hasattr(statement, "cases")
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Name(id=bound):
+            return bound == name and type(node.ctx) is ast.Store
+        case ast.FunctionDef(name=bound) | ast.AsyncFunctionDef(name=bound) | ast.ClassDef(name=bound):
+            return bound == name
+        case ast.ExceptHandler(name=bound) | ast.MatchAs(name=bound) | ast.MatchStar(name=bound):
+            return bound == name
+        case ast.MatchMapping(rest=bound):
+            return bound == name
+        case ast.Import():
+            return any((alias.asname or alias.name.partition(".")[0]) == name for alias in node.names)
+        case ast.ImportFrom():
+            return any((alias.asname or alias.name) == name for alias in node.names)
+    return False
+
+
+def _is_own(function: Function, binder: ast.AST) -> bool:
+    """Whether a node binds its name in the function itself: not in a comprehension or the body of a class."""
+    return not any(isinstance(around, ast.comprehension | ast.ClassDef) for around in function.flow.ancestors(binder))
+
+
+def _beside(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two statements stand in branches of which only one runs, or the second where the first has failed."""
+    above = {one: one}
+    child = one
+    for around in flow.ancestors(one):
+        above[around] = child
+        child = around
+    child = other
+    for around in flow.ancestors(other):
+        if around in above:
+            return _apart(around, above[around], child)
+        child = around
+    return False
+
+
+def _apart(around: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    match around:
+        case ast.If():
+            return (one in around.body) != (other in around.body)
+        case ast.Try() | ast.TryStar():
+            return one is not other and (isinstance(one, ast.ExceptHandler) or isinstance(other, ast.ExceptHandler))
+        case ast.Match():
+            return one is not other
+    return False
 
 
 def may_bind(function: Function, name: str) -> bool:

@@ -21,7 +21,9 @@ BODY = "<module>"
 def bound(module: Module, name: str) -> str:
     """What a module binds a name to, as far as others can see without looking into it."""
     kinds = f"{name in module.top_functions:d}{name in module.top_classes:d}"
-    return f"{kinds}{module.imports.get(name, '')}|{','.join(module.stars)}"
+    origin = module.imports.get(name, "")
+    again = f"{len(module.body.rebound.get(name, ()))}" if origin else ""
+    return f"{kinds}{origin}{again}|{','.join(module.stars)}"
 
 
 def unit_of(function: Function) -> str:

@@ -146,7 +146,7 @@ class Dispatch:
             last = func.attr
         elif isinstance(func, ast.Name):
             last = func.id
-            origin = names.imported(function, last)
+            origin = names.imported(function, last, func)
             if origin is not None:
                 # `from torch.nn import DataParallel as DP`
                 last = origin.rpartition(".")[2]
@@ -168,7 +168,7 @@ class Dispatch:
     def _of_object(self, function: Function, func: ast.expr) -> bool:
         """Whether a method's object was imported by name: `from utils import LOGGER`."""
         parts = names.chain(func)
-        origin = names.imported(function, parts[0]) if parts is not None else None
+        origin = names.imported(function, parts[0], func) if parts is not None else None
         if origin is None or "." not in origin or origin.startswith(("torch.", "numpy.")):
             return False
         return not isinstance(self.project.definition(origin, function.module), Module | Class)
@@ -177,7 +177,7 @@ class Dispatch:
         if not self._uses or isinstance(parent, ast.Attribute):
             return ()
         if isinstance(node, ast.Name):
-            origin = names.imported(function, word)
+            origin = names.imported(function, word, node)
             if origin is not None:
                 word = origin.rpartition(".")[2]
         pairs = self._uses.get(word)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -40,7 +40,7 @@ _KEPT_OF_MODULE = frozenset(
 _BY_LINE = frozenset(("_spans", "function_from"))
 """What of that tells lines."""
 _KEPT_OF_FUNCTION = frozenset(
-    "flow bindings bound _free nested defaults parameters own_loops decorator_names is_abstract loops_by_place assigned_attributes".split()
+    "flow bindings bound _free _rebound nested defaults parameters own_loops decorator_names is_abstract loops_by_place assigned_attributes".split()
 )
 """What is known of a function by its own tree."""
 _APART = 1 << 40
@@ -209,6 +209,12 @@ class OpenFunction(_Part, Function):
     def binds(self, name: str) -> bool:
         self.look()
         return self._module.quietly(lambda: super(OpenFunction, self).binds(name))
+
+    @property
+    def rebound(self) -> Mapping[str, tuple[ast.AST, ...]]:
+        self.look()
+        found: Mapping[str, tuple[ast.AST, ...]] = self.own("_rebound", Function.find_rebound)
+        return found
 
 
 class OpenClass(_Part, Class):
