@@ -96,7 +96,7 @@ def _with_import(site: Site) -> _Rewritten | None:
 
 
 def _visible_elsewhere(site: Site, name: str) -> bool:
-    """Whether another file may import the name from here, or this one binds it anew."""
+    """Whether another file may import the name from here, a magic of a notebook may use it, or this one binds it anew."""
     module = site.module
     for function in module.functions:
         if name in function.flow.stores or any(parameter.arg == name for parameter in function.parameters):
@@ -105,7 +105,7 @@ def _visible_elsewhere(site: Site, name: str) -> bool:
             return True
     word = re.compile(rf"\b{re.escape(name)}\b".encode())
     mark = re.compile(rf"[\"']{re.escape(name)}[\"']".encode())
-    if module.is_package or mark.search(module.source.data):
+    if module.is_package or mark.search(module.source.data) or re.search(rf"\b{name}\b", module.source.unread):
         return True
     return any(
         source is not None and word.search(source.data)

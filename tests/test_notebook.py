@@ -376,6 +376,20 @@ def test_fix_changes_one_line(check: Check) -> None:
     ]
 
 
+def test_a_name_that_a_magic_uses_keeps_its_meaning(check: Check) -> None:
+    cells = [
+        "import torch\nfrom torch.cuda.amp import autocast",
+        "with autocast(enabled=False):\n    pass",
+        "%timeit autocast()",
+    ]
+    check("--fix", "--extend-select=TL901", cells=cells)
+    assert [
+        cells[0],
+        'with torch.amp.autocast("cuda", dtype=torch.float16, enabled=False):\n    pass',
+        cells[2],
+    ] == ["".join(cell["source"]) for cell in json.loads(Path("a.ipynb").read_bytes())["cells"]]
+
+
 def test_diff_is_one_that_git_applies(check: Check) -> None:
     _, out = check("--diff")
     subprocess.run(["git", "apply", "-"], input=out.encode(), check=True)

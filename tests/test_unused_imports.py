@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def fixed(text: str, path: str = "model.py", **others: str) -> str:
         IMPORTS + USE + '__all__ = ["Variable"]\n',
         IMPORTS + USE + 'def f(x: "list[Variable]"): ...\n',
         IMPORTS.replace("Variable", "Variable  # for others") + USE,
+        IMPORTS + USE + 'def f(x):\n    """' + "It is long. " * 20 + '\n\n    >>> f(Variable)\n    """\n',
         IMPORTS + USE + "print(globals()['Vari' + 'able'])\n",
         IMPORTS + USE + "print(vars()['Vari' + 'able'])\n",
         IMPORTS + USE + "print(eval('Vari' + 'able'))\n",
@@ -42,6 +44,17 @@ def fixed(text: str, path: str = "model.py", **others: str) -> str:
 )
 def test_what_may_be_needed_stays(code: str) -> None:
     assert code.replace("Variable(x)", "x.detach()") == fixed(code)
+
+
+@pytest.mark.parametrize(
+    "line", ["%timeit Variable(x)", "%%time Variable(x)", "!echo {Variable}", "y = %time Variable(x)"]
+)
+def test_what_a_magic_names_stays(line: str) -> None:
+    def notebook(code: str) -> str:
+        cells = [{"cell_type": "code", "source": source} for source in (IMPORTS, f"{line}\n{code}")]
+        return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4})
+
+    assert notebook(USE.replace("Variable(x)", "x.detach()")) == fixed(notebook(USE), "model.ipynb")
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iter
         taken -= {name for name in taken if name in given or ("*" in given and _handed_on(name, others))}
     local = list(_gone_in_functions(old.tree, module))
     gone = [pair for pair in gone if _local(*pair) in taken and pair not in local] + local
+    gone = [pair for pair in gone if not _word(_local(*pair)).search(after.unread)]
     tree = Tree(after, lambda: module)
     edits: list[Edit] = []
     for statement in dict.fromkeys(one for one, _ in gone):
@@ -109,13 +110,17 @@ class Names:
     def uses(self, statement: Import, alias: ast.alias) -> bool:
         """Whether anything may need the import; where several statements bind its name, whether that can't be told."""
         name = _local(statement, alias)
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        if any(word.search(text) for text in self._texts if len(text) < 200):
-            return True  # in `__all__`, or in an annotation
+        word = _word(name)
+        if any(word.search(text) for text in self._texts if len(text) < 200 or ">>>" in text):
+            return True  # in `__all__`, in an annotation, or in a doctest, which runs in the module
         if isinstance(statement, ast.Import) and alias.asname is None and "." in alias.name:
             # It binds the package too: without another import of that it stays.
             return alias.name in self._dotted or (self._bound.count(name) == 1 and name in self._loaded)
         return name in self._loaded or self._bound.count(name) > 1
+
+
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b")
 
 
 def _tries_imports(node: ast.AST) -> bool:

@@ -108,6 +108,12 @@ class Book:
         except UnicodeEncodeError as error:
             raise NotebookError("not a notebook: half of a surrogate pair in a code cell") from error
 
+    @cached_property
+    def unread(self) -> str:
+        """The magics and shell lines, which are no part of `code`."""
+        lines = [line for cell in self.cells for line in (cell.fixed_start, *(original for _, original in cell.masks))]
+        return "\n".join(lines)
+
     def _opening(self, at: int) -> str:
         """The line in front of a cell: its border, which opens a block where the cell is indented."""
         cell = self.cells[at]

@@ -264,6 +264,11 @@ class Source:
         """A part of `data` for people: as it is in the file, where a notebook's magics are masked."""
         return text
 
+    @property
+    def unread(self) -> str:
+        """What a notebook says to IPython alone: its magics and shell lines, which may name anything."""
+        return ""
+
     def encode(self, data: bytes) -> bytes:
         """New `data` as bytes for the disk: in the file's own encoding, with its BOM.
 
@@ -356,6 +361,10 @@ class Notebook(Source):
 
     def plain(self, text: str) -> str:
         return self.book.plain(text)
+
+    @property
+    def unread(self) -> str:
+        return self.book.unread
 
     def line_text(self, line: int) -> str:
         text = super().line_text(line)
