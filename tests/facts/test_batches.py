@@ -29,6 +29,14 @@ def _after(*body: str) -> str:
         ["for key in other:", "    batch[key] = other[key].cuda()", "batch['y']"],
         ["for key in batch:", "    batch[key] = batch[key].float()", "batch['y']"],
         ["for key in batch:", "    batch[key] = batch[key].cpu()", "batch['y']"],
+        ["for key in batch:", "    batch[key] = batch[key].to(torch.float16)", "batch['y']"],
+        ["for key in batch:", "    batch[key] = f(batch[key])", "batch['y']"],
+        ["for key in batch:", "    if key == 'x':", "        batch[key] = batch[key].cuda()", "batch['y']"],
+        ["for key in batch:", "    if key not in names:", "        batch[key] = batch[key].cuda()", "batch['y']"],
+        ["for key in batch:", "    if key != 'y' and a:", "        batch[key] = batch[key].cuda()", "batch['y']"],
+        ["for key in batch:", "    if key != 'x' or a:", "        batch[key] = batch[key].cuda()", "batch['y']"],
+        ["for key in batch:", "    if 'raw' not in key:", "        batch[key] = batch[key].cuda()", "batch['y']"],
+        ["for i in range(1, len(batch)):", "    batch[i] = batch[i].cuda()", "batch[0]"],
         ["for key in batch:", "    if key != 'y':", "        batch[key] = batch[key].cuda()", "batch['y']"],
         [
             "for key in batch:",
@@ -67,6 +75,14 @@ def test_what_is_left_where_the_loader_put_it(value_of: ValueOf, body: list[str]
         ],
         ["for i in range(len(batch)):", "    batch[i] = batch[i].cuda()", "batch[1]"],
         ["for i, x in enumerate(batch):", "    batch[i] = x.cuda()", "batch[1]"],
+        ["for key in batch:", "    if key != 'x':", "        batch[key] = batch[key].cuda()", "batch['y']"],
+        [
+            "for key in batch:",
+            "    if key in ('x', 'z'):",
+            "        continue",
+            "    batch[key] = batch[key].cuda()",
+            "batch['y']",
+        ],
         ["batch.cuda()", "batch.y"],
         ["batch.to('cuda')", "batch.y"],
         ["batch['x'] = 3", "batch = batch.to('cuda')", "batch['x']"],
@@ -90,6 +106,21 @@ def test_what_stands_under_a_key_of_a_batch(value_of: ValueOf, body: list[str], 
     assert expected == value_of(_after(*body))
 
 
+@pytest.mark.parametrize(
+    "move", ["batch[key].to(device)", "batch[key].to(options.device)", "batch[key].to(device=options.device)"]
+)
+def test_a_device_that_nobody_knows(value_of: ValueOf, move: str) -> None:
+    assert "tensor unpinned" == value_of(_after("for key in batch:", f"    batch[key] = {move}", "batch['y']"))
+
+
+@pytest.mark.parametrize("test", ["", "if torch.is_tensor(batch[key]): ", "if key != 'id': "])
+@pytest.mark.parametrize("over", ["batch", "batch.keys()", "list(batch)"])
+def test_what_a_loop_reads_is_where_it_was_before(value_of: ValueOf, over: str, test: str) -> None:
+    body = [f"for key in {over}:", "    x = batch[key]", f"    {test}batch[key] = batch[key].cuda()", "x"]
+
+    assert HOST == value_of(_after("if a:", "    batch = batch", *body))
+
+
 SENDS = "def send(batch):\n    for key in batch:\n        {test}batch[key] = batch[key].cuda()\n    return batch\n"
 
 
@@ -98,7 +129,9 @@ SENDS = "def send(batch):\n    for key in batch:\n        {test}batch[key] = bat
     [
         ("", MOVED),
         ("if isinstance(batch[key], torch.Tensor): ", MOVED),
-        ("if key not in ('id', 'name'): ", HOST),
+        ("if key != 'x': ", HOST),
+        ("if key not in ('id', 'x'): ", HOST),
+        ("if key not in ('id', 'name'): ", MOVED),
         ("if key.startswith('x'): ", HOST),
     ],
 )
@@ -180,3 +213,78 @@ def test_copies(value_of: ValueOf, code: str, expected: str) -> None:
 )
 def test_annotated_names(value_of: ValueOf, code: str, expected: str) -> None:
     assert expected == value_of(code)
+
+
+GRAPHS = """\
+import dgl
+import dgl.nn
+from torch_geometric import nn as gnn
+from torch_geometric.nn import GCNConv, global_mean_pool
+from torch_geometric.utils import add_self_loops, degree, to_dense_batch
+from torch_scatter import scatter, scatter_max
+host = torch.zeros(3)
+there = torch.zeros(3).cuda()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("add_self_loops(there)", "unknown"),
+        ("gnn.knn_graph", "name torch_geometric.nn.knn_graph"),
+        ("gnn.something(there)", "unknown"),
+        ("dgl.batch(graphs)", "unknown"),
+        ("degree(host)", "tensor @cpu"),
+        ("degree(index)", "tensor"),
+        ("degree(there)", "tensor @accelerator"),
+        ("global_mean_pool(x, there)", "tensor @accelerator"),
+        ("scatter(there, index)", "tensor @accelerator"),
+        ("scatter_max(there, index)[0]", "tensor @accelerator"),
+        ("scatter_max(there, index)[1]", "tensor @accelerator integer"),
+        ("to_dense_batch(there)[1]", "tensor @accelerator boolean"),
+        ("GCNConv(3, 3)", "module torch_geometric.nn.GCNConv"),
+        ("GCNConv(3, 3).cuda()(x)", "tensor? @accelerator grad"),
+        ("dgl.nn.GraphConv(3, 3)", "module dgl.nn.GraphConv"),
+        ("dgl.mean_nodes(graph, 'h')", "tensor"),
+        ("dgl.mean_nodes(graph.to('cuda'), 'h')", "tensor @accelerator"),
+        ("graph.ndata['h']", "unknown"),
+        ("graph.to('cpu').ndata['h']", "tensor? @cpu"),
+        ("graph.to('cuda').ndata['h']", "tensor? @accelerator"),
+        ("for graph, y in DataLoader(d):\n    graph.edata['h']", "tensor? @cpu batch"),
+        ("for graph, y in DataLoader(d):\n    graph = graph.to('cuda')\n    graph.edata['h']", "tensor? @accelerator"),
+    ],
+)
+def test_libraries_for_graphs(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(GRAPHS + code)
+
+
+METER = """\
+class Meter:
+    def __init__(self):
+        self.sum = 0
+        self.count = 0
+
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
+
+    def mean(self):
+        return self.sum / self.count
+
+meter = Meter()
+loss = torch.zeros(3).cuda().sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("meter.update(loss.item())\nmeter.mean()", "number"),
+        ("meter.update(loss.item())\nmeter.update(loss)\nmeter.mean()", "number"),
+        ("meter.update(f())\nmeter.mean()", "number"),
+        ("meter.update(loss)\nmeter.count", "number = 0"),
+        ("meter.update(loss)\nmeter.mean()", "tensor @accelerator scalar or number"),
+    ],
+)
+def test_numbers_that_tensors_are_added_to(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(METER + code)

@@ -31,6 +31,7 @@ from .bindings import (
 )
 from .calls import Arguments
 from .chosen import Choice, choice, may_return
+from .left_out import left_out
 from .module import Class, Function, Module, has_slice, key_of
 from .promises import promised
 from .values import (
@@ -95,6 +96,8 @@ _OF_GRAPHS = frozenset(
     "x y pos batch ptr edge_index edge_attr edge_weight edge_type train_mask val_mask test_mask".split()
 )
 """The tensors that a graph of PyTorch Geometric holds."""
+_OF_DGL = frozenset(("ndata", "edata", "srcdata", "dstdata"))
+"""The attributes of a graph of DGL under which its tensors are."""
 
 
 class World(Protocol):
@@ -330,7 +333,7 @@ class Evaluator:
         target = binding.node
         holder = self.expr(target.value)
         if holder.kind == "batch":
-            return self.put_into(holder, target, self.bound(binding.value))
+            return self.put_into(holder, binding)
         if holder.kind in ("unknown", "module") and not holder.proven:
             return self.put_into_unknown(holder, target, binding)
         if holder.kind not in ("dict", "list"):
@@ -347,16 +350,23 @@ class Evaluator:
                 return holder
         return replace(holder, element=join(holder.element, value) if holder.element else value)
 
-    def put_into(self, batch: Batch, target: ast.Subscript, value: Value) -> Batch:
+    def put_into(self, batch: Batch, binding: Stored) -> Batch:
         """A batch that something is put into: under a name, or what was sent to the device in place of each that it holds."""
+        target, value = binding.node, self.bound(binding.value)
         key = self.key(target.slice)
         keys = [key] if isinstance(key, str) else self.keys_of(target)
         if keys:
             entries = {**(batch.entries or {}), **dict.fromkeys(keys, value)}
             return replace(batch, entries=entries if len(entries) <= KEYS else None)
-        if value.kind != "tensor" or value.device != "accelerator" or not self.goes_over(target):
+        if value.kind != "tensor" or value.from_loader or not (value.device == "accelerator" or _sends(binding.value)):
             return batch
-        return replace(batch, device=value.device, from_loader=False, entries=None)
+        if not self.goes_over(target):
+            return batch
+        kept = left_out(self.function.flow.guards(target), key_of(target.slice))
+        if kept is None:
+            return batch
+        left = {key: calls.batch_entry(batch, key) for key in kept}
+        return replace(batch, device=value.device, from_loader=False, entries=left or None)
 
     def put_into_unknown(self, holder: Value, target: ast.Subscript, binding: Stored) -> Value:
         """What nobody knows and gets a key: a dictionary of which that one key is known, or a batch that was moved."""
@@ -375,18 +385,26 @@ class Evaluator:
         return [one for one in found if isinstance(one, str)]
 
     def goes_over(self, target: ast.Subscript) -> bool:
-        """Whether a loop puts something in the place of each that a batch holds: `for key in batch: batch[key] = ...`.
-
-        Not where a test of the key leaves some as they were.
-        """
+        """Whether a loop goes over what a batch holds and puts something in its place: `for key in batch: batch[key] = ...`."""
         over = self.iterated_by(target.slice)
         while isinstance(over, ast.Call):
             is_view = isinstance(over.func, ast.Attribute) and over.func.attr in calls.VIEWS
             over = over.func.value if isinstance(over.func, ast.Attribute) and is_view else next(iter(over.args), None)
-        if over is None or key_of(over) is None or key_of(over) != key_of(target.value):
-            return False
-        key = key_of(target.slice)
-        return not any(_asks_for(guard.test, key) for guard in self.function.flow.guards(target))
+        return over is not None and key_of(over) is not None and key_of(over) == key_of(target.value)
+
+    def before_loop(self, node: ast.Subscript) -> Value | None:
+        """A batch as it was before the loop that goes over it, where that reads what it is going to put something in the place of."""
+        binding, element = self.reach.get(node.value), self.reach.get(node.slice)
+        if not isinstance(binding, Joined) or element is None or binding.number > element.number:
+            return None
+        found = isinstance(binding.other, Stored | Joined) and self.goes_over(node)
+        return self.bound(binding.one) if found and self.is_stored(binding.other, node) else None
+
+    def is_stored(self, binding: Binding, node: ast.Subscript) -> bool:
+        """Whether one of the paths puts something under the index that a loop reads."""
+        if isinstance(binding, Joined):
+            return self.is_stored(binding.one, node) or self.is_stored(binding.other, node)
+        return isinstance(binding, Stored) and key_of(binding.node.slice) == key_of(node.slice)
 
     def iterated_by(self, index: ast.expr) -> ast.expr | None:
         """What a loop goes over whose variable is an index, or the first one of several: `for i, x in enumerate(batch)`."""
@@ -689,6 +707,8 @@ class Evaluator:
             return self.named(self.canonical(f"{base.class_name}.{attr}"))
         if attr in _OF_GRAPHS and not base.proven and kind in ("unknown", "tensor") and self.on_graphs:
             return tensor(base.device)
+        if attr in _OF_DGL and kind in ("unknown", "tensor", "batch") and base.device:
+            return Batch(LIKELY, device=base.device, from_loader=base.from_loader)
         if base.kind == "tensor":
             return operations.tensor_attribute(base, attr)
         if kind in ("instance", "module", "class") and base.class_ is not None:
@@ -750,6 +770,8 @@ class Evaluator:
 
     def subscript(self, node: ast.Subscript) -> Value:
         base = self.expr(node.value)
+        if base.kind == "batch" and not base.from_loader:
+            base = self.before_loop(node) or base
         kind = base.kind
         if kind == "batch" and isinstance(node.slice, ast.Slice):
             return base  # `batch[1:]`: some of what the batch is made of, or of its rows
@@ -1008,6 +1030,9 @@ class Evaluator:
             "torchaudio",
             "open_clip",
             "clip",
+            "torch_geometric",
+            "torch_scatter",
+            "dgl",
         ):
             return self.library(name, node, args)
         if name in ("functools.partial",):
@@ -1016,9 +1041,6 @@ class Evaluator:
             return operations.named_tuple_class(node)
         if name in _OPTION_PARSERS and args.first.class_ is not None:
             return self.instance(args.first.class_, node)
-        if name == "torch_geometric.utils.to_dense_batch":
-            mask = replace(tensor(args.first.device), boolean=True)
-            return Tuple(items=(tensor(args.first.device), mask))
         if root in ("einops",):
             return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
         bound = self.named(name)  # what another file of the project binds the name to
@@ -1045,6 +1067,18 @@ class Evaluator:
             return _READ_FROM_FILES[name]
         if name.startswith("torchaudio.functional.") and args.first.kind == "tensor":
             return tensor(args.first.device)
+        if name in table.TENSORS_OF_GRAPHS:
+            return tensor(calls.mixed(*args.positional, *args.keywords.values()) or args.first.device)
+        if name in ("torch_scatter.scatter_max", "torch_scatter.scatter_min"):
+            return Tuple(items=(tensor(args.first.device), replace(tensor(args.first.device), integer=True)))
+        if name == "torch_geometric.utils.to_dense_batch":
+            return Tuple(items=(tensor(args.first.device), replace(tensor(args.first.device), boolean=True)))
+        if name.startswith(("torch_geometric.nn.", "dgl.nn.")):
+            return (
+                ModuleValue(class_name=name, made_by=node, made_in=self.function.module)
+                if last[:1].isupper()
+                else UNKNOWN
+            )
         if last in ("create_model", "get_model") or ".models." in name:
             return ModuleValue(class_name=name, made_by=node, made_in=self.function.module)
         if ".datasets." in name:
@@ -1349,10 +1383,9 @@ def _starred(node: ast.Tuple | ast.List) -> bool:
     return any(isinstance(element, ast.Starred) for element in node.elts)
 
 
-def _asks_for(test: ast.expr, name: str | None) -> bool:
-    """Whether a condition asks which one a name is, not only for what stands under it: `key != "id"`."""
-    inside = {part.slice for part in ast.walk(test) if isinstance(part, ast.Subscript)}
-    return any(isinstance(part, ast.Name) and part.id == name and part not in inside for part in ast.walk(test))
+def _sends(binding: Binding) -> bool:
+    """Whether a statement moves what it binds, wherever to: `batch[key] = batch[key].to(args.device)`."""
+    return isinstance(binding, Assigned) and _is_moved(binding.node)
 
 
 def _is_moved(node: ast.expr) -> bool:

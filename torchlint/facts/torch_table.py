@@ -42,6 +42,17 @@ TENSOR_ONLY = frozenset(
     sqrt_ pow_ abs_ matmul isnan isinf byte""".split()
 )
 
+# Functions of libraries for graphs that give a tensor, where those live that they are given.
+_OF_GRAPHS = {
+    "torch_geometric.nn": "global_add_pool global_mean_pool global_max_pool knn radius fps knn_graph radius_graph",
+    "torch_geometric.utils": "degree scatter segment softmax to_dense_adj negative_sampling",
+    "torch_scatter": """scatter scatter_add scatter_sum scatter_mul scatter_mean scatter_std scatter_softmax
+    scatter_log_softmax scatter_logsumexp segment_csr segment_coo gather_csr gather_coo""",
+    "dgl": """sum_nodes mean_nodes max_nodes readout_nodes softmax_nodes sum_edges mean_edges max_edges readout_edges
+    softmax_edges""",
+}
+TENSORS_OF_GRAPHS = frozenset(f"{module}.{name}" for module, found in _OF_GRAPHS.items() for name in found.split())
+
 # Operators that only put elements in other places: what they give has the dtype of their first tensors.
 KEEP_DTYPE = frozenset(
     """stack cat concat concatenate hstack vstack dstack flip roll repeat tile gather index_select take repeat_interleave

@@ -241,7 +241,9 @@ class Batch(Apart, Fed):
 
     def on_both(self, other: Self) -> dict[str, Any]:
         put = self.entries or other.entries
-        return super().on_both(other) | ({"entries": _all_entries(self, other)} if put else {})
+        same = super().on_both(other) | ({"entries": _all_entries(self, other)} if put else {})
+        # Wherever one path moved it to.
+        return same | {"from_loader": self.from_loader and other.from_loader}
 
     def anywhere(self) -> Self:
         return replace(super().anywhere(), entries=None)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..facts import layers, names
 from ..facts import torch_table as table
-from ..facts.calls import MODEL_NAME, held
+from ..facts.calls import MODEL_NAME, calculated, held
 from ..facts.chosen import Choice
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
@@ -743,6 +743,8 @@ class Project:
             if not known:
                 return self.declared(klass, name) or values[0]
             value = _joined(known)
+            if value.kind == "number" and not value.boolean:
+                value = join(value, self._added(klass, name) or value)
             if value.kind == "list" and value.element is None:
                 value = replace(value, element=self._appended(klass, name))
             elif all(map(_is_empty_dict, values)):
@@ -786,6 +788,19 @@ class Project:
             if len(call.args) == 1 and names.chain(call.func) == [_own_name(method), name, "append"]
         ]
         return _joined(values) or None if values and len(values) <= MAX_SITES else None
+
+    def _added(self, klass: Class, name: str) -> Value | None:
+        """What the number `self.name` becomes that methods of a class add tensors to, and never a number; else None."""
+        if not klass.module.source.holds(as_bytes(f".{name} +=")):
+            return None
+        added = [
+            self.value(method, node.value)
+            for method in klass.methods.values()
+            for node in method.flow.nodes
+            if isinstance(node, ast.AugAssign) and names.chain(node.target) == [_own_name(method), name]
+        ]
+        sure = all(value.is_tensor and "number" not in value.other_kinds for value in added)
+        return calculated(_joined(added)) if added and sure else None
 
     def _filled(self, klass: Class, name: str) -> Value | None:
         """The numbers or tensors that methods of a class store in the dictionary `self.name` under keys that they don't write out; else None."""
