@@ -769,6 +769,7 @@ def test_what_a_method_fills_once() -> None:
         "        if self.other is None:\n            self.start()  # hot\n"
         "        if self.last is None:\n            self.wind()  # hot\n        self.last = None  # hot\n"
         "        if self.made is None:\n            x = self.wind()  # hot\n"
+        "        if self.index is None and self.ready is not None:\n            self.log(1)\n            self.start()\n"
         "    def start(self):\n        self._index = 4  # hot\n"
         "    def wind(self):\n        self.last = self.made = 4  # hot\n"
         "class Wound:\n    def step(self):\n        if self.index is None:\n            self.start()\n"
@@ -1851,8 +1852,9 @@ def test_prediction_without_a_module() -> None:
     scores = "score = torch.matmul(self.users[user], self.items){mark}"
     check_often(base + one.format(mark="") + own.format(made="score = self.table[user]", mark=""))
     check_often(base + "        found = self.predict(users)\n" + own.format(made=scores.format(mark=""), mark=""))
-    many = "        for users in groups:\n            found = self.predict(users)\n"
-    check_often(base + many + own.format(made=scores.format(mark=""), mark=""))
+    for several in ("users", "batch", "obs"):
+        many = f"        for {several} in groups:\n            found = self.predict({several})\n"
+        check_often(base + many + own.format(made=scores.format(mark=""), mark=""))
     often = "  # often"
     check_often(base + one.format(mark=often) + own.format(made=scores.format(mark=often), mark=often))
 
@@ -1871,4 +1873,41 @@ def test_a_function_that_is_given_to_be_asked_without_gradients(head: str, given
     mark = "  # often" if often else ""
     check_often(
         f"def ask(query, rows):\n    {head}\n        for row in rows:\n            points = {given}{mark}\n            out = query(points){mark}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "owner", "often"),
+    [
+        ("SacAgent", "act", "self.agent", True),
+        ("SacAgent", "act", "self.sac_agent", True),
+        ("Sac(Agent)", "act", "agent", True),
+        ("GaussianPolicy2", "act", "policy", True),
+        ("SacAgent", "act", "self.env", False),
+        ("SacAgent", "act", "self.agents", False),
+        ("Sac", "act", "self.agent", False),
+        ("AgentEnv", "act", "self.agent", False),
+        ("SacAgent", "act", "self.agent.env", False),
+        ("SacAgent", "train", "self.agent", False),
+        ("SacAgent", "forward", "self.agent", False),
+        ("SlowOptimizer", "step_all", "optimizers", False),
+        ("Env", "act", "env", False),
+    ],
+)
+def test_a_method_of_one_word_of_what_is_called_as_its_class(name: str, method: str, owner: str, often: bool) -> None:
+    mark = "  # often" if often else ""
+    others = "class Other:\n    def act(self, x):\n        return x\n    def step_all(self, x):\n        return x\n"
+    check_often(
+        f"class {name}:\n    def {method}(self, x):\n        return x.item(){mark}\n{others}",
+        f"class Run:\n    def __init__(self, agent):\n        self.agent = agent\n    def train(self, agent, policy, env, optimizers):\n"
+        f"        for x in loader:\n            y = {owner}.{method}(x)  # often\n{indented(STEP, 2).replace('# hot', '# often')}",
+    )
+
+
+def test_an_object_of_a_known_class_is_of_no_other_that_is_called_alike() -> None:
+    check_often(
+        "class SlowAgent:\n    def act(self, x):\n        return x.item()\n"
+        "class FastAgent:\n    def act(self, x):\n        return x  # often\n"
+        "def train():\n    agent = FastAgent()\n    for x in loader:\n        agent.act(x)  # often\n"
+        + indented(STEP).replace("# hot", "# often")
     )

@@ -177,7 +177,7 @@ def advanced(loop: ast.While, flow: Flow) -> Iterator[str]:
 
 def fillers(guard: Guard, flow: Flow) -> Iterator[tuple[ast.Call, str]]:
     """`if x.index is None: x.find_index(step)`: calls behind a condition to methods of what misses an attribute, with its name."""
-    for missing, *_ in _missing(guard.test, guard.true) if guard.block is not None else ():
+    for missing, *_ in _all_missing(guard) if guard.block is not None else ():
         name = names.chain(missing)
         if name is None or not isinstance(missing, ast.Attribute) or ".".join(name) in flow.targets:
             continue

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from ..facts import names
 from ..facts.module import Class, Function, Module
 from ..facts.values import Value
+from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..torch_api.operators import operator
 from .project import GENERIC, MOST_HEIRS, CallSite, Project, calls_named
@@ -25,6 +26,11 @@ _ELSEWHERE = frozenset(
     to_dict from_dict to_json is_set read_text write_text""".split()
 )
 
+_KINDS = frozenset("agent algo algorithm actor critic policy learner trainer solver model".split())
+"""What objects are called in the code around them as their classes are: `self.agent` is a `SacAgent`, or a class derived from `Agent`."""
+_OF_MODULES = frozenset("train eval to cpu cuda load save parameters state_dict load_state_dict zero_grad".split())
+_WORD = regex(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
+
 
 def may_run(project: Project, function: Function, call: ast.Call) -> list[Function]:
     """The project's functions that a call may run."""
@@ -37,6 +43,7 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
     elif isinstance(call.func, ast.Attribute):
         if _is_unknown(project, function, call, receiver):
             found.update(dict.fromkeys(of_one_family(project, call.func.attr)))
+            found.update(dict.fromkeys([] if found else of_one_kind(project, call.func.attr, _kind(receiver))))
         if not found:
             found.update(dict.fromkeys(_of_heirs(project, function, call, call.func)))
     return list(found)
@@ -89,11 +96,12 @@ def _is_super(receiver: ast.expr) -> bool:
 def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
     """The calls of a method on objects of which nobody knows the class, where its name tells it."""
     name = method.name
-    if method.cls is None or not _is_telling(name):
+    is_of_kind = method.cls is not None and _may_tell(name) and not _KINDS.isdisjoint(_kinds_of(method.cls))
+    if method.cls is None or not (is_of_kind or _is_telling(name)):
         return
     # Of `self` and `cls` it is known what they are.
     paths = [path for path in _few(project.calling(name)) if project.called_as(path, name) in ("base", "any")]
-    if not paths or method not in of_one_family(project, name):
+    if not paths or not (is_of_kind or method in of_one_family(project, name)):
         return
     for path in paths:
         if (module := project.module(path)) is not None:
@@ -188,6 +196,41 @@ def of_one_family(project: Project, name: str) -> list[Function]:
     if len(paths) > MOST_HEIRS:
         return []
     return project.ask(("family", name), lambda: _family(project, name, paths), [])
+
+
+def of_one_kind(project: Project, name: str, kind: str) -> list[Function]:
+    """The methods of that name of the classes that are called as an object is: `act` of `SacAgent` and of `Ppo(Agent)` for `self.agent`."""
+    if kind not in _KINDS or not _may_tell(name):
+        return []
+    paths = project.definers(name)
+    if len(paths) > MOST_HEIRS:
+        return []
+    return project.ask(("kind", name, kind), lambda: _of_kind(project, name, kind, paths), [])
+
+
+def _of_kind(project: Project, name: str, kind: str, paths: Collection[str]) -> list[Function]:
+    modules = [module for path in paths if (module := project.module(path)) is not None]
+    classes = [klass for module in modules for klass in module.classes if name in klass.methods]
+    return [klass.methods[name] for klass in classes if kind in _kinds_of(klass)]
+
+
+def _may_tell(name: str) -> bool:
+    return not name.startswith("_") and name not in GENERIC and name not in _ELSEWHERE and name not in _OF_MODULES
+
+
+def _kinds_of(klass: Class) -> set[str]:
+    """The last words of the names of a class and of its bases: agent of `class SacAgent(Base)`."""
+    return {_last_word(name) for name in (klass.name, *map(names.last, klass.bases))}
+
+
+def _kind(receiver: ast.expr) -> str:
+    """The last word of the name of an object: agent of `self.sac_agent`."""
+    return _last_word(names.last(receiver))
+
+
+def _last_word(name: str) -> str:
+    found = _WORD.search(name)
+    return found[0].lower() if found is not None else ""
 
 
 def _is_telling(name: str) -> bool:

@@ -50,8 +50,9 @@ _MAKES = regex(
     r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
 )
 _RUNS = regex(r"(?:^|_)(?:model|denoiser?|pred|score|eps|velocity)_fn$")
-_PREDICTS = regex(r"(?:^|_)(?:predict|infer|inference|recommend)(?:_|$)")
-_BATCH = regex(r"batch|s$")
+_PREDICTS = frozenset(("predict", "infer", "inference", "recommend"))
+_NOT_ONE = regex(r"batch|s$|^(?:obs|state|observation)")
+"""What a loop over batches, or an environment that wants an action, gives."""
 _INFERS = regex(r"(?:^|_)(?:infer|inference|inferer|predictor)$")
 _LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
 _BACKWARDS = frozenset(("backward", "manual_backward"))
@@ -1092,9 +1093,9 @@ class Steps:
 
     def _predicts(self, function: Function, call: ast.Call) -> bool:
         """`self.predict(user)`: a method by the name of one that infers, which computes tensors without modules, for one thing at a time."""
-        if not isinstance(call.func, ast.Attribute) or not call.args or not _PREDICTS.search(call.func.attr):
+        if not isinstance(call.func, ast.Attribute) or not call.args or call.func.attr not in _PREDICTS:
             return False
-        if any(_BATCH.search(names.word(one)) for one in call.args):
+        if any(_NOT_ONE.search(names.word(one)) for one in call.args):
             return False
         return any(
             one.cls is not None and self._computes(one) for one in families.may_run(self.project, function, call)
