@@ -48,7 +48,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
 
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
     asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`), is not
-    reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph`.
+    reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph` or for another library.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
     are not reported, nor are tests.
 
@@ -75,7 +75,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     call = site.target if isinstance(site.target, ast.Call) else None
     if site.role == "test" or site.shim or _asked_for(site):
         return
-    if call is not None and _for_its_graph(site, call):
+    if call is not None and _for_others(site, call):
         return
     name = site.text(call.func if call is not None else None)
     instead = "TorchScript alone needs it" if _is_plain_class(site) else "use `torch.compile` or `torch.export`"
@@ -100,15 +100,27 @@ def _asked_for(site: Site) -> bool:
     return any(guard.true and _BY_NAME.search(site.text(guard.test)) for guard in site.flow.guards(site.target))
 
 
-def _for_its_graph(site: Site, call: ast.Call) -> bool:
-    """Whether what a call makes is only looked into: `holder = torch.jit.trace(...)`, `holder.graph`."""
-    parents = site.flow.parents
+def _for_others(site: Site, call: ast.Call) -> bool:
+    """Whether what a call makes is only looked into or handed to another library: `holder.graph`, `openmmtorch.TorchForce(model)`."""
     name = syntax.target(site.flow, call)
     if not isinstance(name, ast.Name):
         uses: list[ast.expr] = [call]
     else:
         uses = [load for load in site.flow.loads.get(name.id, ()) if load.lineno > call.lineno]
-    return bool(uses) and all(isinstance(p := parents.get(u), ast.Attribute) and p.attr in _GRAPHS for u in uses)
+    return bool(uses) and all(_is_looked_into(site, use) or _is_handed_over(site, use) for use in uses)
+
+
+def _is_looked_into(site: Site, use: ast.expr) -> bool:
+    parent = site.flow.parents.get(use)
+    return isinstance(parent, ast.Attribute) and parent.attr in _GRAPHS
+
+
+def _is_handed_over(site: Site, use: ast.expr) -> bool:
+    """Whether a library other than torch gets it, which may take TorchScript alone."""
+    parent = site.flow.parents.get(use)
+    name = site.resolve(parent.func) if isinstance(parent, ast.Call) and use in parent.args else None
+    library = name.partition(".")[0] if name is not None and "." in name else "torch"
+    return library != "torch" and site.project.find(library, site.module) is None
 
 
 _GRAPHS = frozenset(("graph", "inlined_graph"))

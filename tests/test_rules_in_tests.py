@@ -82,3 +82,12 @@ def test_a_forward_of_a_test_tells_nothing_of_what_it_calls() -> None:
     assert ["net.py"] == [
         where for where in places if lint({"rows.py": rows.encode(), where: net.encode()}, settings).findings
     ]
+
+
+@pytest.mark.parametrize(("place", "expected"), [("run.py", ["TL201"]), ("tests/test_net.py", [])])
+def test_what_a_test_compiles_tells_nothing_of_its_library(place: str, expected: list[str]) -> None:
+    net = "import torch\n\ndef scale(x: torch.Tensor):\n    return x / x.sum().item()\n"
+    run = "import torch\nfrom net import scale\ntorch.compile(scale)\n"
+    settings = Settings(codes=frozenset(("TL201",)), fixable=frozenset())
+
+    assert expected == [one.code for one in lint({"net.py": net.encode(), place: run.encode()}, settings).findings]

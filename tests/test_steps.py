@@ -1909,5 +1909,13 @@ def test_an_object_of_a_known_class_is_of_no_other_that_is_called_alike() -> Non
         "class SlowAgent:\n    def act(self, x):\n        return x.item()\n"
         "class FastAgent:\n    def act(self, x):\n        return x  # often\n"
         "def train():\n    agent = FastAgent()\n    for x in loader:\n        agent.act(x)  # often\n"
-        + indented(STEP).replace("# hot", "# often")
+        + indented(STEP).replace("# hot", "# often"),
+    )
+
+
+def test_a_loop_that_asks_its_user() -> None:
+    check_one(
+        "def chat(model: nn.Module):\n    while True:\n        prompt = input()\n        out = model(prompt)\n"
+        "        for token in range(100):\n            out = model(out)  # warm\n        print(out.item())\n"
+        "def talk(model: nn.Module, input):\n    for batch in batches:\n        out = model(self.input(batch))  # warm\n"
     )

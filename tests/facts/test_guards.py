@@ -373,3 +373,21 @@ def _said(text: str) -> str:
         for one in function.flow.guards(place, None)
     ]
     return " ".join(filter(None, found))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("torch.jit.is_scripting()", "cold"),
+        ("torch.jit.is_tracing() and x", "cold"),
+        ("torch.onnx.is_in_onnx_export()", "cold"),
+        ("torch.compiler.is_exporting()", "cold"),
+        ("not torch.jit.is_scripting()", ""),
+        ("torch.jit.is_scripting() or x", ""),
+        ("torch.compiler.is_compiling()", ""),
+    ],
+)
+def test_no_ordinary_run_comes_where_a_graph_is_made_of_the_code(
+    meaning: Meaning, condition: str, expected: str
+) -> None:
+    assert expected == meaning(f"if {condition}:\n    here")

@@ -66,6 +66,8 @@ _RANKS = frozenset(
     )
 )
 _WEAK = frozenset(("sync_gradients",))
+# What asks whether a graph is made of the code, once; no ordinary run comes there.
+_MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "datetime.datetime.now"))
 _LASTS = frozenset(
     (
@@ -189,6 +191,8 @@ class _Reading:
             return self._flag(test, true) or _named(_iterated(test, self.flow) or test, true)
         if isinstance(test, ast.Call) and _divides(test, true, self.value_of):
             return "throttled"
+        if true and isinstance(test, ast.Call) and names.last(test.func) in _MAKES_GRAPHS:
+            return "cold"
         return "cold" if _is_accident(test, true, self.flow) else _named(test, true)
 
     def _is_mode(self, name: ast.Name) -> bool:

@@ -43,6 +43,12 @@ def tries_again(loop: Loop) -> bool:
     return bool(tried) and any(isinstance(part, ast.Name) and _TRIES.search(part.id) for part in ast.walk(counted))
 
 
+def asks_user(flow: Flow, loop: Loop) -> bool:
+    """`while True: prompt = input()`: each iteration waits for what somebody types."""
+    asked = (call for call in flow.calls_named("input") if isinstance(call.func, ast.Name))
+    return "input" not in flow.stores and any(loop in flow.loops(call)[:1] for call in asked)
+
+
 def captures(flow: Flow, loop: Loop) -> bool:
     """Whether each iteration captures a graph of the device, for a size or a shape: it is done before anything is run."""
     within = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)

@@ -936,6 +936,7 @@ class Steps:
             not self.is_step_loop(function, loop)
             and not runs.tries_again(loop)
             and not runs.captures(function.flow, loop)
+            and not runs.asks_user(function.flow, loop)
             and not self._makes_what_it_runs(function, loop)
             and not self._trains(function, loop)
             and (self._is_forward(function) or self._calls_model(function, loop) or self._feeds(function, loop))

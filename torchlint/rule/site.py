@@ -347,8 +347,11 @@ class Site:
 
     @cached_property
     def region(self) -> Region | None:
-        """The torch.compile region that traces the place."""
-        return self.analysis.regions.at(self.function, self.target)
+        """The torch.compile region that traces the place; what a test compiles tells nothing of how its library runs."""
+        found = self.analysis.regions.at(self.function, self.target)
+        if found is None or not self.project.in_test(found.path, ""):
+            return found
+        return found if self.project.in_test(self.module.path, self.function.name) else None
 
     @property
     def in_compiled(self) -> bool:
