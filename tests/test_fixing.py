@@ -408,3 +408,31 @@ def test_standard_input_is_fixed_to_standard_output(
     else:
         assert printed.startswith("@@ -4,7 +4,7 @@\n")
     assert [] == os.listdir(project)
+
+
+STRINGS = """\
+import torch
+from torch.cuda.amp import autocast
+
+x = torch.ones(2)
+a = f"{torch.LongTensor([1])}"
+b = f"{x.clone().detach()=}"
+c = f'''
+{x.clone().detach()} {f"{torch.FloatTensor([1.0])}"}
+'''
+d = f"{x:{torch.LongTensor([9]).item()}} {torch.meshgrid(x, x)[0]!r:>10} {torch.has_mps}"
+e = f"{autocast(enabled=False)}"
+
+class Model(torch.nn.Module):
+    def forward(self, y: torch.Tensor):
+        return rf"{y.clone().float()} {(y + 1).clone()} {torch.zeros(2).to(y.device)=}"
+"""
+
+
+def test_what_stands_in_an_f_string_stays(run: Run) -> None:
+    """`{x=}` shows what is written there, and only Python since 3.12 nests quotes."""
+    codes = frozenset(load())
+    result = run(data={"a.py": STRINGS.encode()}, codes=codes, fixable=codes, unsafe=True)
+
+    assert {"TL507", "TL901", "TL903", "TL910"} <= {finding.code for finding in result.result.findings}
+    assert {} == result.contents

@@ -27,7 +27,7 @@ from ..text.suppress import JUDGE, Suppressions
 from ..text.tree import NoNode
 from . import unnamed
 from .dispatch import Dispatch, Shown
-from .kept import keeps_comments
+from .kept import keeps_comments, stands_in_string
 from .sieve import Sieve, places
 
 Make = Callable[[Mapping[str, Callable[[], bytes]], Home], Project]
@@ -379,7 +379,7 @@ class _Run:
     def _with_fix(self, site: Site, finding: Finding) -> Finding:
         repair = fixer(finding.name)
         fix = finding.fix
-        if repair is not None and fix is None:
+        if repair is not None and fix is None and not stands_in_string(site):
             try:
                 fix = repair(site, finding)
                 if fix is not None and not keeps_comments(site.module.text, fix):

@@ -37,7 +37,7 @@ def operand(site: Site, node: ast.expr | ast.keyword, place: Place, instead: ast
 
     `instead` is the expression that the text is put in place of: where it begins there already, brackets around it that let
     its lines end do so on. A keyword of a call is given whole. Raises NoNode for what can't stand there (`*rest` before a dot), and for what has
-    no position of its own (inside f-strings before Python 3.12).
+    no position of its own (inside f-strings).
     """
     text = site.text(node)
     if isinstance(node, ast.keyword):

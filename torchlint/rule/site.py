@@ -208,7 +208,7 @@ class Site:
             return False
 
     def _is_in_text(self, whole: ast.AST, string: libcst.CSTNode) -> bool:
-        """Whether the shape is in an f-string, where Python before 3.12 gives no positions: by what is written."""
+        """Whether the shape is in an f-string, where nothing has a place: by what is written."""
         from ..pattern import on_libcst
         from ..pattern.match import in_tree
 
@@ -279,7 +279,7 @@ class Site:
         return self.cst(self.target)
 
     def cst(self, target: ast.AST) -> libcst.CSTNode:
-        """The libcst node of an `ast` node of this file. Raises NoNode inside f-strings before Python 3.12."""
+        """The libcst node of an `ast` node of this file. Raises NoNode inside f-strings."""
         return self.tree.node(target, self.flow.chain(target))
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +46,9 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 """The libcst classes of each `ast` class. A tuple without parentheses in a subscript has none."""
 
-_IN_FSTRINGS = sys.version_info >= (3, 12)  # before, `ast` gives wrong positions inside f-strings
+_STRINGS = frozenset(("JoinedStr", "TemplateStr"))
+"""Strings that hold expressions. Before Python 3.12 `ast` gives wrong positions there, and no quotes could be nested;
+`{x=}` shows what it says. So nothing inside has a node, whatever Python it is, and no fix goes there."""
 _DEEPEST = 200  # libcst takes a few frames a level, and beyond some thousand levels the process crashes
 _LONE_CR = regex(r"\r(?!\n)")
 _NEWLINE = regex(r"\r\n?|\n")
@@ -208,13 +209,13 @@ class Tree:
         """The libcst node of an expression or statement; `chain` is the statements around it, innermost first.
 
         The first of the chain is `target` itself if that is a statement. Raises NoNode for what has no node of its own
-        (`a, b` in `x[a, b]`), for what libcst can't parse, and inside f-strings before Python 3.12.
+        (`a, b` in `x[a, b]`), for what libcst can't parse, and inside f-strings.
         """
         kinds = _KINDS.get(type(target).__name__, ())
         if not kinds:
             raise NoNode(f"no libcst node for ast.{type(target).__name__}")
-        if not _IN_FSTRINGS and chain and all(node is not target for node in _walk(chain[0], inner=False)):
-            raise NoNode("the position of an expression in an f-string is not known before Python 3.12")
+        if chain and all(node is not target for node in _walk(chain[0], inner=False)):
+            raise NoNode("what stands in an f-string has no node")
         span = self._ast_span(target)
         for piece in self._slices(target, chain):
             for node in piece.at.get(span, ()):
@@ -251,7 +252,7 @@ class Tree:
         return self.source.data[start:end].decode()
 
     def counterpart(self, node: cst.CSTNode) -> ast.AST | None:
-        """The `ast` node of a libcst node; None if there is none, or inside f-strings before Python 3.12."""
+        """The `ast` node of a libcst node; None if there is none, or inside f-strings."""
         piece = self._owner[node]
         known = self._counterparts.get(id(piece.home))
         if known is None:
@@ -547,7 +548,7 @@ def _walk(home: ast.AST, *, inner: bool) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        if _IN_FSTRINGS or not isinstance(node, ast.JoinedStr):
+        if type(node).__name__ not in _STRINGS:
             todo += [child for child in ast.iter_child_nodes(node) if inner or not isinstance(child, ast.stmt)]
 
 
