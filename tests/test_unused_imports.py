@@ -36,6 +36,7 @@ def fixed(text: str, path: str = "model.py", **others: str) -> str:
         IMPORTS + USE + 'def f(x):\n    """' + "It is long. " * 20 + '\n\n    >>> f(Variable)\n    """\n',
         IMPORTS + USE + "print(globals()['Vari' + 'able'])\n",
         IMPORTS + USE + "print(vars()['Vari' + 'able'])\n",
+        IMPORTS + USE + "print(getattr(sys.modules[__name__], 'Vari' + 'able'))\n",
         IMPORTS + USE + "print(eval('Vari' + 'able'))\n",
         "import torch\ntry:\n    from torch.autograd import Variable\nexcept ImportError:\n    Variable = None\n" + USE,
         "import torch\ntry:\n    from torch.autograd import Variable\n    NEW = False\nexcept ImportError:\n    NEW = True\n"

@@ -17,7 +17,7 @@ from ..text.tree import Tree
 _PACKAGES = ("torch", "functorch", "triton")
 """What fixes stop using; importing it does nothing else that somebody may want."""
 _AT_RUN_TIME = frozenset(("eval", "exec", "globals", "locals"))
-"""What may read a name that no expression of the file does; so may `vars()` and `dir()`, of nothing."""
+"""What may read a name that no expression of the file does; so may `vars()` and `dir()`, of nothing, and `sys.modules`."""
 _STAR = regex(rb"\bimport +\*")
 _CATCH_IMPORTS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"))
 
@@ -103,7 +103,9 @@ class Names:
             case ast.Global(names=others) | ast.Nonlocal(names=others):
                 self._loaded.update(others)
             case ast.Attribute():
-                self._dotted.add(".".join(chain(node) or ()))
+                dotted = ".".join(chain(node) or ())
+                self._dotted.add(dotted)
+                self.read_at_run_time |= dotted == "sys.modules"
             case ast.Constant(value=str(text)):
                 self._texts.append(text)
 
