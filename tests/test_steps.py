@@ -690,6 +690,24 @@ def test_a_step_that_is_only_handed_on(around: str, hot: bool) -> None:
         check_one(STEPS_ITSELF.format(name="update", given="engine, batch", mark="") + "engine = Engine(update)\n")
 
 
+@pytest.mark.parametrize(
+    ("code", "hot"),
+    [
+        ("def plot_loss(x, y):\n    return (x.sum() - y){mark}\n", False),
+        ("def _pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", False),
+        ("def pixel_loss(x):\n    return F.l1_loss(x, 1){mark}\n", False),
+        ("def pixel_loss(name, size):\n    return nn.CrossEntropyLoss(torch.ones(size)){mark}\n", False),
+        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\npixel_loss(1, 2)\n", False),
+        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y).cpu(){mark}\n", False),
+        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", True),
+        ("def compute_loss(x, y):\n    loss = F.l1_loss(x, y){mark}\n    return loss, y{mark}\n", True),
+        ("class Net:\n    def loss(self, x, y):\n        return F.l1_loss(x, y){mark}\n", True),
+    ],
+)
+def test_losses_that_nobody_calls_are_there_for_who_trains(code: str, hot: bool) -> None:
+    check({"losses.py": "import torch\nimport torch.nn.functional as F\n" + code.format(mark="  # hot" if hot else "")})
+
+
 # Conditions
 
 
