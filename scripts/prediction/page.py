@@ -2,7 +2,8 @@
 
     python scripts/prediction/page.py [--check]
 
-published.json holds the times that others printed, models.json.gz what their models' operators ask of a GPU (record.py).
+published.json holds the times that others printed, models.json.gz what their models' operators ask of a GPU (record.py),
+inductor.json the kernels that Inductor generates for some of them (inductor.py).
 """
 
 from __future__ import annotations
@@ -211,6 +212,55 @@ def ordered_right(pairs: Sequence[WhatIf], apart: float) -> tuple[int, float]:
     return total, right / total if total else math.nan
 
 
+# --- compiled models ---------------------------------------------------------------------------------------------
+
+_LIBRARY = frozenset(("matrix", "convolution", "grouped", "depthwise", "attention"))
+"""Kinds of operators whose kernels Inductor leaves to a library."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A published gain of torch.compile, and what is predicted of it: with a guessed fusion, with Inductor's kernels."""
+
+    true: float
+    guessed: float
+    lowered: float
+    time: float
+    """Of the compiled step, published."""
+    guessed_time: float
+    lowered_time: float
+
+
+def compiled() -> list[Compiled]:
+    """The models that Inductor lowered for an RTX 4090: its generated kernels by their bytes, a library's as they are."""
+    models = json.loads((HERE / "inductor.json").read_text("utf-8"))["models"]
+    gpu = GPUS["rtx4090"]
+    constants = replace(assumed(gpu), host=3e-6)
+    eager = {case.model: case for case in cases() if case.gpu == "rtx4090" and not case.compiled}
+    found = []
+    for case in cases():
+        generated = models.get(f"{case.model} {case.size} {case.batch}")
+        before = eager.get(case.model)
+        if case.gpu != "rtx4090" or not case.compiled or generated is None or before is None:
+            continue
+        number, size = generated
+        library = [one for one in _recorded(case, channels_last=True) if one.kind in _LIBRARY]
+        device = sum(kernel(one, gpu, constants) for one in library)
+        device += number * constants.launch + size / (gpu.bandwidth * 1e9 * constants.memory)
+        time = max(device, constants.host * (number + len(library))) / case.batch
+        found.append(
+            Compiled(
+                1 - case.true / before.true,
+                1 - case.predicted / before.predicted,
+                1 - time / before.predicted,
+                case.true,
+                case.predicted,
+                time,
+            )
+        )
+    return found
+
+
 # --- grouped convolutions in channels_last -----------------------------------------------------------------------
 
 _CHANNELS_LAST = "train-amp-nhwc"
@@ -248,7 +298,8 @@ def grouped() -> Grouped:
     for case in cases():
         if case.setting.startswith(_CHANNELS_LAST):
             gpu = GPUS[case.gpu]
-            parts = [(one.kind, kernel(one, gpu, assumed(gpu))) for one in _recorded(case)]
+            recorded = _recorded(case, channels_last=case.channels_last)
+            parts = [(one.kind, kernel(one, gpu, assumed(gpu))) for one in recorded]
             whole = sum(time for _, time in parts)
             rows.append((case, whole, sum(time for kind, time in parts if kind == "grouped")))
     found_on = [row for row in rows if not held_out(family(row[0].model))]
@@ -273,9 +324,9 @@ def grouped() -> Grouped:
     )  # fmt: skip
 
 
-def _recorded(case: Case) -> list[Operation]:
+def _recorded(case: Case, *, channels_last: bool) -> list[Operation]:
     rows = _models()[f"{case.model} {case.size} {case.mode}"]["eager"]
-    return _operations(rows, case.batch, case.channels_last)
+    return _operations(rows, case.batch, channels_last)
 
 
 # --- the page ----------------------------------------------------------------------------------------------------
@@ -294,6 +345,7 @@ def page() -> str:
         "MODELS": str(len({(case.model, case.size) for case in cases()})),
         "BARS": _bars(accuracies),
         "GROUPED": _grouped(),
+        "COMPILED": _compiled(),
     }
     for name, part in parts.items():
         text = text.replace(f"@{name}@", part)
@@ -347,6 +399,41 @@ def _grouped() -> str:
         f"correlation of {one.after:.3f}, without it {one.before:.3f}; the {one.others} of them that have no grouped "
         f"convolutions have {one.rank_of_others:.3f}."
     )
+
+
+def _compiled() -> str:
+    found = compiled()
+    true = [one.true for one in found]
+    always = [statistics.median(true[:number] + true[number + 1 :]) for number in range(len(true))]
+    times = [one.time for one in found]
+    rows = [
+        (
+            "| how the compiled step is priced | n | its time: rank correlation | median error | saved, median | "
+            "rank correlation | median error | 90th percentile |"
+        ),
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, predicted, saved in (
+        (
+            "with a fusion that is guessed, as above",
+            [one.guessed_time for one in found],
+            [one.guessed for one in found],
+        ),
+        ("by Inductor's own kernels and bytes", [one.lowered_time for one in found], [one.lowered for one in found]),
+    ):
+        errors = [abs(one - other) for one, other in zip(saved, true, strict=True)]
+        off = statistics.median(abs(one / other - 1) for one, other in zip(predicted, times, strict=True))
+        rows.append(
+            f"| {name} | {len(found)} | {rank_correlation(times, predicted):.3f} | {off:.0%} | {statistics.median(saved):.0%} "
+            f"| {rank_correlation(true, saved):.2f} | {statistics.median(errors) * 100:.0f} points "
+            f"| {_quantile(errors, 0.9) * 100:.0f} points |"
+        )
+    errors = [abs(one - other) for one, other in zip(always, true, strict=True)]
+    rows.append(
+        f"| not at all: what the others saved, in the median | {len(found)} | | | {statistics.median(always):.0%} | "
+        f"| {statistics.median(errors) * 100:.0f} points | {_quantile(errors, 0.9) * 100:.0f} points |"
+    )
+    return "\n".join(rows) + f"\n\nPublished is a median of {statistics.median(true):.0%}."
 
 
 def _span(values: Sequence[float]) -> str:

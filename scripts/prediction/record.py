@@ -91,7 +91,7 @@ _FULL = frozenset(
 )
 
 
-class _Autocast(TorchFunctionMode):
+class HalfAutocast(TorchFunctionMode):
     """What autocast does on a GPU, for tensors that are nowhere: matrix products in half precision, norms in full one.
 
     A weight is cast once in the block.
@@ -204,7 +204,7 @@ def _record(name: str, size: int, train: bool, merged: bool) -> dict[str, list[l
         for batch in (_SMALL, _SMALL, _LARGE) if train else (_SMALL, _LARGE):
             images = torch.empty(batch, 3, size, size)
             with _Recording() as recording, torch.set_grad_enabled(train):
-                with _Autocast():
+                with HalfAutocast():
                     output = model(images)
                 if train:
                     output = output[0] if isinstance(output, tuple) else output
