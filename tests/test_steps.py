@@ -1937,3 +1937,26 @@ def test_a_loop_that_asks_its_user() -> None:
         "        for token in range(100):\n            out = model(out)  # warm\n        print(out.item())\n"
         "def talk(model: nn.Module, input):\n    for batch in batches:\n        out = model(self.input(batch))  # warm\n"
     )
+
+
+def test_trials_of_an_evaluation() -> None:
+    """What is compared after a model has run, pair by pair, is as much of an evaluation as that."""
+    embeds = "def evaluate(model, files, {given}, table):\n    for file in files:\n        table[file] = model(file)  # often\n"
+    scores = "    for one, other in {given}:\n        score = {made}{mark}\n        kept.append(score){mark}\n"
+    for given, made, often in (
+        ("pairs", "torch.matmul(table[one], table[other].T)", True),
+        ("pairs", "torch.cdist(table[one], table[other]).mean()", True),
+        ("pairs", "table[one].view(-1)", False),
+        ("pairs", "len(table[one])", False),
+        ("pairs", "torch.zeros(3)", False),
+        ("pairs", "torch.matmul(table[one].cpu(), table[other].cpu())", False),
+    ):
+        mark = "  # often" if often else ""
+        check_often(embeds.format(given=given) + scores.format(given=given, made=made, mark=mark))
+    compared = "torch.matmul(table[one], table[other].T)"
+    check_often(embeds.format(given="x") + scores.format(given="[(1, 2), (3, 4)]", made=compared, mark=""))
+    check_often(embeds.format(given="x") + scores.format(given="totals.items()", made=compared, mark=""))
+    check_often(
+        embeds.format(given="pairs").replace("model(file)  # often", "len(file)")
+        + scores.format(given="pairs", made=compared, mark="")
+    )

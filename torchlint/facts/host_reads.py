@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Any, Literal, Protocol, TypeVar
@@ -273,7 +274,22 @@ def host_copies(place: Place, statement: ast.stmt) -> list[ast.Call]:
 
 def host_needs(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to something that works on the host: an environment, a file, a picture, a decoder."""
-    return place.consumed_by(_NEEDS_HOST, node)
+    return place.consumed_by(_NEEDS_HOST, node) or _is_action(place, node)
+
+
+def _is_action(place: Place, node: ast.expr) -> bool:
+    """Whether a function returns the value to who gives it to an environment: `action = agent.act(x)`, `env.step(action)`."""
+    statement = place.statement
+    assigned = {part.id for target in _targets(statement) for part in ast.walk(target) if isinstance(part, ast.Name)}
+    returned = isinstance(statement, ast.Return) or any(
+        isinstance(place.flow.statement(load), ast.Return)
+        for name in assigned
+        for load in place.flow.loads.get(name, ())
+    )
+    if not returned:
+        return False
+    callers = itertools.islice(place.callers(place.function), _MOST_CALLERS)
+    return any(place.at(site.function, site.call).consumed_by(("step",)) for site in callers)
 
 
 def comes_back(place: Place, call: ast.Call) -> bool:
@@ -552,9 +568,10 @@ def how_often(place: Place) -> str:
 
 def for_environment(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to `env.step(action)`, which needs it on the host."""
-    return place.consumed_by(("step",), node)
+    return place.consumed_by(("step",), node) or _is_action(place, node)
 
 
+_MOST_CALLERS = 8
 _COUNTED_FROM = frozenset(f"torch.{name}" for name in ("tensor", "arange", "zeros", "ones", "full"))
 
 

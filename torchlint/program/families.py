@@ -211,7 +211,8 @@ def of_one_kind(project: Project, name: str, kind: str) -> list[Function]:
 def _of_kind(project: Project, name: str, kind: str, paths: Collection[str]) -> list[Function]:
     modules = [module for path in paths if (module := project.module(path)) is not None]
     classes = [klass for module in modules for klass in module.classes if name in klass.methods]
-    return [klass.methods[name] for klass in classes if kind in _kinds_of(klass)]
+    found = [klass.methods[name] for klass in classes if kind in _kinds_of(klass)]
+    return found if len(found) <= MOST_HEIRS else []
 
 
 def _may_tell(name: str) -> bool:

@@ -16,6 +16,7 @@ from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..text.source import Words
+from ..torch_api.operators import operator
 from . import families, handed, passed, settled
 from .frameworks import may_run_on_steps, runs_on_batches, runs_on_steps
 from .places import (
@@ -939,8 +940,31 @@ class Steps:
             and not runs.asks_user(function.flow, loop)
             and not self._makes_what_it_runs(function, loop)
             and not self._trains(function, loop)
-            and (self._is_forward(function) or self._calls_model(function, loop) or self._feeds(function, loop))
+            and (
+                self._is_forward(function)
+                or self._calls_model(function, loop)
+                or self._feeds(function, loop)
+                or self._scores(function, loop)
+            )
         )
+
+    def _scores(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop computes with tensors behind one that ran a model, for each of many things: the trials of an evaluation."""
+        if not isinstance(loop, ast.For) or isinstance(loop.iter, ast.Call) or runs.over_settings(function, loop):
+            return False
+        before = [one for one in function.own_loops if (one.end_lineno or one.lineno) < loop.lineno]
+        return any(self.is_warm(function, one) for one in before) and any(
+            function.flow.loops(call)[0] is loop and self._is_computed(function, call)
+            for call in self._calls_in(function, loop)
+        )
+
+    def _is_computed(self, function: Function, call: ast.Call) -> bool:
+        """`torch.matmul(a, b)` of tensors that are not known to be on the host."""
+        row = operator(self.project.resolve(function, call.func) or "")
+        if row is None or row.device or row.alias:
+            return False
+        value = self.project.value(function, call)
+        return value.is_tensor and value.device != "cpu"
 
     def _feeds(self, function: Function, loop: Loop) -> bool:
         """Whether a loop is one of a generator that an evaluation loop goes through."""
