@@ -29,6 +29,8 @@ _CLOCKS = frozenset(
 )
 _TIMER = regex(r"time(?:it|rs?|d)(?:_|$)|timing|stop_?watch", re.IGNORECASE)
 """What a context manager that takes the time of its block is called."""
+_PROFILES = frozenset(("profile", "profiler"))
+"""What an object is called whose parts take the times of blocks."""
 _IN_A_WAIT = frozenset(("synchronize", "is_available", "device_count", "hasattr", "isinstance", "range"))
 """What a function calls that waits for the devices, and does nothing else."""
 _ASKED = frozenset(("blocking", "cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
@@ -225,11 +227,23 @@ def _read_next(site: Site) -> bool:
 
 def _timed(site: Site) -> bool:
     """Whether a clock is read near the synchronization, or near a call of a function that does nothing else."""
-    if _near_clock(site.flow, site.target):
+    if _near_clock(site.flow, site.target) or _ends_a_measurement(site.flow, site.target):
         return True
     if any((chain(call.func) or [""])[-1] not in _IN_A_WAIT for call in site.flow.calls):
         return False
     return any(_near_clock(one.function.flow, one.call) for one in site.project.calls_of(site.function))
+
+
+def _ends_a_measurement(flow: Flow, node: ast.AST) -> bool:
+    """`with profile.learn: ...; torch.cuda.synchronize()`: the last that a block does which a timer or a profiler goes round."""
+    for statement in flow.chain(node):
+        parent = flow.parents[statement]
+        if not isinstance(parent, ast.With | ast.If) or statement is not parent.body[-1]:
+            return False
+        named = [chain(item.context_expr) or [] for item in parent.items] if isinstance(parent, ast.With) else []
+        if any(part in _PROFILES or _TIMER.search(part) for parts in named for part in parts):
+            return True
+    return False
 
 
 def _near_clock(flow: Flow, node: ast.AST) -> bool:
