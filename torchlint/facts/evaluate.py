@@ -60,6 +60,7 @@ from .values import (
     Batch,
     ClassValue,
     Dataset,
+    Device,
     DeviceValue,
     Dict,
     Dtype,
@@ -85,9 +86,13 @@ from .values import (
 )
 
 Reader = Callable[..., Value]
+Given = tuple[tuple[str, Device], ...]
+"""Parameters that are tensors, and where these live."""
 T = TypeVar("T")
 KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
+SHORT = 40
+"""So many lines has a helper of which is asked what it makes of certain tensors."""
 CHAIN = 100
 """How many bindings are read one for another before they are read in their order instead."""
 
@@ -136,6 +141,9 @@ class World(Protocol):
     def returns(self, function: Function, given: Choice = ()) -> Value:
         """What a call of the function gives, one that gives some flags."""
 
+    def returns_of(self, function: Function, tensors: Given) -> Value:
+        """What a call of the function gives that gives tensors for some parameters."""
+
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules."""
 
@@ -155,8 +163,10 @@ _STEPS = table.EVALUATION_STEPS | {"training_step"}
 class Evaluator:
     """The values in one function, each worked out when it is asked for: what nobody asks for is not evaluated."""
 
-    def __init__(self, function: Function, world: World, database: Database) -> None:
+    def __init__(self, function: Function, world: World, database: Database, given: Given = ()) -> None:
+        """`given` are tensors that the parameters are, for one call among many."""
         self.function = function
+        self.given_tensors = dict(given)
         self.world = world
         self.bindings = function.bindings
         self.reach = self.bindings.reach
@@ -591,6 +601,8 @@ class Evaluator:
         return ImportedName(class_name=name)
 
     def parameter(self, name: str) -> Value:
+        if name in self.given_tensors:
+            return tensor(self.given_tensors[name])
         function, parameter = self.function, self.parameters[name]
         first = function.parameters[0].arg
         if function.is_method and name == first and function.cls is not None:
@@ -1054,11 +1066,24 @@ class Evaluator:
         value = self.world.returns(function)
         given = () if value else choice(function, args)
         value = self.world.returns(function, given) if given else value
+        if not (value and all(value.items or ())) and (tensors := self.tensors_given(function, args)):
+            return self.world.returns_of(function, tensors) or value
         base = function.cls if "classmethod" in function.decorator_names else None
         if base is not None and value.class_ is base and owner not in (None, base) and value.kind in _OBJECTS:
             assert owner is not None
             return replace(self.instance(owner), certainty=value.certainty, other_kinds=value.other_kinds)
         return value
+
+    def tensors_given(self, function: Function, args: Arguments) -> Given:
+        """The parameters of a short function for which a call gives tensors; none where it is not known which ones."""
+        if args.open or not function.bindings.returned or function.last_line - function.first_line > SHORT:
+            return ()
+        found = []
+        for at, parameter in enumerate(function.parameters):
+            passed = args.get(at - function.is_method, parameter.arg)
+            if passed is not None and passed.kind == "tensor" and passed.proven and not passed.from_loader:
+                found.append((parameter.arg, passed.device))
+        return tuple(found)
 
     def library(self, name: str, node: ast.Call, args: Arguments) -> Value:
         """What functions of well-known libraries give: models, and what is read from files, which is on the host."""

@@ -15,7 +15,7 @@ from ..facts import layers, names
 from ..facts import torch_table as table
 from ..facts.calls import MODEL_NAME, calculated, held
 from ..facts.chosen import Choice
-from ..facts.evaluate import Evaluator
+from ..facts.evaluate import Evaluator, Given
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import CALLS, nodes_on
 from ..facts.promises import promised
@@ -506,6 +506,17 @@ class Project:
             if found:
                 return _joined(found)
         return self.inside(function, lambda values: _given(values, given))
+
+    def returns_of(self, function: Function, tensors: Given) -> Value:
+        """What a call of the function gives that gives tensors for some parameters, whatever other calls give."""
+        return self._ask(("returns of", function, *tensors), lambda: self._return_of(function, tensors), UNKNOWN)
+
+    def _return_of(self, function: Function, tensors: Given) -> Value:
+        if isinstance(function.node, ast.AsyncFunctionDef | ast.Module) or function.is_abstract:
+            return UNKNOWN
+        self.evaluator(function)  # which notes that the function is looked into
+        # What is read counts for the question itself: these values are nobody else's.
+        return _given(Evaluator(function, self, self._database, tensors), ())
 
     def _made_real(self, method: Function) -> list[Function]:
         """What subclasses define in place of an abstract method; nothing where there are too many."""
