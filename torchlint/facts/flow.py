@@ -393,6 +393,15 @@ class Flow:
         )
 
     @cached_property
+    def counted(self) -> dict[str, list[ast.AugAssign]]:
+        """Where something is added to a dotted name, or taken from it: `self.n += 1`."""
+        found: dict[str, list[ast.AugAssign]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+                found.setdefault(".".join(names.chain(node.target) or ()), []).append(node)
+        return found
+
+    @cached_property
     def stored_in(self) -> dict[str, list[ast.Subscript]]:
         """Where something is stored in what a name or dotted name holds: `x[i] = v`, `self.x[i] = v`; `x[]` for `x[i][j] = v`."""
         found: dict[str, list[ast.Subscript]] = {}

@@ -807,8 +807,7 @@ class Project:
         added = [
             self.value(method, node.value)
             for method in klass.methods.values()
-            for node in method.flow.nodes
-            if isinstance(node, ast.AugAssign) and names.chain(node.target) == [_own_name(method), name]
+            for node in method.flow.counted.get(f"{_own_name(method)}.{name}", ())
         ]
         sure = all(value.is_tensor and "number" not in value.other_kinds for value in added)
         return calculated(_joined(added)) if added and sure else None
