@@ -952,11 +952,13 @@ class Steps:
         """Whether a loop computes with tensors behind one that ran a model, for each of many things: the trials of an evaluation."""
         if not isinstance(loop, ast.For) or isinstance(loop.iter, ast.Call) or runs.over_settings(function, loop):
             return False
-        before = [one for one in function.own_loops if (one.end_lineno or one.lineno) < loop.lineno]
-        return any(self.is_warm(function, one) for one in before) and any(
+        if not any(
             function.flow.loops(call)[0] is loop and self._is_computed(function, call)
             for call in self._calls_in(function, loop)
-        )
+        ):
+            return False  # asked first: few loops compute, and each would look at all before it
+        before = [one for one in function.own_loops if (one.end_lineno or one.lineno) < loop.lineno]
+        return any(self.is_warm(function, one) for one in before)
 
     def _is_computed(self, function: Function, call: ast.Call) -> bool:
         """`torch.matmul(a, b)` of tensors that are not known to be on the host."""
