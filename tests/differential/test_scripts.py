@@ -13,6 +13,7 @@ from torchlint.fix.run import fix_files
 from torchlint.rule import load
 from torchlint.settings.config import Settings
 
+from . import corners
 from .scripts import SAFE, UNSAFE
 
 pytest.importorskip("torch")
@@ -39,7 +40,7 @@ answers = {name: [printed(before), printed(after)] for name, (before, after) in 
 print("\\n" + json.dumps(answers))
 """
 SCRIPTS = {
-    **{name: (code.lstrip(), False) for name, code in SAFE.items()},
+    **{name: (code.lstrip(), False) for name, code in (SAFE | corners.SAFE).items()},
     **{n: (c.lstrip(), True) for n, c in UNSAFE.items()},
 }
 Printed = dict[str, tuple[str, str]]
