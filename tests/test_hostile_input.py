@@ -347,6 +347,17 @@ class TestOtherFiles:
         cause = "events is not a file of torchlint events"
         assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, "--evidence", "events")
 
+    @pytest.mark.parametrize("name", ["a.py", "a.pyi", "a.ipynb"])
+    def test_a_report_replaces_no_code(self, check: Run, name: str) -> None:
+        Path(name).write_text(TRAIN)
+        cause = f"{name} is code, which what is written there would replace"
+        assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, "--output-file", name, "--fix")
+        assert TRAIN == Path(name).read_text()
+
+    def test_a_report_replaces_a_report(self, check: Run) -> None:
+        for _ in range(2):
+            assert (1, "", "") == check("--output-file", "report.txt")
+
     @pytest.mark.parametrize("option", ["--diff-base", "--select", "--baseline", "--output-file", "--target-torch"])
     def test_two_dashes_are_no_value(self, check: Run, option: str) -> None:
         cause = f"`{option}=--`: `--` is no value"

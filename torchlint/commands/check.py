@@ -348,6 +348,8 @@ def _recorded(args: argparse.Namespace) -> int:
 def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
     started = time.perf_counter()
     _sort_out(args)
+    if (path := _output_file(args)) is not None:
+        discover.spare_code(path)
     settings = settings_of(args)
     if witness is not None:
         witness.above([os.curdir, *args.paths])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchlint.settings import discover
 from torchlint.system import atomic
 from torchlint.system.failure import Failure
 
@@ -35,6 +36,7 @@ def write(path: Path | None, text: str | None) -> None:
     """Write the text; None only tries whether the file can be written."""
     if path is None:
         return
+    discover.spare_code(str(path))
     try:
         if text is None:
             path.open("a").close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..system.cached import cached_property
+from ..system.failure import Failure
 from ..system.fault import FileError
 from ..system.stamp import contents
 from .config import FILES, Settings, extends
@@ -259,3 +260,9 @@ def _between(top: str, bottom: str) -> Iterator[str]:
     """The directories from the top down to the one above the bottom."""
     parents = Path(bottom).parents
     return (str(d) for d in reversed(parents) if str(d) == top or Path(top) in d.parents)
+
+
+def spare_code(path: str) -> None:
+    """Refuse to write over Python code: of `-o *.py` a shell makes the name of a file that was to be read."""
+    if path.endswith(SUFFIXES) and os.path.exists(path):
+        raise Failure(f"{path} is code, which what is written there would replace")
