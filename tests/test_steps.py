@@ -691,21 +691,26 @@ def test_a_step_that_is_only_handed_on(around: str, hot: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "hot"),
+    ("code", "spoken_of", "hot"),
     [
-        ("def plot_loss(x, y):\n    return (x.sum() - y){mark}\n", False),
-        ("def _pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", False),
-        ("def pixel_loss(x):\n    return F.l1_loss(x, 1){mark}\n", False),
-        ("def pixel_loss(name, size):\n    return nn.CrossEntropyLoss(torch.ones(size)){mark}\n", False),
-        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\npixel_loss(1, 2)\n", False),
-        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y).cpu(){mark}\n", False),
-        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", True),
-        ("def compute_loss(x, y):\n    loss = F.l1_loss(x, y){mark}\n    return loss, y{mark}\n", True),
-        ("class Net:\n    def loss(self, x, y):\n        return F.l1_loss(x, y){mark}\n", True),
+        ("def plot_loss(x, y):\n    return (x.sum() - y){mark}\n", "plot_loss", False),
+        ("def _pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", "_pixel_loss", False),
+        ("def pixel_loss(x):\n    return F.l1_loss(x, 1){mark}\n", "pixel_loss", False),
+        ("def pixel_loss(a, n):\n    return nn.CrossEntropyLoss(torch.ones(n)){mark}\n", "pixel_loss", False),
+        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\npixel_loss(1, 2)\n", "pixel_loss", False),
+        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y).cpu(){mark}\n", "pixel_loss", False),
+        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", "another", False),
+        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", "pixel_loss", True),
+        ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\nlosses = [pixel_loss]\n", "another", True),
+        ("@losses.register\ndef pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", "another", True),
+        ("def get_loss(x, y):\n    loss = F.l1_loss(x, y){mark}\n    return loss, y{mark}\n", "get_loss", True),
+        ("class Net:\n    def loss(self, x, y):\n        return F.l1_loss(x, y){mark}\n", "loss", True),
     ],
 )
-def test_losses_that_nobody_calls_are_there_for_who_trains(code: str, hot: bool) -> None:
-    check({"losses.py": "import torch\nimport torch.nn.functional as F\n" + code.format(mark="  # hot" if hot else "")})
+def test_losses_without_a_known_caller_are_there_for_who_trains(code: str, spoken_of: str, hot: bool) -> None:
+    head = "import torch\nimport torch.nn.functional as F\n"
+    losses = head + code.format(mark="  # hot" if hot else "")
+    check({"losses.py": losses, "train.py": f"def fit(model, config):\n    run(model, config.{spoken_of})\n"})
 
 
 # Conditions

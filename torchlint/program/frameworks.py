@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 
 from ..facts import names
@@ -133,7 +134,7 @@ def _bases(project: Project, klass: Class) -> list[str]:
 
 
 def _is_loss_for_others(project: Project, function: Function) -> bool:
-    """`def matching_loss(pred, target):` that nobody in the project calls: it is there for who trains, on each step."""
+    """`def matching_loss(pred, target):` whose callers are not known, and that is spoken of: it is there for who trains, on each step."""
     named = LOSS.match(f"def {function.name}(a,".encode())
     if named is None or not _OTHER_LOSS.isdisjoint(named[1].split(b"_")) or len(_taken(function)) < 2:
         return False
@@ -142,9 +143,20 @@ def _is_loss_for_others(project: Project, function: Function) -> bool:
     sites = project.call_sites(function, MAX_SITES)
     if sites is None or any(not project.in_test(one.function.module.path, one.function.name) for one in sites):
         return False
+    if not _is_spoken_of(project, function):
+        return False  # the losses of a model that came with a copy of its file
     returned = project.returns(function)
     first = returned.items[0] if isinstance(returned, Tuple) and returned.items else returned
     return first.kind == "tensor" and first.device != "cpu"
+
+
+def _is_spoken_of(project: Project, function: Function) -> bool:
+    """Whether a decorator takes a function, or the project has its name in another place than the definition."""
+    name = rb"\b%s\b" % function.name.encode()
+    if function.decorators or len(project.holders(name) - {function.module.path}):
+        return True
+    found = regex(name).finditer(function.module.source.data)
+    return len(list(itertools.islice(found, 2))) > 1
 
 
 def _taken(function: Function) -> Sequence[ast.arg]:
