@@ -289,7 +289,16 @@ def _is_action(place: Place, node: ast.expr) -> bool:
     if not returned:
         return False
     callers = itertools.islice(place.callers(place.function), _MOST_CALLERS)
-    return any(place.at(site.function, site.call).consumed_by(("step",)) for site in callers)
+    return any(
+        _steps_environment(site.function) and place.at(site.function, site.call).consumed_by(("step",))
+        for site in callers
+    )
+
+
+def _steps_environment(function: Function) -> bool:
+    """Whether a function takes a step of something else than an optimizer or its schedule: `scheduler.step(loss)` takes none."""
+    owners = (names.last(call.func.value) for call in function.flow.calls_named("step") if isinstance(call.func, ast.Attribute))
+    return any("sched" not in owner.lower() and not calls.OPTIMIZER_NAME.search(owner) for owner in owners)
 
 
 def comes_back(place: Place, call: ast.Call) -> bool:
@@ -568,7 +577,8 @@ def how_often(place: Place) -> str:
 
 def for_environment(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to `env.step(action)`, which needs it on the host."""
-    return place.consumed_by(("step",), node) or _is_action(place, node)
+    directly = place.consumed_by(("step",), node) and _steps_environment(place.function)
+    return directly or _is_action(place, node)
 
 
 _MOST_CALLERS = 8
