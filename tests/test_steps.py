@@ -704,6 +704,11 @@ def test_a_step_that_is_only_handed_on(around: str, hot: bool) -> None:
         ("def pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\nlosses = [pixel_loss]\n", "another", True),
         ("@losses.register\ndef pixel_loss(x, y):\n    return F.l1_loss(x, y){mark}\n", "another", True),
         ("def get_loss(x, y):\n    loss = F.l1_loss(x, y){mark}\n    return loss, y{mark}\n", "get_loss", True),
+        (
+            "def a_loss(x, y):\n    return F.l1_loss(x, y){mark}\ndef get_loss(x, y):\n    return a_loss(x, y){mark}\n",
+            "get_loss",
+            True,
+        ),
         ("class Net:\n    def loss(self, x, y):\n        return F.l1_loss(x, y){mark}\n", "loss", True),
     ],
 )

@@ -297,7 +297,11 @@ def _is_action(place: Place, node: ast.expr) -> bool:
 
 def _steps_environment(function: Function) -> bool:
     """Whether a function takes a step of something else than an optimizer or its schedule: `scheduler.step(loss)` takes none."""
-    owners = (names.last(call.func.value) for call in function.flow.calls_named("step") if isinstance(call.func, ast.Attribute))
+    owners = (
+        names.last(call.func.value)
+        for call in function.flow.calls_named("step")
+        if isinstance(call.func, ast.Attribute)
+    )
     return any("sched" not in owner.lower() and not calls.OPTIMIZER_NAME.search(owner) for owner in owners)
 
 

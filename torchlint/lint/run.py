@@ -274,6 +274,7 @@ class _Run:
         if hot:
             steps = self.analysis.steps
             repeated.update(dict.fromkeys(steps.functions_in(wanted)))
+            repeated.update(dict.fromkeys(function for path in paths for function in steps.losses_in(path)))
             repeated.update(dict.fromkeys(function for path in paths for function in steps.warm_in(path)))
         elsewhere = self._dispatch("any", with_calls=True)
         for function, lines in self._sifted(paths, elsewhere):

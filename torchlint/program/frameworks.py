@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from ..facts import names
 from ..facts.module import Class, Function
 from ..facts.torch_table import EVALUATION_STEPS
-from ..facts.values import Tuple
 from ..system.regex import regex
-from ..text.source import Source, Words
-from .project import MAX_SITES, Project
+from .project import Project
 
 # Methods that a framework calls on each training step, by what a base of the class has in its name ("": any class).
 _STEPS: Mapping[str, frozenset[str]] = {
@@ -65,13 +62,6 @@ _BATCHES: Mapping[str, frozenset[str]] = {
 }
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
-LOSS = regex(rb"def (?:(?:compute|get|calc|calculate)_)?((?:[a-z0-9]+_)*)loss(?:es)?\((?=[^()]{1,400},)")
-"""The definition of a function of several things that calculates a loss by its name, with what the loss is called."""
-_OTHER_LOSS = frozenset(
-    b"""plot log print save load build make create init register eval evaluate test val valid validate estimate average
-    reduce add set update record show draw write parse choose select is has use no train""".split()
-)
-_LOSSES = Words(b"loss(", b"losses(", pattern=LOSS)
 STEP_NAMES = frozenset[str]().union(*_STEPS.values())
 _STEP_WORDS = frozenset(map(str.encode, STEP_NAMES))
 
@@ -80,23 +70,14 @@ def may_run_on_steps(project: Project, path: str) -> bool:
     """Whether a file may define what a framework calls on each training step, as far as texts tell."""
     defined = {name.decode() for name in project.defined(path) & _STEP_WORDS}
     groups = [base for base, methods in _STEPS.items() if not defined.isdisjoint(methods)]
-    if "" in groups or any(path in project.lineage_of(part) for part in groups):
-        return True
-    return bool(project.fact(path, "defines a loss", defines_loss))
-
-
-def defines_loss(source: Source) -> bool:
-    """Whether a text defines a function that calculates a loss by its name."""
-    return source.holds(_LOSSES)
+    return "" in groups or any(path in project.lineage_of(part) for part in groups)
 
 
 def runs_on_steps(project: Project, function: Function) -> bool:
     """Whether a framework calls a function on each training step."""
     if function.cls is not None and _is_named(project, function):
         return True
-    if any(map(_handles_iteration, function.decorators)) or _differentiates_gradients(function):
-        return True
-    return _is_loss_for_others(project, function)
+    return any(map(_handles_iteration, function.decorators)) or _differentiates_gradients(function)
 
 
 def runs_on_batches(project: Project, function: Function) -> bool:
@@ -131,36 +112,6 @@ def _bases(project: Project, klass: Class) -> list[str]:
             found += [names.last(base.value if isinstance(base, ast.Subscript) else base) for base in current.bases]
             todo += project.bases(current)
     return found
-
-
-def _is_loss_for_others(project: Project, function: Function) -> bool:
-    """`def matching_loss(pred, target):` whose callers are not known, and that is spoken of: it is there for who trains, on each step."""
-    named = LOSS.match(f"def {function.name}(a,".encode())
-    if named is None or not _OTHER_LOSS.isdisjoint(named[1].split(b"_")) or len(_taken(function)) < 2:
-        return False
-    if function.parent is not None and function.cls is None and function.parent is not function.module.body:
-        return False
-    sites = project.call_sites(function, MAX_SITES)
-    if sites is None or any(not project.in_test(one.function.module.path, one.function.name) for one in sites):
-        return False
-    if not _is_spoken_of(project, function):
-        return False  # the losses of a model that came with a copy of its file
-    returned = project.returns(function)
-    first = returned.items[0] if isinstance(returned, Tuple) and returned.items else returned
-    return first.kind == "tensor" and first.device != "cpu"
-
-
-def _is_spoken_of(project: Project, function: Function) -> bool:
-    """Whether a decorator takes a function, or the project has its name in another place than the definition."""
-    name = rb"\b%s\b" % function.name.encode()
-    if function.decorators or len(project.holders(name) - {function.module.path}):
-        return True
-    found = regex(name).finditer(function.module.source.data)
-    return len(list(itertools.islice(found, 2))) > 1
-
-
-def _taken(function: Function) -> Sequence[ast.arg]:
-    return function.parameters[1:] if function.is_method else function.parameters
 
 
 def _handles_iteration(decorator: ast.expr) -> bool:

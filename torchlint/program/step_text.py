@@ -10,13 +10,13 @@ from ..facts.calls import OPTIMIZER_NAME
 from ..system.regex import regex
 from ..text.source import Source, Words
 from ..text.spoken import in_code
-from .frameworks import LOSS, STEP_NAMES
+from .frameworks import STEP_NAMES
 
 # No optimizer takes a second argument, as `scheduler.step(noise, t, x)` and `env.step(action, render=True)` do.
 _NESTED = rb"\([^()'\"#]{0,200}\)|\[[^\[\]'\"#]{0,200}\]"
 _STEP = rb"\.step\((?!(?!\s{0,200}\*\*|[^,)]{0,200}lambda)(?:[^()\[\]{}'\"#=,]|%s){1,200},\s{0,200}[^\s)#])" % _NESTED
 _TAKEN = rb"backward\(|%s|create_graph=True|\.ITERATION_" % _STEP
-TRIGGER = regex(rb"%s|def (?:%s)\b|%s" % (_TAKEN, "|".join(sorted(STEP_NAMES)).encode(), LOSS.pattern))
+TRIGGER = regex(rb"%s|def (?:%s)\b" % (_TAKEN, "|".join(sorted(STEP_NAMES)).encode()))
 STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_"))
 _CALLED = regex(_TAKEN)
 _OTHERS = ("prof", "profiler", "p", "pbar", "self")

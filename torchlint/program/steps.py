@@ -17,7 +17,7 @@ from ..system.cached import cached_property
 from ..system.regex import regex
 from ..text.source import Words
 from ..torch_api.operators import operator
-from . import families, handed, passed, settled
+from . import families, handed, losses, passed, settled
 from .frameworks import may_run_on_steps, runs_on_batches, runs_on_steps
 from .places import (
     Ask,
@@ -303,6 +303,11 @@ class Steps:
         """The functions of some files that hold a step loop or run on each step."""
         places = dict.fromkeys((*self.index.loops.values(), *self.index.functions))
         return functions_at(self.project, (place for place in places if place[0] in paths))
+
+    def losses_in(self, path: str) -> list[Function]:
+        """The losses of a file that are there for who trains."""
+        module = self.project.module(path) if self.project.fact(path, "defines a loss", losses.defines_loss) else None
+        return [function for function in module.functions if self._is_loss(function)] if module is not None else []
 
     # Questions for the index
 
@@ -799,8 +804,15 @@ class Steps:
         own = place_of(function)
         if own not in self._by_function and own not in self.index.functions:
             self.project.note("steps", own[0])
-            return None
+            if not self._is_loss(function):
+                return None
         return self._of_statement("hot", self._hot, function, node)
+
+    def _is_loss(self, function: Function) -> bool:
+        """Whether a function is a loss without a known caller; asked for each by itself, since many files define losses."""
+        if not losses.is_loss(function) or self.project.in_test(function.module.path, function.name):
+            return False
+        return losses.is_for_who_trains(self.project, function)
 
     def _of_statement(self, kind: str, find: Callable[[Function, ast.AST], T], function: Function, node: ast.AST) -> T:
         """What is found for a place: once a statement, for all of it that runs whenever the statement does."""
@@ -822,7 +834,7 @@ class Steps:
                     return None
                 return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
         self.project.note("steps", own[0])
-        why = self.index.functions.get(own)
+        why = self.index.functions.get(own) or (Why(own, None) if self._is_loss(function) else None)
         if why is None:
             return None
         weight = self._in_training(function, node, None)

@@ -1,0 +1,73 @@
+"""Losses whose callers are not known: they are there for who trains, on each step."""
+
+from __future__ import annotations
+
+import itertools
+
+from ..facts.module import Function
+from ..facts.values import Tuple
+from ..system.regex import regex
+from ..text.source import Source, Words
+from .project import MAX_SITES, CallSite, Project
+
+_LOSS = regex(rb"def (?:(?:compute|get|calc|calculate)_)?((?:[a-z0-9]+_)*)loss(?:es)?\((?=[^()]{1,400},)")
+"""The definition of a function of several things that calculates a loss by its name, with what the loss is called."""
+_OTHERS = frozenset(
+    b"""plot log print save load build make create init register eval evaluate test val valid validate estimate average
+    reduce add set update record show draw write parse choose select is has use no train""".split()
+)
+_LOSSES = Words(b"loss(", b"losses(", pattern=_LOSS)
+
+
+def defines_loss(source: Source) -> bool:
+    """Whether a text defines a function that calculates a loss by its name."""
+    return source.holds(_LOSSES)
+
+
+def is_loss(function: Function) -> bool:
+    """Whether a function of a module or class calculates a loss of several things, by its name."""
+    named = _LOSS.match(f"def {function.name}(a,".encode())
+    if named is None or not _OTHERS.isdisjoint(named[1].split(b"_")):
+        return False
+    is_nested = function.cls is None and function.parent is not function.module.body
+    return not is_nested and len(function.parameters) - function.is_method > 1
+
+
+def is_for_who_trains(project: Project, function: Function) -> bool:
+    """Whether a loss is called by nobody, or by such losses alone, though the project speaks of it."""
+    return project.ask(("loss for who trains", function), lambda: _is_for_who_trains(project, function), False)
+
+
+def _is_for_who_trains(project: Project, function: Function) -> bool:
+    sites = project.call_sites(function, MAX_SITES)
+    if sites is None:
+        return False
+    own = [one.function for one in sites if not _is_tested(project, one)]
+    if not all(is_loss(caller) and is_for_who_trains(project, caller) for caller in own):
+        return False
+    return (bool(own) or _is_spoken_of(project, function)) and _gives_tensor(project, function)
+
+
+def _is_tested(project: Project, site: CallSite) -> bool:
+    return project.in_test(site.function.module.path, site.function.name)
+
+
+def _is_spoken_of(project: Project, function: Function) -> bool:
+    """Whether a decorator takes a function, or the project has its name in another place than a definition.
+
+    Losses of a model that came with a copy of its file have no other.
+    """
+    name = function.name.encode()
+    if function.decorators:
+        return True
+    others = (path for path in project.holders(rb"\b%s\b" % name) if path != function.module.path)
+    if any(name not in project.defined(path) for path in others):
+        return True
+    found = regex(rb"\b%s\b" % name).finditer(function.module.source.data)
+    return len(list(itertools.islice(found, 2))) > 1
+
+
+def _gives_tensor(project: Project, function: Function) -> bool:
+    returned = project.returns(function)
+    first = returned.items[0] if isinstance(returned, Tuple) and returned.items else returned
+    return first.kind == "tensor" and first.device != "cpu"
