@@ -67,7 +67,7 @@ def test_without_torch_it_says_what_to_install(torchlint: Torchlint, tmp_path: P
 @pytest.mark.parametrize(
     ("args", "reason"),
     [
-        (["train.py"], "train.py: no such script (a function is written pkg.module:function)"),
+        (["train.py"], "train.py: no such script (a function is written pkg.module:function, a module -m pkg.module)"),
         (["a:b", "--lr", "3"], "unknown option --lr; the program's own arguments come after --: -- --lr 3"),
         (["--target", "H100", "a:b"], "'H100' is no GPU architecture; write sm_90, sm_80, ..."),
         (["a:b", "--steps", "0"], "argument --steps: '0' is not a whole number above 0"),
