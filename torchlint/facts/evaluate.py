@@ -540,7 +540,7 @@ class Evaluator:
         value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
         if not value.proven and name in self.bindings.trained and value.kind in ("unknown", "tensor"):
             return ModuleValue(LIKELY, device=value.device)
-        if not value.proven and name in self.evidence and value.kind in ("unknown", "tensor"):
+        if not value.proven and name in self.evidence and narrowing.may_be_tensor(value):
             value = narrowing.used_as_tensor(value)
         elif not value.proven and value.kind == "tensor" and not value.from_loader and self.is_used_whole(name):
             if "ndarray" in value.other_kinds:

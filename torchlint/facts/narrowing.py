@@ -16,6 +16,11 @@ def kept(value: Value, asked: Value) -> Value:
     return replace(known, parameter=True) if known.kind == "tensor" and asked.parameter else known
 
 
+def may_be_tensor(value: Value) -> bool:
+    """Whether a value may be a tensor, as far as is known: `loss = 0` to which something unknown is added, too."""
+    return value.kind in ("unknown", "tensor") or (value.kind == "number" and "unknown" in value.other_kinds)
+
+
 def used_as_tensor(value: Value) -> Tensor:
     """A value that may be a tensor where a use proves that it is one."""
     other_kinds = value.other_kinds - {"unknown"}

@@ -72,7 +72,11 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         folded = _fold(left, right, op)
         if folded is not None:
             return folded
-        return INTEGER if left.integer and right.integer and not isinstance(op, ast.Div | ast.Pow) else NUMBER
+        number = INTEGER if left.integer and right.integer and not isinstance(op, ast.Div | ast.Pow) else NUMBER
+        if "unknown" in left.other_kinds | right.other_kinds:
+            # `loss = 0` and `loss += unknown` in a loop: what is divided afterwards is no surer a number.
+            return replace(number, certainty=LIKELY, other_kinds=frozenset(("unknown",)))
+        return number
     if left.kind in ("list", "tuple") and isinstance(op, ast.Add | ast.Mult):
         return _longer(left, right)
     # `x.cpu() - y`: what is calculated with something on the host is there.
