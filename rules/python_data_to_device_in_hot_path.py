@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import empties, names
+from torchlint.facts import empties, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
@@ -221,13 +221,10 @@ def _is_written_out(node: ast.expr) -> bool:
 def _is_option(site: Site, data: ast.expr) -> bool:
     """`self.anchors` of a module, in its forward, for `torch.tensor`: what it was made with, and no tensor."""
     klass = site.function.cls
-    return (
-        klass is not None
-        and site.in_forward
-        and site.name == "torch.tensor()"
-        and names.chain(data) == ["self", names.last(data)]
-        and site.project.is_option(klass, names.last(data))
-    )
+    if klass is None or not site.in_forward or site.name != "torch.tensor()":
+        return False
+    attribute = syntax.own_attribute(site.function, data)
+    return attribute is not None and site.project.is_option(klass, attribute)
 
 
 def _is_counted(site: Site, data: ast.expr) -> bool:

@@ -280,10 +280,9 @@ def host_needs(place: Place, node: ast.expr) -> bool:
 def _is_action(place: Place, node: ast.expr) -> bool:
     """Whether a function returns the value to who gives it to an environment: `action = agent.act(x)`, `env.step(action)`."""
     statement = place.statement
-    assigned = {part.id for target in _targets(statement) for part in ast.walk(target) if isinstance(part, ast.Name)}
     returned = isinstance(statement, ast.Return) or any(
         isinstance(place.flow.statement(load), ast.Return)
-        for name in assigned
+        for name in _assigned(statement)
         for load in place.flow.loads.get(name, ())
     )
     if not returned:
@@ -651,8 +650,7 @@ def decides(place: Place, node: ast.expr) -> bool:
     if leaves:
         return True
     names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
-    assigned = {n.id for t in _targets(place.statement) for n in ast.walk(t) if isinstance(n, ast.Name)}
-    return not names.isdisjoint(assigned) or (bool(calls_) and ast.dump(node) in calls_)
+    return not names.isdisjoint(_assigned(place.statement)) or (bool(calls_) and ast.dump(node) in calls_)
 
 
 def _is_agreed(place: Place, loop: Loop, node: ast.expr) -> bool:
@@ -692,6 +690,11 @@ def _leaves(statement: ast.stmt) -> bool:
         for part in (child.body if isinstance(child, ast.ExceptHandler | ast.match_case) else [child])
         if isinstance(part, ast.stmt)
     )
+
+
+def _assigned(statement: ast.stmt) -> set[str]:
+    """The names in what a statement assigns to."""
+    return {part.id for target in _targets(statement) for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from .flow import Guard
+from .syntax import required
 
 
 def left_out(guards: Iterable[Guard], name: str | None) -> list[str] | None:
@@ -15,23 +16,12 @@ def left_out(guards: Iterable[Guard], name: str | None) -> list[str] | None:
     """
     found: list[str] = []
     for guard in guards:
-        for test, true in _parts(guard.test, guard.true):
+        for test, true in required(guard.test, guard.true):
             keys = _keys(test, true, name) if _asks_for(test, name) else ()
             if keys is None:
                 return None
             found += keys
     return found
-
-
-def _parts(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """The conditions that all hold, or don't, where one holds, or does not."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _parts(test.operand, not true)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
-        for value in test.values:
-            yield from _parts(value, true)
-    else:
-        yield test, true
 
 
 def _asks_for(test: ast.expr, name: str | None) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from ..facts import aliases, calls, first_time, guards, input_gradients, names, runs
 from ..facts.flow import Flow, Guard, Loop, contains
 from ..facts.module import Class, Function, Module
+from ..facts.syntax import required
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -657,7 +658,7 @@ class Steps:
 
     def _elsewhere(self, function: Function, guard: Guard) -> guards.Meaning:
         """What a condition says by a method that it asks, or by a flag that callers give."""
-        parts = list(_required(guard.test, guard.true))
+        parts = list(required(guard.test, guard.true))
         said = itertools.chain(
             (self._told(function, *part) for part in parts), (self._given(function, *part) for part in parts)
         )
@@ -746,7 +747,7 @@ class Steps:
         """`if self.fresh and self.training: self.prepare(x)`, where the method sets `self.fresh` to False."""
         flags = [
             (test, true)
-            for test, true in _required(guard.test, guard.true)
+            for test, true in required(guard.test, guard.true)
             if isinstance(test, ast.Attribute) and names.chain(test) == ["self", test.attr]
         ]
         calls = [
@@ -1273,17 +1274,6 @@ def _first_target(loop: ast.For) -> str:
     """`i` of `for i in range(n)`, `for i, x in enumerate(xs)`."""
     target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
     return target.id if isinstance(target, ast.Name) else ""
-
-
-def _required(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """The parts of a condition that have to be true, or false, where the condition is to be so."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _required(test.operand, not true)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
-        for one in test.values:
-            yield from _required(one, true)
-    else:
-        yield test, true
 
 
 def _by_own_period(test: ast.expr) -> bool:
