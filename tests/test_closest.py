@@ -13,7 +13,8 @@ import pytest
 from torchlint import check, cli
 from torchlint.lint.parallel import Shared
 from torchlint.lint.run import lint
-from torchlint.program.project import Project, read
+from torchlint.program.files import read
+from torchlint.program.project import Project
 from torchlint.rule import load as rules
 from torchlint.settings.config import ConfigError, Settings, load
 from torchlint.settings.discover import ProjectFiles, discover

@@ -19,7 +19,7 @@ import pytest
 
 from torchlint.facts.flow import NEAREST
 from torchlint.lint.run import Result, lint
-from torchlint.program.project import MAX_FILES
+from torchlint.program.texts import MAX_FILES
 from torchlint.rule import load
 from torchlint.settings.config import Settings
 

@@ -11,7 +11,9 @@ import pytest
 
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.values import Value
-from torchlint.program.project import MAX_FILES, Project, normal, read
+from torchlint.program.files import normal, read
+from torchlint.program.project import Project
+from torchlint.program.texts import MAX_FILES
 from torchlint.system.stack import with_room
 
 Files = dict[str, str]

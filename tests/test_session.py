@@ -18,8 +18,9 @@ from torchlint.lsp.open_file import OpenModule
 from torchlint.lsp.session import Session
 from torchlint.lsp.warm import Interrupted, Warm
 from torchlint.program.noting import Noting
-from torchlint.program.project import Project, Sought
+from torchlint.program.project import Project
 from torchlint.program.regions import Regions
+from torchlint.program.texts import Sought
 from torchlint.rule import load
 from torchlint.settings import config
 from torchlint.text.finding import Finding

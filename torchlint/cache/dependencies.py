@@ -19,8 +19,10 @@ from typing import Any, TypeVar
 from ..facts.module import Class, Function, Module
 from ..facts.units import bound, head, stores, unit, unit_of
 from ..facts.values import Callee, Common, Value
+from ..program.calling import CallSite, aliases, called_name
+from ..program.definitions import origins
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
-from ..program.project import STARTS, CallSite, aliases, called_name, origins
+from ..program.texts import STARTS
 from ..settings.home import Home
 
 T = TypeVar("T")

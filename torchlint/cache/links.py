@@ -14,8 +14,8 @@ from typing import Any
 
 from ..lint.dispatch import last_word
 from ..program import regions, steps
+from ..program.files import read
 from ..program.noting import INDEXED, Answer, Atom
-from ..program.project import read
 from ..program.steps import StepIndex
 from ..rule import load
 from ..rule.site import Analysis

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ..lint.run import Checked, Result, may_be_torch
-from ..program.project import normal
+from ..program.files import normal
 from ..program.stated import demanded_by, manifests, packages
 from ..settings.config import Settings, compiled_in
 from ..settings.home import Home, project_root

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..lint.run import Result, lint
-from ..program.project import normal
+from ..program.files import normal
 from ..rule import load
 from ..rule.site import FileSite
 from ..settings.config import Settings

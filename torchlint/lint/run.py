@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from ..facts.module import Function, Module
 from ..program.context import ACCELERATOR
-from ..program.project import Project, normal, read
+from ..program.files import normal, read
+from ..program.project import Project
 from ..rule import Rule, Scope, fixer, load
 from ..rule.site import Analysis, FileSite, Site
 from ..settings.config import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..program.project import Said
+from ..program.files import Said
 from ..text.finding import Edit, Finding, Related
 from .open_file import OpenFunction, OpenModule
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..cache.links import Index
 from ..facts.module import Module
 from ..lint.run import Result, lint, lint_project
-from ..program.project import normal
+from ..program.files import normal
 from ..rule.site import Analysis
 from ..settings.config import Settings
 from ..settings.discover import ProjectFiles, excluded

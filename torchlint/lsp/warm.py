@@ -12,13 +12,15 @@ from ..cache.links import Index
 from ..facts.evaluate import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.context import Context
+from ..program.files import Said, place_of
 from ..program.noting import IN_FILE, OF_A_RUN, Atom, Noting, mark
-from ..program.project import STARTS, Said, Sought, import_text, place_of
 from ..program.steps import Steps
+from ..program.texts import STARTS, Sought
 from ..query.incremental import Incremental
 from ..rule.site import Analysis
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.declared import import_text
 from ..text.source import Source
 from .kept import Kept, outside
 from .open_file import PARTS, OpenFunction, OpenModule

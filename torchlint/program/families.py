@@ -12,7 +12,9 @@ from ..facts.values import Value
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..torch_api.operators import operator
-from .project import GENERIC, MOST_HEIRS, CallSite, Project, calls_named
+from .calling import CallSite, calls_named
+from .definitions import GENERIC, MOST_HEIRS
+from .project import Project
 
 # Methods that objects of torch and of well-known libraries have, too.
 _ELSEWHERE = frozenset(

@@ -12,7 +12,9 @@ from ..facts.module import Function, Module
 from ..facts.nearby import nodes_on
 from ..system.stamp import as_bytes
 from ..text.called import is_taken
-from .project import MAX_SITES, CallSite, Project, last_name
+from .calling import CallSite, last_name
+from .project import Project
+from .texts import MAX_SITES
 
 Use = tuple[Function, ast.expr]
 """An expression that may give what is followed, in its function."""

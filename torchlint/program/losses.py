@@ -8,7 +8,9 @@ from ..facts.module import Function
 from ..facts.values import Tuple
 from ..system.regex import regex
 from ..text.source import Source, Words
-from .project import MAX_SITES, CallSite, Project
+from .calling import CallSite
+from .project import Project
+from .texts import MAX_SITES
 
 _LOSS = regex(rb"def (?:(?:compute|get|calc|calculate)_)?((?:[a-z0-9]+_)*)loss(?:es)?\((?=[^()]{1,400},)")
 """The definition of a function of several things that calculates a loss by its name, with what the loss is called."""

@@ -19,8 +19,10 @@ from ..system.cached import cached_property
 from ..system.fault import FileError
 from ..system.stamp import as_bytes, digest, encoded
 from ..text.called import How
+from ..text.declared import classes_in, functions_in
 from ..text.source import Source
-from .project import MAX_FILES, Project, Sought, classes_in, functions_in
+from .project import Project
+from .texts import MAX_FILES, Sought
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer depends on: a kind, what it is about and, last, how it was."""

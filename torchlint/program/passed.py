@@ -8,7 +8,9 @@ from collections.abc import Callable
 from ..facts import first_time, guards
 from ..facts.flow import Guard
 from ..facts.module import Function
-from .project import MAX_SITES, CallSite, Project
+from .calling import CallSite
+from .project import Project
+from .texts import MAX_SITES
 
 
 def meaning(

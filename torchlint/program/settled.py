@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.module import Class, Function
-from .project import MAX_SITES, Project
+from .project import Project
+from .texts import MAX_SITES
 
 
 def truth(project: Project, function: Function, test: ast.expr) -> bool | None:

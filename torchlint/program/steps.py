@@ -19,6 +19,7 @@ from ..system.regex import regex
 from ..text.source import Words
 from ..torch_api.operators import operator
 from . import families, handed, losses, passed, settled
+from .calling import CallSite, last_name
 from .frameworks import may_run_on_steps, runs_on_batches, runs_on_steps
 from .places import (
     Ask,
@@ -35,8 +36,9 @@ from .places import (
     soundly,
     whole,
 )
-from .project import MAX_SITES, CallSite, Project, last_name
+from .project import Project
 from .step_text import STEPPING, lines_of_steps, may_step
+from .texts import MAX_SITES
 
 _WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois")
 T = TypeVar("T")

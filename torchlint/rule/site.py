@@ -17,10 +17,11 @@ from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
 from ..program import families
+from ..program.calling import CallSite
 from ..program.context import Context
 from ..program.feeding import feeders, is_handed_over
 from ..program.places import place_of
-from ..program.project import CallSite, Project
+from ..program.project import Project
 from ..program.regions import Region, Regions
 from ..program.stated import Stated, project_torch
 from ..program.steps import Caller, Hot, Steps

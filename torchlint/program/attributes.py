@@ -1,0 +1,142 @@
+"""What the attributes of a class are: what its methods, its body and its bases say of `self.name`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Protocol
+
+from ..facts import layers, names
+from ..facts.calls import calculated
+from ..facts.evaluate import Evaluator
+from ..facts.module import Class, Function
+from ..facts.promises import promised
+from ..facts.values import BOOL, UNKNOWN, Tensor, Value, join, replace
+from ..system.stamp import as_bytes
+from .results import joined
+from .texts import MAX_SITES
+
+
+class Code(Protocol):
+    """What is asked of the project."""
+
+    def bases(self, klass: Class) -> list[Class]: ...
+    def base_name(self, klass: Class, base: ast.expr) -> str | None: ...
+    def value(self, function: Function, node: ast.expr) -> Value: ...
+    def inside(self, function: Function, ask: Callable[[Evaluator], Value]) -> Value: ...
+    def attribute(self, klass: Class, name: str) -> Value: ...
+    def declared(self, klass: Class, name: str) -> Value: ...
+    def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]: ...
+    def registers(self, klass: Class, name: str) -> bool: ...
+
+
+def stored(code: Code, klass: Class, name: str) -> Value:
+    """What the methods of a class, or of its bases, assign to `self.name`."""
+    stores = code.attribute_stores(klass, name)
+    values = []
+    for method, target in stores:
+        values.append(code.value(method, target))
+    if values:
+        known = [v for v in values if v.kind not in ("unknown", "none")]
+        # A number beside an entry of a checkpoint, which may be anything, is a number.
+        known = [v for v in known if not v.may_be_anything] or known
+        if not known:
+            return code.declared(klass, name) or values[0]
+        value = joined(known)
+        if value.kind == "number" and not value.boolean:
+            value = join(value, _added(code, klass, name) or value)
+        if value.kind == "list" and value.element is None:
+            value = replace(value, element=_appended(code, klass, name))
+        elif all(map(_is_empty_dict, values)):
+            value = replace(value, element=_filled(code, klass, name))
+        return value if len(known) == len(values) else replace(value, other_kinds=frozenset(("none",)))
+    if code.registers(klass, name):
+        return Tensor(parameter=True)
+    statement = klass.assigned.get(name)
+    if statement is not None:
+        return _class_level(code, klass, statement)
+    for base in code.bases(klass):
+        value = code.attribute(base, name)
+        if value:
+            return value
+    if name == "bias" and any(code.base_name(klass, base) in layers.FLAGGED_BIAS for base in klass.bases):
+        return BOOL
+    return UNKNOWN
+
+
+def declared(code: Code, klass: Class, name: str) -> Value:
+    """What the body of a class, or of one of its bases, says `self.name` is."""
+    statement = klass.assigned.get(name)
+    if isinstance(statement, ast.AnnAssign):
+        return _class_level(code, klass, statement)
+    for base in code.bases(klass):
+        declared = code.declared(base, name)
+        if declared:
+            return declared
+    return UNKNOWN
+
+
+def _appended(code: Code, klass: Class, name: str) -> Value | None:
+    """What the methods of a class append to the list `self.name`; None where that is not known."""
+    if not klass.module.source.holds(as_bytes(f".{name}.append(")):
+        return None
+    values = [
+        code.value(method, call.args[0])
+        for method in klass.methods.values()
+        for call in method.flow.calls_named("append")
+        if len(call.args) == 1 and names.chain(call.func) == [own_name(method), name, "append"]
+    ]
+    return joined(values) or None if values and len(values) <= MAX_SITES else None
+
+
+def _added(code: Code, klass: Class, name: str) -> Value | None:
+    """What the number `self.name` becomes that methods of a class add tensors to, and never a number; else None."""
+    if not klass.module.source.holds(as_bytes(f".{name} +=")):
+        return None
+    added = [
+        code.value(method, node.value)
+        for method in klass.methods.values()
+        for node in method.flow.counted.get(f"{own_name(method)}.{name}", ())
+    ]
+    sure = all(value.is_tensor and "number" not in value.other_kinds for value in added)
+    return calculated(joined(added)) if added and sure else None
+
+
+def _filled(code: Code, klass: Class, name: str) -> Value | None:
+    """The numbers or tensors that methods of a class store in the dictionary `self.name` under keys that they don't write out; else None."""
+    if not klass.module.source.holds(as_bytes(f".{name}[")):
+        return None
+    if any(klass.module.source.holds(as_bytes(f".{name}.{method}(")) for method in ("update", "setdefault")):
+        return None
+    stores = [
+        (method, method.flow.parents[target])
+        for method in klass.methods.values()
+        for target in method.flow.stored_in.get(f"{own_name(method)}.{name}", ())
+        if not isinstance(target.slice, ast.Constant)
+    ]
+    # What is counted up, `self.seen[key] += 1`, stays what it is.
+    given = [(method, store) for method, store in stores if not isinstance(store, ast.AugAssign)]
+    if not 0 < len(given) <= MAX_SITES:
+        return None
+    values = [code.value(method, store.value) for method, store in given if isinstance(store, ast.Assign)]
+    each = joined(values) if len(values) == len(given) and all(values) else UNKNOWN
+    return each if each.kind in ("number", "tensor") else None
+
+
+def _class_level(code: Code, klass: Class, statement: ast.AnnAssign | ast.Assign) -> Value:
+    # A field of a dataclass: the default of an option, good enough to fold `step % args.every`.
+    value = code.value(klass.parent, statement.value) if statement.value is not None else UNKNOWN
+    if isinstance(statement, ast.AnnAssign) and (not value or value.kind == "none"):
+        annotation = statement.annotation
+        promise = code.inside(klass.parent, lambda values: promised(values, annotation))
+        return replace(promise, other_kinds=promise.other_kinds | {"none"}) if promise and value else promise or value
+    return value
+
+
+def _is_empty_dict(value: Value) -> bool:
+    return value.kind == "dict" and value.element is None and not value.entries
+
+
+def own_name(method: Function) -> str:
+    """What a method calls its object."""
+    return method.parameters[0].arg if method.parameters else ""

@@ -1,0 +1,85 @@
+"""Where a file calls something by a name, or gives it to a process or thread to run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..facts import names
+from ..facts.module import Function, Module
+from ..facts.nearby import CALLS, nodes_on
+from .texts import STARTS
+
+_STARTERS = frozenset(
+    ("Process", "Thread", "spawn", "start_processes", "elastic_launch", "submit", "notebook_launcher")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call of a function, and the function it stands in.
+
+    `given` holds the arguments where the call passes them on: `Process(target=train, args=(a, b))`.
+    """
+
+    function: Function
+    call: ast.Call
+    given: ast.Call | None = None
+
+
+def called_name(function: Function) -> str:
+    """What a call of the function names: a constructor is called by the name of its class."""
+    return function.cls.name if function.name == "__init__" and function.cls is not None else function.name
+
+
+def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
+    """The calls of anything of that last name, without walking functions that do not mention it."""
+    for function, lines in module.functions_at(module.lines_calling(name)).items():
+        for node, _ in nodes_on(function, lines, CALLS):
+            if isinstance(node, ast.Call) and last_name(node) == name:
+                yield function, node
+
+
+def aliases(module: Module, name: str) -> list[str]:
+    """A name, and what else the imports of a module call something of that name."""
+    return [name, *(alias for alias in module.aliases.get(name, ()) if alias != name)]
+
+
+def last_name(call: ast.Call) -> str:
+    """The last part of the name that is called; "" for other expressions."""
+    return names.last(call.func)
+
+
+def started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
+    """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
+    for function in module.functions_at(module.lines_holding(name)) if module.source.holds(STARTS) else ():
+        for call in function.flow.calls:
+            last = last_name(call)
+            if last not in _STARTERS:
+                continue
+            keywords = {k.arg: k.value for k in call.keywords}
+            target = keywords.get("target") or keywords.get("fn") or (call.args[0] if call.args else None)
+            if not isinstance(target, ast.Name) or target.id != name:
+                continue
+            given = keywords.get("args") or (call.args[1] if len(call.args) > 1 else None)
+            arguments = list(given.elts) if isinstance(given, ast.Tuple | ast.List) else []
+            if last in ("spawn", "start_processes"):
+                arguments.insert(0, ast.Constant(0))  # the process index
+            yield (
+                function,
+                call,
+                ast.copy_location(ast.Call(target, arguments, _keywords(keywords.get("kwargs"))), call),
+            )
+
+
+def _keywords(node: ast.expr | None) -> list[ast.keyword]:
+    """The keywords that `{"a": 1}` or `dict(a=1)` stands for behind `**`."""
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [
+            ast.keyword(key.value, value)
+            for key, value in pairs
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        ]
+    return node.keywords if isinstance(node, ast.Call) else []

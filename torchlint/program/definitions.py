@@ -1,0 +1,310 @@
+"""What names stand for across the files of a project, and what its classes inherit."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..facts import names
+from ..facts import torch_table as table
+from ..facts.module import Class, Function, Module
+from ..system.stamp import as_bytes
+from .files import OUTSIDE
+from .texts import MAX_SITES, Texts
+
+# Methods that are called in other ways than by name, or whose names are too common to find callers by.
+GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
+_OF_EACH_MODULE = frozenset(
+    """apply bfloat16 buffers children compile cpu cuda double eval extra_repr float half load_state_dict modules
+    named_buffers named_children named_modules named_parameters parameters register_buffer register_parameter
+    requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
+)
+MOST_HEIRS = 40
+"""Classes that many hardly stand for one thing: a call of their common method tells of none."""
+
+
+class Definitions(Texts):
+    """The files of a project, and what it defines in them."""
+
+    # Names
+
+    def definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        """What the project defines under a dotted name that `near` may import."""
+        # What asks for itself (a circular re-export) finds nothing.
+        nothing: Function | Class | Module | None = None
+        return self._database.get(("definition", near, name), lambda: self._definition(name, near), nothing)
+
+    def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        parts = name.split(".")
+        if parts[0] in OUTSIDE:
+            return None
+        for length in range(len(parts), 0, -1):
+            path = self.find(".".join(parts[:length]), near)
+            if path is None:
+                continue
+            if length == len(parts):
+                return self.module(path)
+            found = self._member_of(path, parts[length:])
+            if found is None and path == near.path:
+                # `from model import Net` in `utils/model.py` is about another file of that name.
+                folder = self.home(path).rpartition("/")[0]
+                other = self._find(".".join(parts[:length]), folder, path)
+                found = self._member_of(other, parts[length:]) if other is not None else None
+            return found
+        # A module that no path leads to, such as a script, still knows its own names.
+        if name.startswith(f"{near.name}."):
+            return self._member(near, name[len(near.name) + 1 :].split("."))
+        return None
+
+    def _member_of(self, path: str, rest: list[str]) -> Function | Class | Module | None:
+        module = self.module(path) if self.may_hold(path, rest[0]) else None
+        return self._member(module, rest) if module is not None else None
+
+    def _member(self, module: Module, rest: list[str]) -> Function | Class | Module | None:
+        first = rest[0]
+        if first in module.top_functions:
+            return module.top_functions[first] if len(rest) == 1 else None
+        if first in module.top_classes:
+            klass = module.top_classes[first]
+            return klass if len(rest) == 1 else self.method(klass, rest[1]) if len(rest) == 2 else None
+        if first in module.imports:
+            return self.definition(".".join([module.imports[first], *rest[1:]]), module)
+        for origin in module.stars if len(rest) == 1 else ():
+            found = self.definition(f"{origin}.{first}", module)
+            if found is not None:
+                return found
+        return None
+
+    def canonical(self, name: str, near: Module) -> str:
+        """A dotted name as `near` imports it, with the project's re-exports followed: `.ops.compile` is `torch.compile`."""
+        root = name.partition(".")[0]
+        if root == "torch":
+            return names.public(name)
+        if root in OUTSIDE:
+            return name
+        return self._database.get(("canonical", near, name), lambda: self._follow(name, near), name)
+
+    def _follow(self, name: str, near: Module) -> str:
+        parts = name.split(".")
+        for length in range(len(parts) - 1, 0, -1):
+            path = self.find(".".join(parts[:length]), near)
+            if path is None:
+                continue
+            module = self.module(path) if self.may_import(path, parts[length]) else None
+            found = self._re_exported(module, parts[length:]) if module is not None else None
+            return found if found is not None and module is not None and self._means(found, module, near) else name
+        return names.public(name)
+
+    def _means(self, name: str, there: Module, here: Module) -> bool:
+        """Whether a name means the same in two files: one of a package in a folder that is none is known beside it alone."""
+        root = name.partition(".")[0]
+        known = self.find(root, there)
+        return known is None or known == self.find(root, here)
+
+    def _re_exported(self, module: Module, rest: list[str]) -> str | None:
+        """The name that a module's own import gives to one of its members, None where it has none."""
+        first = rest[0]
+        own = first in module.top_functions or _derives(module, first)
+        if first in module.imports and not own and not _wraps(module, first):
+            return self.canonical(".".join([module.imports[first], *rest[1:]]), module)
+        if own or first in module.top_classes:
+            return None
+        return self._starred(module, rest)
+
+    def _starred(self, module: Module, parts: list[str]) -> str | None:
+        """The canonical name of what a star import of the project brings in."""
+        if module.stars and self.find(f"{module.name}.{parts[0]}", module) is not None:
+            return None  # a module of the package
+        for origin in module.stars:
+            if self.find(origin, module) is None and self.find(origin.partition(".")[0], module) is not None:
+                continue  # a file of the project's own package that is not there: its names would lead back here
+            name = ".".join([origin, *parts])
+            canonical = self.canonical(name, module)
+            if canonical != name or self.definition(f"{origin}.{parts[0]}", module) is not None:
+                return canonical
+        return None
+
+    def resolve(self, function: Function, node: ast.expr) -> str | None:
+        """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
+        name = names.resolve(function, node)
+        if name is not None:
+            return self.canonical(name, function.module)
+        if function.module.stars:
+            parts = names.chain(node)
+            if parts is not None and not names.shadowed(function, parts[0]):
+                return self._starred(function.module, parts)
+        return None
+
+    # Classes
+
+    def bases(self, klass: Class) -> list[Class]:
+        """The project's classes among the bases."""
+        found = []
+        for base in klass.bases:
+            name = self.base_name(klass, base)
+            definition = self.definition(name, klass.module) if name else None
+            if isinstance(definition, Class) and definition is not klass:
+                found.append(definition)
+        return found
+
+    def subclasses(self, klass: Class) -> list[Class]:
+        """The project's classes that inherit from a class; none where there are too many."""
+        found: dict[Class, None] = {}
+        todo = [klass]
+        while todo:
+            current = todo.pop()
+            heirs = self.heirs(current.name)
+            if len(heirs) + len(found) > MOST_HEIRS:
+                return []
+            for path, name in heirs:
+                module = self.module(path)
+                for heir in module.classes if module is not None else ():
+                    if heir.name == name and heir not in found and heir is not klass and current in self.bases(heir):
+                        found[heir] = None
+                        todo.append(heir)
+        return list(found)
+
+    def of_modules(self, name: str) -> list[Function]:
+        """The methods of that name, where only modules of one family have one, and few; nothing for what each module has."""
+        if name in _OF_EACH_MODULE or name in GENERIC or not 0 < len(self.definers(name)) <= MAX_SITES:
+            return []
+        return self.ask(("of modules", name), lambda: self._of_modules(name), [])
+
+    def _of_modules(self, name: str) -> list[Function]:
+        modules = [module for path in self.definers(name) if (module := self.module(path)) is not None]
+        found = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
+        classes = [method.cls for method in found if method.cls is not None]
+        return found if all(map(self.is_module, classes)) and len(set(map(self.root, classes))) == 1 else []
+
+    def root(self, klass: Class) -> Class:
+        """The first of a class's ancestors in the project."""
+        seen = {klass}
+        while True:
+            base = next(iter(self.bases(klass)), None)
+            if base is None or base in seen:
+                return klass
+            seen.add(base)
+            klass = base
+
+    def base_name(self, klass: Class, base: ast.expr) -> str | None:
+        name = self.resolve(klass.parent, base)
+        parts = names.chain(base)
+        if name is None and parts is not None and parts[0] in klass.module.top_classes:
+            return ".".join([klass.module.name, *parts])
+        return name
+
+    def is_module(self, klass: Class) -> bool:
+        """Whether instances are nn.Modules: through a base of torch, of a library that makes models, or of the project."""
+        return self._database.get(
+            ("is module", klass), lambda: any(self._is_module_base(klass, base) for base in klass.bases), False
+        )
+
+    def is_distribution(self, klass: Class) -> bool:
+        """Whether instances are distributions of torch's: a subclass of one."""
+        key = ("is distribution", klass)
+        return self._database.get(key, lambda: any(self._is_law(klass, b) for b in klass.bases), False)
+
+    def _is_law(self, klass: Class, base: ast.expr) -> bool:
+        name = self.base_name(klass, base)
+        definition = self.definition(name, klass.module) if name is not None else None
+        if isinstance(definition, Class):
+            return definition is not klass and self.is_distribution(definition)
+        return name is not None and name.startswith("torch.distributions.")
+
+    def is_loader(self, klass: Class) -> bool:
+        """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
+        if "__iter__" in klass.methods or not klass.module.source.holds(b"DataLoader"):
+            return False
+        key = ("is loader", klass)
+        return self._database.get(key, lambda: any(self._is_loader_base(klass, b) for b in klass.bases), False)
+
+    def _is_loader_base(self, klass: Class, base: ast.expr) -> bool:
+        name = self.base_name(klass, base)
+        if name == "torch.utils.data.DataLoader" or name in table.LIBRARY_LOADERS:
+            return True
+        definition = self.definition(name, klass.module) if name is not None else None
+        return isinstance(definition, Class) and definition is not klass and self.is_loader(definition)
+
+    def _is_module_base(self, klass: Class, base: ast.expr) -> bool:
+        if isinstance(base, ast.Subscript):
+            base = base.value
+        name = self.base_name(klass, base)
+        if name is not None:
+            definition = self.definition(name, klass.module)
+            if isinstance(definition, Class):
+                return self.is_module(definition)
+            if name.startswith(("torch.nn.", "torch.jit.")):
+                return name != "torch.nn.Parameter"
+        last = name.rpartition(".")[2] if name is not None else (names.chain(base) or [""])[-1]
+        return last in table.MODULE_BASES or last == "Module"
+
+    def method(self, klass: Class, name: str) -> Function | None:
+        """A method of a class or of its bases in the project."""
+        seen: set[Class] = set()
+        todo = [klass]
+        while todo:
+            current = todo.pop(0)
+            if current in seen:
+                continue
+            seen.add(current)
+            if name in current.methods:
+                return current.methods[name]
+            todo += self.bases(current)
+        return None
+
+    # Imports
+
+    def imports_of(self, module: Module) -> list[Module]:
+        """The project's files that a module imports, or imports from."""
+        return self.ask(("imports", module), lambda: self._find_imports(module), [])
+
+    def _find_imports(self, module: Module) -> list[Module]:
+        paths = {
+            path
+            for name in origins(module)
+            # The name of a module, or of a member of one.
+            if (path := self.find(name, module) or self.find(name.rpartition(".")[0] or name, module)) is not None
+        }
+        return [found for path in sorted(paths) if (found := self.module(path)) is not None]
+
+    def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file of the project holds a pattern."""
+        return module.source.holds(pattern)
+
+    def importers(self, module: Module) -> list[str]:
+        """The files whose imports name the module."""
+        word = as_bytes(module.name.rpartition(".")[2])
+        own = self.home(module.path).rpartition("/")[0]
+        # A folder without `__init__.py` may be part of the name too.
+        parts = [*own.split("/"), module.name.rpartition(".")[2]]
+        longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
+        found = []
+        for path in self._importers.get(word, ()):
+            folder = self.home(path).rpartition("/")[0]
+            written = [name for name in longer if as_bytes(name) in self._raw(path)]
+            names_ = (module.name, *written)
+            named = any(module.path in (self._find(name, folder), self._find(name, folder, path)) for name in names_)
+            if not named and b"sys.path" in self._raw(path) and (near := self.module(path)) is not None:
+                named = any(self._put_on_path(name, near, folder) == module.path for name in names_)
+            if path != module.path and (named or (folder == own and "." in module.name)):
+                found.append(path)
+        return found
+
+
+def origins(module: Module) -> set[str]:
+    """What a module and its functions import: dotted names of modules and of their members."""
+    return {origin for function in module.functions for origin in function.imports.values()}.union(module.stars)
+
+
+def _wraps(module: Module, name: str) -> bool:
+    """Whether a module puts something of its own in place of what it imports: `compile = timed(compile)`."""
+    return any(
+        isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
+        for statement in module.tree.body
+    )
+
+
+def _derives(module: Module, name: str) -> bool:
+    """Whether a module has a class by the name of what it imports, and not only where the import fails: `class Dataset(Dataset):`."""
+    klass = module.top_classes.get(name)
+    return klass is not None and klass.node in module.tree.body

@@ -1,0 +1,269 @@
+"""The files of a project: read and parsed when somebody asks, found by what imports call them; and what answers hang on."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ..facts.module import Function, Module
+from ..facts.roles import is_test
+from ..query.database import Database
+from ..settings.home import Home
+from ..system.cached import cached_property
+from ..system.fault import FileError, fault
+from ..system.stack import with_room
+from ..system.stamp import contents
+from ..text.finding import Finding
+from ..text.source import Source, SourceError
+
+OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
+"""What no file of a project is imported as."""
+_SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
+T = TypeVar("T")
+Said = tuple[list[Finding], list[FileError]]
+"""What rules say of a function, and what failed on the way."""
+
+
+class Files:
+    """The files of a project by path; each is read and parsed at most once, when first asked for."""
+
+    def __init__(
+        self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None, *, noting: bool = False
+    ) -> None:
+        """With `noting`, it is known what each answer depends on."""
+        self.home = home or Home()
+        """Where the files lie, which names and roles are told from; what they are called here depends on who asks."""
+        self._files = files
+        self.paths = sorted(files, key=self.home)
+        self.errors: dict[str, SourceError | OSError] = {}
+        self.faults: list[FileError] = []
+        """What torchlint failed at that more than one file may need to be known."""
+        self._sources: dict[str, Source | None] = {}
+        self._modules: dict[str, Module | None] = {}
+        self._database = self._asked_of(noting)
+        self._found: dict[tuple[str, str, str], str | None] = {}
+
+    def _asked_of(self, noting: bool) -> Database:
+        return Database(place_of, noting=noting)
+
+    # What answers depend on
+
+    def note(self, *atom: str) -> None:
+        """Told what the answer that is being worked out depends on."""
+        self._database.note(*atom)
+
+    def note_lines(self, module: Module) -> None:
+        """Told that the answer that is being worked out tells lines of a file."""
+        self.note("text", module.path)
+
+    def ask(self, key: tuple[Any, ...], work: Callable[[], T], initial: T) -> T:
+        """The answer to a question of others about a part of the project; `initial` stands for it where it asks for itself."""
+        return self._database.get(key, work, initial)
+
+    def linked(self, key: tuple[Any, ...], answer: Callable[[], T]) -> T:
+        """An answer that is kept elsewhere; what it depends on is noted under the key."""
+        return self._database.linked(key, answer)
+
+    def indexed(self, kind: str, find: Callable[[], T]) -> T:
+        """What is known of the whole project, of some kind."""
+        return self.apart(find)
+
+    def shown(self, function: Function, how: Hashable, look: Callable[[], Said]) -> Said:
+        """What rules say of a function that they are shown in some way."""
+        return self.linked(("file", function.module.path), look)
+
+    def apart(self, answer: Callable[[], T]) -> T:
+        """An answer that does not belong to the one being worked out."""
+        return self._database.apart(answer)
+
+    def hangs_on(self, key: tuple[Any, ...]) -> tuple[tuple[str, ...], ...] | None:
+        """All that the answer of a key depends on; None where that is not noted."""
+        return tuple(sorted(self._database.leaves(key))) if self._database.noting else None
+
+    # Questions about the whole project; remembered by a `dependencies.Recording` alone
+
+    def asking(
+        self, ask: Callable[[Any, Sequence[Any]], Sequence[Any]]
+    ) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
+        """How they are asked, given how they are without what is remembered."""
+        return ask
+
+    @property
+    def is_known(self) -> bool:
+        """Whether most of them have their answers."""
+        return False
+
+    # Files
+
+    def refresh(self) -> None:
+        """Take in files that were added to the mapping."""
+        self.paths = sorted(self._files, key=self.home)
+        self.__dict__.pop("_places", None)
+
+    @property
+    def parsed(self) -> Mapping[str, Module | None]:
+        return self._modules
+
+    def source(self, path: str) -> Source | None:
+        """The file, decoded; None where it can't be (the reason is in `errors`)."""
+        if path not in self._sources:
+            try:
+                self._sources[path] = self._read(path)
+            except Exception as error:  # noqa: BLE001 - it costs this file
+                self.unread(path, error)
+                self._sources[path] = None
+        return self._sources[path]
+
+    def _read(self, path: str) -> Source:
+        return Source.of(path, self._files[path]())
+
+    def unread(self, path: str, error: Exception) -> None:
+        """Note why a file can't be read or parsed."""
+        if isinstance(error, SourceError | OSError):
+            self.errors[path] = error
+        else:
+            self.faults.append(fault("Reading the file", error, path))
+
+    def raw(self, path: str) -> bytes | OSError:
+        """The bytes of a file, or why they can't be had."""
+        source = self.source(path)
+        if source is not None:
+            return source.raw
+        try:
+            return self._files[path]()
+        except OSError as error:
+            return error
+
+    def leave_out(self, path: str) -> None:
+        """Take a file for one that can't be read."""
+        self._sources[path] = self._modules[path] = None
+
+    def module(self, path: str) -> Module | None:
+        """The file, parsed; None where it can't be."""
+        if path not in self._modules:
+            source = self.source(path)
+            self._modules[path] = self.parse(source, *self._name(path)) if source is not None else None
+        return self._modules[path]
+
+    def parse(self, source: Source, name: str, is_package: bool) -> Module | None:
+        """A file, parsed; None where it can't be (`unread` is told why)."""
+        try:
+            return with_room(lambda: Module(source, name, is_package))
+        except Exception as error:  # noqa: BLE001 - it costs this file
+            self.unread(source.path, error)
+            return None
+
+    def sound(self, answers: Sequence[T | FileError], instead: T) -> list[T]:
+        """The answers to questions about the whole project; what torchlint failed at is noted, and something said `instead`."""
+        self.faults += [answer for answer in answers if isinstance(answer, FileError)]
+        return [instead if isinstance(answer, FileError) else answer for answer in answers]
+
+    def _name(self, path: str) -> tuple[str, bool]:
+        folder, _, file = self.home(path).rpartition("/")
+        stem = file.removesuffix(".pyi").removesuffix(".py")
+        is_package = stem == "__init__"
+        parts = [] if is_package else [stem]
+        while folder and f"{folder}/__init__.py" in self._places:
+            folder, _, last = folder.rpartition("/")
+            parts.append(last)
+        return ".".join(reversed(parts)) or stem, is_package
+
+    @cached_property
+    def _places(self) -> frozenset[str]:
+        """Where all files lie."""
+        return frozenset(map(self.home, self._files))
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            folder, _, file = self.home(path).rpartition("/")
+            stem = file.rpartition(".")[0]
+            if stem == "__init__":
+                stem = folder.rpartition("/")[2]
+            found.setdefault(stem, []).append(path)
+        return found
+
+    def find(self, dotted: str, near: Module) -> str | None:
+        """The path of the file that `import dotted` in `near` reads, if the project has it."""
+        folder = self.home(near.path).rpartition("/")[0]
+        return self._find(dotted, folder) or self._put_on_path(dotted, near, folder)
+
+    def _put_on_path(self, dotted: str, near: Module, folder: str) -> str | None:
+        """The file that a file finds in a folder which it puts on `sys.path` itself."""
+        if dotted.partition(".")[0] in OUTSIDE:
+            return None
+        found = (self._find(f"{below}.{dotted}", folder) for below in near.search_path)
+        return next(filter(None, found), None)
+
+    def _find(self, dotted: str, folder: str, but: str = "") -> str | None:
+        if but and (found := self._find(dotted, folder)) != but:
+            return found  # what is not found anyway need not be left out
+        key = (dotted, folder, but)
+        if key not in self._found:
+            self._found[key] = self._look_for(dotted, folder, but)
+        return self._found[key]
+
+    def _look_for(self, dotted: str, folder: str, but: str) -> str | None:
+        parts = dotted.split(".")
+        if parts[0] in OUTSIDE:
+            return None
+        tail = "/".join(parts)
+        best: tuple[int, str] | None = None
+        for path in self._by_stem.get(parts[-1], ()):
+            if path == but:
+                continue
+            place = self.home(path)
+            for ending in (f"{tail}.py", f"{tail}/__init__.py", f"{tail}.pyi"):
+                if place != ending and not place.endswith(f"/{ending}"):
+                    continue
+                base = place[: len(place) - len(ending)].rstrip("/")
+                if place.startswith("/") and not base:
+                    base = "/"
+                # What is on sys.path: the script's own folder, one above it, or a source folder beside those.
+                anchor = base.rpartition("/")[0] if base.rpartition("/")[2] in _SOURCE_FOLDERS else base
+                if _above(anchor, folder) and (best is None or len(base) > best[0]):
+                    best = (len(base), path)
+        return best[1] if best else None
+
+    def in_test(self, path: str, name: str) -> bool:
+        """Whether a function of that name in a file is part of a test."""
+        return is_test(self.home(path), name)
+
+
+def place_of(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the keys of questions are ordered by: as what they are about stands in the project."""
+    kind, owner, *about = key
+    module = owner if isinstance(owner, Module) else owner.module
+    nodes = [one for one in about if isinstance(one, ast.AST)]
+    nodes += [
+        node.func for node in nodes if isinstance(node, ast.Call)
+    ]  # which stands elsewhere where a process calls it
+    words = [str(one) for one in about if not isinstance(one, ast.AST)]
+    start = () if isinstance(owner, Module) else owner.start
+    return module.path, start, [_position(node) for node in nodes], kind, words
+
+
+def _position(node: ast.AST) -> tuple[int, int, int, int]:
+    where = (getattr(node, name, 0) or 0 for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
+    line, column, end_line, end_column = where
+    return line, column, end_line, end_column
+
+
+def _above(folder: str, inner: str) -> bool:
+    """Whether `folder` is `inner` or one of the folders around it."""
+    return folder in ("", ".") or inner == folder or inner.startswith(f"{folder.rstrip('/')}/")
+
+
+def read(path: str) -> Callable[[], bytes]:
+    """A reader of one file's bytes."""
+
+    return lambda: contents(path)
+
+
+def normal(path: str) -> str:
+    """A path as the project knows it: forward slashes, no `./` in front."""
+    return os.path.normpath(path).replace(os.sep, "/")

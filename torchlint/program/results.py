@@ -1,0 +1,44 @@
+"""What a call of a function gives, from what the function returns and yields."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..facts.chosen import Choice
+from ..facts.evaluate import Evaluator
+from ..facts.promises import promised
+from ..facts.values import PROVEN, UNKNOWN, List, Value, join, replace
+
+
+def given(values: Evaluator, flags: Choice) -> Value:
+    """What a call of the function whose values these are gives."""
+    yielded = values.yielded()
+    if yielded:
+        return List(element=joined(yielded))
+    returned = values.returned(flags)
+    value = joined(returned) if returned else UNKNOWN
+    annotation = getattr(values.function.node, "returns", None)
+    if annotation is not None and (value.other_kinds or not value.proven):
+        value = _as_promised(value, annotation, values)
+    # What it gave here belongs to its own names.
+    return replace(value, parameter=False) if value.kind == "tensor" else value
+
+
+def _as_promised(value: Value, annotation: ast.expr, values: Evaluator) -> Value:
+    """What is returned, and not known on all paths, with what the function says that it returns."""
+    promise = promised(values, annotation)
+    if promise.kind == "number" and isinstance(annotation, ast.Name):
+        return promise
+    if promise.kind == "tensor" and value.kind == "tensor":
+        others = value.other_kinds - {"unknown"}
+        return replace(value, certainty=value.certainty if others else PROVEN, other_kinds=others)
+    return promise if not value and promise.kind in ("tensor", "tuple", "module", "instance", "loader") else value
+
+
+def joined(values: Sequence[Value]) -> Value:
+    """What holds of each of several values."""
+    value = values[0]
+    for other in values[1:]:
+        value = join(value, other)
+    return value

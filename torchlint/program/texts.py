@@ -1,0 +1,376 @@
+"""What the texts of a project's files tell before any is parsed: which of them mention, import, define or may call a name."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from ..settings.home import Home
+from ..system.cached import cached_property
+from ..system.regex import regex
+from ..system.stamp import as_bytes
+from ..text.called import How, how_called
+from ..text.declared import WORD, classes_in, defined_in, functions_in, import_text
+from ..text.source import Source, Words
+from ..text.whole_words import quickest
+from .files import Files
+
+_BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
+_STAR = regex(rb"import[\s\\]*\*")
+_RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
+_OWN_ATTRIBUTE = regex(rb"self\.(\w+)")
+_SET_ATTRIBUTE = regex(rb"\.(\w+)[ \t]*=(?!=)")
+_FOR_OBJECTS = regex(rb"def(?:(?<![^\n]def)|(?<=\nasync def)) \w+\([ \t\r\n]*(?:self|cls)\b")
+"""A function outside of classes that is written as a method, to be put into one."""
+MAX_SITES = 8
+"""Callers that many hardly agree on what they pass."""
+MAX_FILES = 40
+"""In how many other files the callers of one function are looked for."""
+STARTS = Words(b"Process(", b"spawn(", b"Thread(", b"launcher(")
+"""What a file holds that gives functions to processes or threads to run."""
+T = TypeVar("T")
+
+
+class Sought(NamedTuple):
+    """A function whose callers are sought in other files, as far as their texts tell."""
+
+    path: str
+    module: str
+    """Dotted name of the module there."""
+    imported: str
+    """What an import names for it: its own name, or that of its class."""
+    name: str
+    """What a call names."""
+
+    @property
+    def stem(self) -> bytes:
+        """The last word of the module's name."""
+        return as_bytes(self.module.rpartition(".")[2])
+
+    @property
+    def package(self) -> bytes:
+        """The word before it, b"" where there is none."""
+        return as_bytes(self.module.rpartition(".")[0].rpartition(".")[2])
+
+    @property
+    def packages(self) -> list[bytes]:
+        """The words of the packages that the module lies in."""
+        return [as_bytes(word) for word in self.module.split(".")[:-1]]
+
+
+class Texts(Files):
+    """The files of a project, and what their texts tell."""
+
+    def __init__(
+        self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None, *, noting: bool = False
+    ) -> None:
+        """With `noting`, it is known what each answer depends on."""
+        super().__init__(files, home, noting=noting)
+        self._import_words: dict[str, frozenset[bytes]] = {}
+        self._module_importers: dict[tuple[str, str], list[str]] = {}
+        self._lineages: dict[str, frozenset[str]] = {}
+        self._lineages_of: dict[str, frozenset[str]] = {}
+        self._held: dict[tuple[bytes, str], bool] = {}
+        self._holders: dict[bytes, frozenset[str]] = {}
+        self._rewritten: set[str] = set()
+        """Files that have another text than when `_called_behind` was made."""
+
+    def leave_out(self, path: str) -> None:
+        super().leave_out(path)
+        self._import_words.pop(path, None)
+        self._rewritten.add(path)
+
+    def may_hold(self, path: str, name: str) -> bool:
+        """Whether a file may define or import the name, as far as its text tells: most need not be parsed to know."""
+        return self.mentions(path, name) or self._has_star(path)
+
+    def may_import(self, path: str, name: str) -> bool:
+        """Whether a file may import the name, as far as its text tells."""
+        return as_bytes(name) in self.import_words(path) or self._has_star(path)
+
+    def _has_star(self, path: str) -> bool:
+        source = self.source(path)
+        return source is not None and source.holds(_STAR)
+
+    def _by_objects(self, name: str) -> list[str]:
+        """The files that call a method, where they are few: `model = get_model(options)` imports no class."""
+        paths = self.calling(name) if name != "__init__" else frozenset[str]()
+        return sorted(paths) if len(paths) <= MAX_SITES else []
+
+    def mentioning(self, sought: Sought) -> list[str] | None:
+        """The files that may use what is sought, sorted; None where there are too many."""
+        importers = self._importers.get(as_bytes(sought.imported), ())
+        paths = {*importers, *self._importing(sought)}
+        paths |= {*self._by_package(sought)} - paths
+        paths -= {sought.path}
+        # Whose import names it mentions it.
+        found = sorted(paths.intersection(importers)) if sought.name == sought.imported else []
+        name = as_bytes(sought.name)
+        for path in paths.difference(found):
+            source = self.source(path)
+            if source is not None and source.mentions(name):
+                found.append(path)
+            if len(found) > MAX_FILES:
+                break
+        return sorted(found) if len(found) <= MAX_FILES else None
+
+    def _importing(self, sought: Sought) -> list[str]:
+        """The files that may import the module of what is sought."""
+        key = (sought.path, sought.module)
+        if key not in self._module_importers:
+            paths = self._importers.get(sought.stem, ())
+            self._module_importers[key] = [path for path in paths if self._imports_module(path, sought)]
+        return self._module_importers[key]
+
+    def _by_package(self, sought: Sought) -> Iterator[str]:
+        """The files that may use it as a package hands it on: `import package`, `package.Trainer()`."""
+        calling = self._may_call_behind(sought.imported) if sought.packages else ()
+        return (path for path in calling if self._names_by_package(path, sought))
+
+    def _may_call_behind(self, name: str) -> Collection[str]:
+        return (*self._called_behind.get(as_bytes(name), ()), *self._rewritten)
+
+    def calling(self, name: str) -> frozenset[str]:
+        """The files that call something of that name behind a dot."""
+        word = as_bytes(name)
+        known = frozenset(self._called_behind.get(word, ()))
+        if not self._rewritten:
+            return known
+        call = b".%s(" % word
+        return (known - self._rewritten).union(path for path in self._rewritten if call in self._raw(path))
+
+    @cached_property
+    def _called_behind(self) -> dict[bytes, list[str]]:
+        """The files by the names that they call behind a dot."""
+        found: dict[bytes, list[str]] = {}
+        for path in self.paths:
+            for name in set(_BEHIND.findall(self._raw(path))):
+                found.setdefault(name, []).append(path)
+        return found
+
+    def _names_by_package(self, path: str, sought: Sought) -> bool:
+        """Whether a file writes the name behind that of a package above the module, or of the module."""
+        if self.import_words(path).isdisjoint(sought.packages):
+            return False
+        data = self._raw(path)
+        return any(b"%s.%s(" % (word, as_bytes(sought.imported)) in data for word in (*sought.packages, sought.stem))
+
+    def _imports_module(self, path: str, sought: Sought) -> bool:
+        words = self.import_words(path)
+        # From outside its package, `generation.utils` is not imported without the word `generation`.
+        near = not sought.package or sought.package in words or self.home(path).startswith(self._package_of(sought))
+        return near and sought.stem in words
+
+    def _package_of(self, sought: Sought) -> str:
+        """Where the files lie of the package that a module is part of: what their places begin with."""
+        folder, _, file = self.home(sought.path).rpartition("/")
+        folder = folder.rpartition("/")[0] if file.startswith("__init__.") else folder
+        return f"{folder}/" if folder else ""
+
+    def may_use(self, path: str, sought: Sought) -> bool:
+        """Whether one file would be among those that may use what is sought."""
+        imported = (
+            as_bytes(sought.imported) in self.import_words(path)
+            or self._imports_module(path, sought)
+            or self._names_by_package(path, sought)
+        )
+        return path != sought.path and imported and self.mentions(path, sought.name)
+
+    def may_call(self, path: str, name: str) -> bool:
+        """Whether a file may call something of that name, as far as its text tells: under this or another one, or by a process."""
+        word = as_bytes(name)
+        if word + b"(" in self._raw(path):
+            return True
+        source = self.source(path)
+        return self._imports_as(path, word) or (source is not None and source.holds(STARTS))
+
+    def called_as(self, path: str, name: str) -> How:
+        """How a file may call something of that name, as far as its text tells: under this or another one, or by a process."""
+        source = self.source(path)
+        if source is None:
+            return ""
+        word = as_bytes(name)
+        how = source.fact(f"called {name}", lambda source: how_called(source.data, word))
+        if how == "any" or (how == "own" and source.holds(_FOR_OBJECTS)):
+            return "any"
+        return "any" if source.holds(STARTS) or self._imports_as(path, word) else how
+
+    def _imports_as(self, path: str, word: bytes) -> bool:
+        """Whether a file gives another name to what it imports by this one."""
+        words = self.import_words(path)
+        return (
+            b"as" in words
+            and word in words
+            and re.search(re.escape(word) + rb"[\s\\]+as\b", self.import_text(path)) is not None
+        )
+
+    def mentions(self, path: str, name: str) -> bool:
+        """Whether the name stands anywhere in a file."""
+        source = self.source(path)
+        return source is not None and source.mentions(as_bytes(name))
+
+    def _raw(self, path: str) -> bytes:
+        source = self.source(path)
+        return source.data if source is not None else b""
+
+    @cached_property
+    def _callable_words(self) -> frozenset[str]:
+        """The names that the project gives to functions and attributes: what else is called is not its own."""
+        return frozenset(word.decode() for word in frozenset[bytes]().union(*map(self.own_words, self.paths)))
+
+    def own_words(self, path: str) -> frozenset[bytes]:
+        """The names that a file gives to functions and attributes."""
+        source = self.source(path)
+        if source is None:
+            return frozenset()
+        data = source.data
+        # Each begins with something literal, which is many times quicker to look for.
+        return frozenset(
+            (*source.fact("defined", defined_in), *_OWN_ATTRIBUTE.findall(data), *_SET_ATTRIBUTE.findall(data))
+        )
+
+    def defined(self, path: str) -> frozenset[bytes]:
+        """The names of the functions that a file defines, as far as its text tells."""
+        source = self.source(path)
+        return source.fact("defined", defined_in) if source is not None else frozenset()
+
+    def import_words(self, path: str) -> frozenset[bytes]:
+        """The words of a file's import statements."""
+        if path not in self._import_words:
+            self._words_of(path, self.import_text(path))
+        return self._import_words[path]
+
+    def _words_of(self, path: str, import_text: bytes) -> frozenset[bytes]:
+        words = self._import_words[path] = frozenset(WORD.findall(import_text))
+        return words
+
+    def import_text(self, path: str) -> bytes:
+        """The text of a file's import statements."""
+        source = self.source(path)
+        return source.fact("imports", import_text) if source is not None else b""
+
+    @cached_property
+    def renames(self) -> dict[str, set[str]]:
+        """The other names that imports anywhere in the project give to things, with what they stand for: `DL` for `DataLoader`."""
+        found: dict[str, set[str]] = {}
+        for path in self.paths:
+            text = self.import_text(path)
+            if b"as" in self._words_of(path, text):
+                for name, alias in _RENAME.findall(text):
+                    if name != alias:
+                        found.setdefault(alias.decode(), set()).add(name.decode())
+        for names_ in found.values():
+            # `from a import B as C` behind `from d import E as B`
+            todo = list(names_)
+            while todo:
+                new = found.get(todo.pop(), set()) - names_
+                names_ |= new
+                todo += new
+        return found
+
+    def renamed(self, name: str) -> list[str]:
+        """The other names that imports anywhere in the project give to something."""
+        return self._aliases.get(name, [])
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for alias, others in self.renames.items():
+            for name in others:
+                found.setdefault(name, []).append(alias)
+        return found
+
+    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
+        """What a file says by itself, as plain data by that name; None where it can't be read."""
+        source = self.source(path)
+        return source.fact(name, find) if source is not None else None
+
+    def holds(self, path: str, pattern: re.Pattern[bytes], words: frozenset[bytes] = frozenset()) -> bool:
+        """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""
+        return bool(self.fact(path, *_holding(pattern, words)))
+
+    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
+        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression).
+
+        `word` is in whatever it matches.
+        """
+        if (pattern, under) not in self._held:
+            regex = re.compile(pattern)
+            paths = (path for path in self.paths if self.home(path).startswith(under))
+            words = frozenset((word,)) if word else frozenset[bytes]()
+            self._held[pattern, under] = any(self.holds(path, regex, words) for path in paths)
+        return self._held[pattern, under]
+
+    def holders(self, pattern: bytes) -> frozenset[str]:
+        """The files of the project that hold the pattern (a regular expression)."""
+        if pattern not in self._holders:
+            regex = re.compile(pattern)
+            self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex))
+        return self._holders[pattern]
+
+    def heirs(self, name: str) -> list[tuple[str, str]]:
+        """The classes that mention the name of a class among their bases, each by its file and its own name."""
+        return self._heirs.get(name, [])
+
+    @cached_property
+    def _heirs(self) -> dict[str, list[tuple[str, str]]]:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in self.paths:
+            for name, bases in self.fact(path, "classes", classes_in) or ():
+                for base in bases:
+                    found.setdefault(base, []).append((path, name))
+        return found
+
+    def lineage(self, name: str) -> frozenset[str]:
+        """The files with classes that may inherit from one of that name, as far as their texts tell."""
+        if name not in self._lineages:
+            seen, todo = {name}, [name]
+            found: set[str] = set()
+            while todo:
+                base = todo.pop()
+                new = set(self._aliases.get(base, ()))
+                for path, heir in self._heirs.get(base, ()):
+                    found.add(path)
+                    new.add(heir)
+                todo += new - seen
+                seen |= new
+            self._lineages[name] = frozenset(found)
+        return self._lineages[name]
+
+    def lineage_of(self, part: str) -> frozenset[str]:
+        """The files with classes that may inherit from one whose name holds some part, as far as their texts tell."""
+        if part not in self._lineages_of:
+            found = (self.lineage(name) for name in self._heirs if part in name)
+            self._lineages_of[part] = frozenset[str]().union(*found)
+        return self._lineages_of[part]
+
+    def definers(self, name: str) -> list[str]:
+        """The files that define a function or method of that name."""
+        return self._definers.get(name, [])
+
+    @cached_property
+    def _definers(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            for name in self.fact(path, "functions", functions_in) or ():
+                found.setdefault(name, []).append(path)
+        return found
+
+    @cached_property
+    def _importers(self) -> dict[bytes, list[str]]:
+        """The files by the words of their import statements."""
+        found: dict[bytes, list[str]] = {}
+        for path in self.paths:
+            for word in self.import_words(path):
+                found.setdefault(word, []).append(path)
+        return found
+
+
+@functools.lru_cache(maxsize=64)
+def _holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
+    """The fact that a file holds a pattern: its name, and how it is found."""
+    sought = Words(*sorted(words), pattern=pattern) if words else quickest(pattern)
+    name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
+    return name, lambda source: sought.search(source.data) is not None

@@ -1,0 +1,75 @@
+"""What a file imports and defines, as far as its text tells."""
+
+from __future__ import annotations
+
+import re
+
+from ..system.regex import regex
+from .source import Source
+
+# Up to the end of the line, beyond it behind a backslash and in parentheses.
+_IMPORT = regex(
+    rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\](?:[^\n(\\]|\\\r?\n)*(?:\((?:[^)#]|#[^\n]*)*\)?)?", re.MULTILINE
+)
+_IMPORT_HEAD = regex(rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\]", re.MULTILINE)
+_DEF = regex(rb"def[ \t]+(\w+)")
+_CLASS = regex(rb"class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
+
+
+def import_text(source: Source) -> bytes:
+    """The text of a file's import statements."""
+    data = source.data
+    found = []
+    place, end = data.find(b"import"), 0
+    while place >= 0:
+        # The statement begins on the line of the word, or above where that is a continued one.
+        start = data.rfind(b"\n", 0, place) + 1
+        continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
+        before = data[start:place].lstrip(b" \t")
+        is_statement = before.startswith(b"from ") or (not before and data.startswith(b"import ", place))
+        if is_statement and start >= end and not continued:
+            stop = data.find(b"\n", place)
+            line = data[start:stop] if stop >= 0 else data[start:]
+            if b"(" not in line and b"\\" not in line:  # all of a statement, as most are
+                found.append(line)
+                end = start + len(line)
+                place = data.find(b"import", end)
+                continue
+        while continued:
+            start = data.rfind(b"\n", 0, start - 1) + 1
+            continued = data.endswith((b"\\\n", b"\\\r\n"), 0, start)
+        # A word in prose or in a name has no such head in front.
+        head = _IMPORT_HEAD.search(data, max(start, end), place + len(b"import "))
+        end = place + 1
+        statement = _IMPORT.match(data, head.start()) if head is not None else None
+        if statement is not None:
+            end = max(end, statement.end())
+            found.append(statement[0])
+        place = data.find(b"import", end)
+    return b" ".join(found)
+
+
+def classes_in(source: Source) -> list[tuple[str, list[str]]]:
+    """The classes of a file that have bases, with the words of these."""
+    data = source.data
+    found = []
+    place = data.find(b"class")
+    while place >= 0:
+        start, end = place, place + 1
+        while start and data[start - 1] in b" \t":
+            start -= 1
+        if (start == 0 or data[start - 1 : start] == b"\n") and (head := _CLASS.match(data, place)):
+            found.append((head[1].decode(), sorted({word.decode(errors="replace") for word in WORD.findall(head[2])})))
+            end = head.end()
+        place = data.find(b"class", end)
+    return found
+
+
+def functions_in(source: Source) -> list[str]:
+    """The names of the functions that a file defines."""
+    return sorted({name.decode(errors="replace") for name in source.fact("defined", defined_in)})
+
+
+def defined_in(source: Source) -> frozenset[bytes]:
+    return frozenset(_DEF.findall(source.data))
