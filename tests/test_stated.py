@@ -40,9 +40,26 @@ def project(tmp_path: Path) -> Path:
         ),
         ("install.sh", "echo torch==1.9.1\npip install numpy; echo torch==1.9\n"),
         ("INSTALL.md", "pip install torch==1.9.1\n"),
+        ("setup.py", "setup(python_requires='>=3.6', classifiers=['Programming Language :: Python :: 3.7'])\n"),
+        ("setup.py", "setup(python_requires='>=3.7,<3.12')\n"),
+        ("setup.py", "setup(python_requires=MINIMUM)\nprint('for python 3.7')\n"),
+        ("setup.cfg", "[options]\npython_requires = >=3.7\n[mypy]\npython_version = 3.7\n"),
+        ("setup.cfg", "python_requires = <3.8\n"),
+        ("pyproject.toml", "[project]\nrequires-python = '>=3.8'\n[tool.mypy]\npython_version = '3.8'\n"),
+        ("pyproject.toml", "[tool.poetry.dependencies]\npython = '^3.8'\n"),
+        ("pyproject.toml", "[tool.hatch.envs.old]\npython = '3.8'\n"),
+        ("pyproject.toml", "[project]\nrequires-python = 'old'\n"),
+        ("environment.yml", "dependencies:\n  - python\n  - python-dateutil=2.8\n  - python>=3.7\n  - python=3.10\n"),
+        ("environment.yml", "name: python=3.7\ndependencies:\n  # - python=3.7\n  - ipython=3.7\n"),
+        ("requirements.txt", "numpy; python_version < '3.8'\n"),
+        ("Dockerfile", "FROM python:3.12-slim\nRUN pip install torch\n"),
+        ("Dockerfile", "FROM python:3\nFROM $IMAGE\nFROM mypython:3.7\nFROM other/python:3.7\nCOPY python:3.7 /\n"),
+        ("Dockerfile", "FROM pytorch/pytorch:1.9.0-cuda11.1-cudnn8-devel\nRUN pip install torch==1.9.0\n"),
+        ("docker/Dockerfile", "FROM python:3.7\n"),
     ],
 )
 def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, text: str) -> None:
+    (project / name).parent.mkdir(exist_ok=True)
     (project / name).write_text(text)
 
     assert project_torch(project) is None
@@ -102,6 +119,72 @@ def test_what_a_manifest_asks_for_goes_before_what_a_script_installs(project: Pa
     (project / "setup.cfg").write_text("[options]\ninstall_requires =\n  torch>=1.8\n")
 
     assert Range((1, 8)) == project_torch(project)
+
+
+# What Pythons are allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "high"),
+    [
+        ("environment.yml", "dependencies:\n  - python=3.8\n", (2, 5)),
+        ("environment.yml", "dependencies:\n  - conda-forge::python=3.7.11=h12debc9_0\n", (2, 0)),
+        ("environment-gpu.yaml", "dependencies:\n  - python<3.7  # gym\n", (1, 11)),
+        ("environment.yml", "dependencies:\n  - python >=3.6,<=3.9\n", (2, 9)),
+        ("setup.py", "setup(\n    python_requires='>=3.6, <3.9',\n)\n", (2, 5)),
+        ("setup.py", 'setup(python_requires="~=3.7.0")\n', (2, 0)),
+        ("setup.cfg", "[options]\npython_requires = ==3.8.*\n", (2, 5)),
+        ("pyproject.toml", "[project]\nrequires-python = '>=3.7,<3.10'\n", (2, 9)),
+        ("pyproject.toml", "[tool.poetry.dependencies]\npython = '~3.8'\n", (2, 5)),
+        ("pyproject.toml", "[tool.poetry.dependencies]\npython = '3.6.9'\n", (1, 11)),
+        ("Dockerfile", "FROM python:3.8-slim\nRUN pip install torch\n", (2, 5)),
+        ("Dockerfile", "ARG VERSION=3.7\nFROM docker.io/library/python:$VERSION\n", (2, 0)),
+    ],
+)
+def test_the_highest_python_that_is_allowed_says_which_torch_is_the_highest(
+    project: Path, name: str, text: str, high: tuple[int, int]
+) -> None:
+    (project / name).write_text(text)
+
+    assert Range(high=high) == project_torch(project)
+
+
+def test_the_torch_that_is_asked_for_is_narrowed_by_the_python(project: Path) -> None:
+    (project / "environment.yml").write_text("dependencies:\n  - python=3.7\n  - pytorch>=1.8\n")
+
+    assert Range((1, 8), (2, 0)) == project_torch(project)
+
+
+def test_a_torch_that_the_python_does_not_have_goes_before_it(project: Path) -> None:
+    (project / "environment.yml").write_text("dependencies:\n  - python=3.7\n")
+    (project / "requirements.txt").write_text("torch>=2.6\n")
+
+    assert Range((2, 6)) == project_torch(project)
+
+
+def test_of_several_environments_the_newest_python_counts(project: Path) -> None:
+    (project / "environment.yml").write_text("dependencies:\n  - python=3.7\n")
+    (project / "Dockerfile").write_text("FROM python:3.8\n")
+
+    assert Range(high=(2, 5)) == project_torch(project)
+
+    (project / "environment-new.yml").write_text("dependencies:\n  - python=3.12\n")
+
+    assert project_torch(project) is None
+
+
+def test_an_environment_that_the_package_does_not_allow_says_nothing(project: Path) -> None:
+    (project / "environment.yml").write_text("dependencies:\n  - python=3.7\n")
+    (project / "pyproject.toml").write_text("[project]\nrequires-python = '>=3.10'\n")
+
+    assert project_torch(project) is None
+
+
+def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
+    (project / "environment.yml").write_text("dependencies:\n  - python=3.8\n")
+    (project / "install.sh").write_text("pip install torch==1.9.1\n")
+
+    assert Range((1, 9), (1, 10)) == project_torch(project)
 
 
 def test_a_conda_pin_with_a_build_counts(project: Path) -> None:

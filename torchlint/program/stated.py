@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..facts.minima import demanded
 from ..facts.versions import MENTIONS
@@ -15,10 +15,13 @@ from ..settings.home import project_root
 from ..system import stamp
 from ..system.regex import regex
 from ..text.source import Source, SourceError
-from ..torch_api.version import Range
+from ..torch_api.version import Range, on_python
+
+if TYPE_CHECKING:
+    from configparser import RawConfigParser
 
 Reader = Callable[[str], Iterator[str]]
-"""From the text of a file to the version specifiers for torch in it."""
+"""From the text of a file to the version specifiers in it, for torch or for Python."""
 
 _NAMED = regex(r"\s*torch\b", re.IGNORECASE)
 _COMMENT = regex(r"(?:^|\s)#.*| --.*")
@@ -27,11 +30,17 @@ _CONDA = regex(
 )
 _INSTALL = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?(?:py)?torch\s*={1,2}\s*(\d+(?:\.\d+)*)")
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
+_CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
+_PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
+_IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?(?:library/)?python:(\d+\.\d+)")
+_ARGUMENT = regex(r"ARG\s+(\w+)=[\"']?([^\s\"']+)")
 
 
 _INCLUDED = regex(r"\s*(?:-[rc]|--requirement|--constraint)[\s=]*([^\s#-][^\s#]*)")
 """A line of a file of requirements that names another one, or one of constraints."""
 _PACKAGE = "__init__.py"
+_POETRY = ("tool", "poetry")
+"""Where a `pyproject.toml` has what Poetry reads."""
 
 
 class Stated:
@@ -65,8 +74,12 @@ def _named(root: Path, known: Stated) -> Range | None:
     """What the manifests say: all versions where they say nothing, None where they contradict each other."""
     for directory in (root, *root.parents):
         if directory not in known.named:
-            found = (_range(text) for text in _statements(directory))
-            ranges: list[Range | None] = [one for one in found if one not in (None, Range())]
+            files = manifests(str(directory))
+            found = (_range(text) for text in _statements(files))
+            ranges: list[Range | None] = [one for one in found if one is not None and one != Range()]
+            by_python = on_python(_python(files))
+            if by_python != Range() and all(one is not None and one.intersects(by_python) for one in ranges):
+                ranges.append(by_python)
             known.named[directory] = ranges, (directory / ".git").exists()
         stated, is_repository = known.named[directory]
         if stated:
@@ -140,20 +153,34 @@ def _included(path: str) -> Iterator[str]:
                 yield match[1]
 
 
-def _statements(directory: Path) -> list[str]:
+def _statements(files: list[tuple[str, Reader]]) -> list[str]:
     """The version specifiers for torch in the files of one directory: what a script installs counts where nothing else says any."""
-    files = manifests(str(directory))
-    stated = list(_read(one for one in files if one[1] is not _installed))
-    return stated if any(stated) else list(_read(one for one in files if one[1] is _installed))
+    stated = list(_read("torch", [one for one in files if one[1] is not _installed]))
+    return stated if any(stated) else list(_read("torch", [one for one in files if one[1] is _installed]))
 
 
-def _read(files: Iterable[tuple[str, Reader]]) -> Iterator[str]:
+def _python(files: list[tuple[str, Reader]]) -> Range:
+    """The Pythons that the files of one directory allow: of several environments any may be the one, and all must be allowed.
+
+    All where they contradict each other.
+    """
+    allowed: Range | None = Range()
+    read = [(path, _PYTHON_READERS.get(read, _nothing)) for path, read in files]
+    for one in _read("python", [file for file in read if file[1] not in _ENVIRONMENTS]):
+        allowed = allowed and allowed.intersection(_range(one) or Range())
+    for one in _either(_read("python", [file for file in read if file[1] in _ENVIRONMENTS])):
+        allowed = allowed and allowed.intersection(_range(one) or Range())
+    return allowed or Range()
+
+
+def _read(what: str, files: Iterable[tuple[str, Reader]]) -> Iterator[str]:
+    """What the files that hold a word say."""
     for path, read in files:
         try:
             text = stamp.contents(path).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):
             continue
-        if "torch" in text.lower():
+        if what in text.lower():
             yield from read(text)
 
 
@@ -196,8 +223,16 @@ def _setup_py(text: str) -> Iterator[str]:
 
 
 def _environment(text: str) -> Iterator[str]:
+    yield from _of_conda(text, _CONDA)
+
+
+def _environment_python(text: str) -> Iterator[str]:
+    yield from _of_conda(text, _CONDA_PYTHON)
+
+
+def _of_conda(text: str, package: re.Pattern[str]) -> Iterator[str]:
     for line in text.splitlines():
-        if match := _CONDA.fullmatch(line.rstrip()):
+        if match := package.fullmatch(line.rstrip()):
             versions = match["versions"].strip()
             yield re.sub(r"^(=?=?[\d.*]+)=.*", r"\1", versions)  # conda's third part is a build: 2.1.0=py3.9_cuda11.8
 
@@ -207,14 +242,17 @@ def _installed(text: str) -> Iterator[str]:
     yield from _either(f"=={match[1]}" for line in lines for match in _INSTALL.finditer(line))
 
 
-def _setup_cfg(text: str) -> Iterator[str]:
-    import configparser
+def _dockerfile_python(text: str) -> Iterator[str]:
+    """`FROM python:3.8-slim`, with what arguments are where nobody gives any (`ARG VERSION=3.8`)."""
+    given = dict(_ARGUMENT.findall(text))
+    for line in text.splitlines():
+        filled = re.sub(r"\$\{?(\w+)\}?", lambda argument: given.get(argument[1], argument[0]), line.strip())
+        if match := _IMAGE.match(filled):
+            yield f"=={match[1]}.*"
 
-    parser = configparser.RawConfigParser()
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return
+
+def _setup_cfg(text: str) -> Iterator[str]:
+    parser = _sections(text)
     if parser.has_section("options"):
         yield from _of_requirements(parser.get("options", "install_requires", fallback="").splitlines())
     if parser.has_section("options.extras_require"):
@@ -222,17 +260,26 @@ def _setup_cfg(text: str) -> Iterator[str]:
             yield from _of_requirements(value.splitlines())
 
 
-def _pyproject(text: str) -> Iterator[str]:
-    import sys
+def _setup_cfg_python(text: str) -> Iterator[str]:
+    yield _sections(text).get("options", "python_requires", fallback="")
 
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return
+
+def _sections(text: str) -> RawConfigParser:
+    """A file of sections; nothing of what is behind its first error."""
+    import configparser
+
+    parser = configparser.RawConfigParser()
+    with suppress(configparser.Error):
+        parser.read_string(text)
+    return parser
+
+
+def _setup_py_python(text: str) -> Iterator[str]:
+    yield from (versions for _, versions in _PYTHON_REQUIRES.findall(text))
+
+
+def _pyproject(text: str) -> Iterator[str]:
+    table = _parsed(text)
     project = _table(table, "project")
     needed = list(filter(None, _of_requirements(project.get("dependencies"))))
     yield from needed
@@ -240,13 +287,38 @@ def _pyproject(text: str) -> Iterator[str]:
     if not needed:  # nobody installs all of the groups
         yield from _either(filter(None, (",".join(_of_requirements(group)) for group in groups)))
     yield from _of_requirements(_table(table, "tool", "uv").get("constraint-dependencies"))
-    poetry = _table(table, "tool", "poetry")
+    poetry = _table(table, *_POETRY)
     owners = [group for group in _table(poetry, "group").values() if isinstance(group, dict)]
     for owner in (poetry, *owners):
         wanted = _table(owner, "dependencies").get("torch")
         several = wanted if isinstance(wanted, list) else [wanted]
         versions = [one.get("version") if isinstance(one, dict) else one for one in several]
         yield from _either(one for one in versions if isinstance(one, str))
+
+
+def _pyproject_python(text: str) -> Iterator[str]:
+    table = _parsed(text)
+    asked = _table(table, "project").get("requires-python"), _table(table, *_POETRY, "dependencies").get("python")
+    yield from (versions for versions in asked if isinstance(versions, str))
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """What a file of TOML says; nothing if it is none."""
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _nothing(text: str) -> Iterator[str]:
+    """What a file says that is not read for this: requirements say nothing of Python, an image nothing of torch that holds elsewhere."""
+    yield from ()
 
 
 def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
@@ -265,4 +337,15 @@ _READERS: dict[str, Reader] = {
     r"setup\.py": _setup_py,
     r"environment[^/]*\.y[^/]*ml": _environment,
     r"install[^/]*\.sh": _installed,
+    r"Dockerfile": _nothing,
 }
+_PYTHON_READERS: dict[Reader, Reader] = {
+    _pyproject: _pyproject_python,
+    _setup_cfg: _setup_cfg_python,
+    _setup_py: _setup_py_python,
+    _environment: _environment_python,
+    _nothing: _dockerfile_python,
+}
+"""What reads the Pythons in the file that the first reads torch in."""
+_ENVIRONMENTS = (_environment_python, _dockerfile_python)
+"""What tells of one environment, where other readers tell what is allowed in any."""

@@ -15,6 +15,10 @@ RELEASES: dict[Version, str] = {
     (2, 12): "2026-05", (2, 13): "2026-07",
 }  # fmt: skip
 """The month of each release, by "Release Cadence" in https://github.com/pytorch/pytorch/blob/main/RELEASE.md."""
+BEHIND_PYTHON: dict[Version, Version] = {
+    (3, 0): (1, 5), (3, 6): (1, 6), (3, 7): (1, 11), (3, 8): (2, 0), (3, 9): (2, 5), (3, 10): (2, 9),
+}  # fmt: skip
+"""For Pythons below a version the first torch that has no wheel for any of them: torch 2.4 is the last for Python 3.8."""
 YEARS = 3
 """For how long after its release people are taken to use a torch."""
 
@@ -98,6 +102,11 @@ class Range:
         low = f">={self.low[0]}.{self.low[1]}" if self.low > _LOWEST else ""
         high = f"<{self.high[0]}.{self.high[1]}" if self.high < _HIGHEST else ""
         return ",".join(filter(None, (low, high)))
+
+
+def on_python(highest: Range) -> Range:
+    """The versions of torch that have a wheel for a Python in a range: those of its highest one."""
+    return Range(high=next((BEHIND_PYTHON[end] for end in sorted(BEHIND_PYTHON) if highest.high <= end), _HIGHEST))
 
 
 def oldest_in_use() -> Version:
