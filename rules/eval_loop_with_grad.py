@@ -247,13 +247,13 @@ def _is_evaluation(site: Site, call: ast.Call, model: list[str]) -> bool:
     called = chain(call.func)
     itself = called == model or _is_part(site, called, model)
     targets = site.project.targets(site.function, call) if not itself else []
-    return any(site.analysis.steps.holds_warm_loop(target) for target in targets)
+    return any(site.analysis.warm_loops.holds_warm_loop(target) for target in targets)
 
 
 def _only_evaluates(site: Site, call: ast.Call) -> bool:
     """Whether the nearest loop is one of evaluation, in a function that trains elsewhere, and deals in no gradients itself."""
     loops = site.flow.loops(call)
-    if not loops or not site.analysis.steps.is_warm(site.function, loops[0]):
+    if not loops or not site.analysis.warm_loops.is_warm(site.function, loops[0]):
         return False
     return _ASKS.search(_lines(site.module, loops[0])) is None
 
@@ -585,7 +585,7 @@ def _is_model(site: Site, call: ast.Call) -> bool:
     method = site.project.method(owner.class_, func.attr)
     return (
         method is not None
-        and site.analysis.steps.runs_module(method)
+        and site.runs_module(method)
         and not site.analysis.context.function_off(method)
         and "no_grad" not in _text(method)
         and not _ASKS.search(_text(method))

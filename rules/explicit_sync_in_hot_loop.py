@@ -177,7 +177,7 @@ def _behind_model(site: Site) -> bool:
     foreign = bool(bases) and not site.project.bases(klass) and not any(map(_PIPELINE.search, bases))
     # `if nothing: return` before it leaves the rest of the method as it is.
     plain = all(guard.block is None for guard in site.flow.guards(site.target))
-    return foreign and plain and site.analysis.steps.runs_module(function) and not _puts_away(site)
+    return foreign and plain and site.runs_module(function) and not _puts_away(site)
 
 
 def _puts_away(site: Site) -> bool:

@@ -231,7 +231,7 @@ def _outlives(site: Site, holder: ast.expr, loop: Loop) -> bool:
             continue
         if (
             site.flow.loops(store)[:1] == [loop]
-            and site.analysis.steps.guarded(site.function, store, loop) == "throttled"
+            and site.guarded(store, loop) == "throttled"
             and not _at_update(site, store, loop)
         ):
             continue  # `if step % 100 == 0: total = 0.0`

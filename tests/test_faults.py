@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,8 +22,8 @@ from torchlint.lint import executors, parallel
 from torchlint.lint.dispatch import Dispatch
 from torchlint.lint.run import Result, lint
 from torchlint.lsp.session import Session
+from torchlint.program import stepping
 from torchlint.program.regions import Regions
-from torchlint.program.steps import Steps
 from torchlint.rule import Rule, fixer, load
 from torchlint.rule.site import FileSite, Site
 from torchlint.settings.config import Settings
@@ -249,14 +250,14 @@ def test_a_name_that_can_not_be_looked_up_costs_what_is_said_of_it(monkeypatch: 
 @pytest.mark.parametrize(
     ("owner", "question", "lost"),
     [
-        (Steps, "own", []),
-        (Steps, "called", ["model.py:10 TL101"]),
+        (stepping, "own_steps", []),
+        (stepping, "called_by", ["model.py:10 TL101"]),
         (Regions, "roots_in", ["model.py:5 TL202"]),
         (Regions, "traced_from", ["model.py:5 TL202"]),
     ],
 )
 def test_a_question_about_the_project_costs_what_hangs_on_its_answer(
-    monkeypatch: pytest.MonkeyPatch, owner: type, question: str, lost: list[str]
+    monkeypatch: pytest.MonkeyPatch, owner: type | ModuleType, question: str, lost: list[str]
 ) -> None:
     def fails(subject: object, key: object) -> object:
         raise KeyError("of the test")
@@ -272,12 +273,12 @@ def test_a_question_about_the_project_costs_what_hangs_on_its_answer(
     }
 
 
-@pytest.mark.parametrize("part", ["steps", "regions"])
+@pytest.mark.parametrize("part", ["step_index._step_index", "regions._region_index"])
 def test_what_is_known_of_the_whole_project_may_fail(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     def fails(*given: object) -> object:
         raise KeyError("of the test")
 
-    monkeypatch.setattr(f"torchlint.program.{part}._{part.removesuffix('s')}_index", fails)
+    monkeypatch.setattr(f"torchlint.program.{part}", fails)
 
     result = run()
 
@@ -316,10 +317,10 @@ def a_rule(monkeypatch: pytest.MonkeyPatch, failing: Fail) -> None:
 
 
 def a_question(monkeypatch: pytest.MonkeyPatch, failing: Fail) -> None:
-    def fails(steps: Steps, path: str) -> object:
+    def fails(subject: object, path: str) -> object:
         raise KeyError("of the test")
 
-    monkeypatch.setattr(Steps, "own", fails)
+    monkeypatch.setattr(stepping, "own_steps", fails)
 
 
 def a_file(monkeypatch: pytest.MonkeyPatch, failing: Fail) -> None:

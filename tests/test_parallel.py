@@ -21,7 +21,8 @@ import pytest
 from torchlint.lint import executors, parallel
 from torchlint.lint.executors import Died, Executor, Forked, Spawned
 from torchlint.lint.run import Result, gathered, lint_project
-from torchlint.program.steps import Steps
+from torchlint.program import stepping
+from torchlint.program.places import Subject
 from torchlint.rule import load
 from torchlint.settings.config import Settings
 from torchlint.settings.keys import FORMATS
@@ -252,18 +253,18 @@ def test_a_death_while_step_loops_are_looked_for(small: Path, monkeypatch: pytes
     Path("bad.py").write_text(LOOP)
     files = files_in(small)
     expected = alone([path for path in files if path.name != "bad.py"])
-    own = Steps.own
+    own = stepping.own_steps
 
-    def dying(steps: Steps, path: str) -> Any:
+    def dying(subject: Subject, path: str) -> Any:
         if path == "bad.py":
             os._exit(1)
-        return own(steps, path)
+        return own(subject, path)
 
-    monkeypatch.setattr(Steps, "own", dying)
+    monkeypatch.setattr(stepping, "own_steps", dying)
     monkeypatch.setattr(parallel, "_LARGEST", 1 << 30)
     monkeypatch.setattr(parallel, "_SMALLEST", 1 << 30)
-    dying.__qualname__ = "Steps.own"
-    dying.__module__ = "torchlint.program.steps"
+    dying.__qualname__ = "own_steps"
+    dying.__module__ = "torchlint.program.stepping"
     result = together(files, Forked(2))
 
     (error,) = set(result.errors) - set(expected.errors)

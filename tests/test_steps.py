@@ -15,6 +15,7 @@ import pytest
 
 from torchlint.program.project import Project
 from torchlint.program.steps import Steps
+from torchlint.program.warm_loops import WarmLoops
 
 Files = dict[str, str]
 MARK = re.compile(r"# (hot|weak|warm)\b")
@@ -28,6 +29,7 @@ def steps_of(files: Files) -> Steps:
 def told(files: Files) -> Iterator[tuple[str, int, str]]:
     """Each line that runs on every step or iteration, with how."""
     steps = steps_of(files)
+    loops = WarmLoops(steps)
     for path in files:
         module = steps.project.module(path)
         assert module is not None
@@ -38,7 +40,7 @@ def told(files: Files) -> Iterator[tuple[str, int, str]]:
                     hot = steps.hot(function, node)
                     if hot is not None:
                         yield path, node.lineno, "weak" if hot.weak else "hot"
-                    elif steps.warm(function, node) is not None:
+                    elif loops.warm(function, node) is not None:
                         yield path, node.lineno, "warm"
 
 
@@ -1182,7 +1184,7 @@ def test_a_loop_that_trains_is_not_warm() -> None:
     (function,) = module.functions
     (loop,) = steps.loops_of(function)
 
-    assert not steps.is_warm(function, loop)
+    assert not WarmLoops(steps).is_warm(function, loop)
 
 
 def test_the_loop_is_told() -> None:
@@ -1222,7 +1224,7 @@ def test_properties_run_where_they_are_read() -> None:
 def whole(text: str) -> list[str]:
     """The functions of a file that are shown whole for its evaluation and generation loops."""
     steps = steps_of({"train.py": f"# model.eval()\n{text}"})
-    return [function.name for function in steps.warm_in("train.py")]
+    return [function.name for function in WarmLoops(steps).warm_in("train.py")]
 
 
 def test_what_a_generation_loop_calls_is_shown_whole() -> None:
@@ -1258,7 +1260,7 @@ def test_a_generation_loop_that_calls_through_others(reverse: bool) -> None:
     functions = {function.name: function for function in module.functions}
     found = {}
     for name in sorted(("one", "two", "three", "idle", "other"), reverse=reverse):
-        loop = steps.warm_caller(functions[name], functions[name].flow.nodes[-1])
+        loop = WarmLoops(steps).warm_caller(functions[name], functions[name].flow.nodes[-1])
         found[name] = loop and loop[0].name
 
     assert {"one": "run", "two": "run", "three": "run", "idle": None, "other": None} == found
@@ -1285,7 +1287,7 @@ def test_loops_beside_one_that_runs_a_model() -> None:
     for function in module.functions:
         for call in function.flow.calls:
             if isinstance(call.func, ast.Name):
-                loop = steps.warm_caller(function, call)
+                loop = WarmLoops(steps).warm_caller(function, call)
                 found[call.func.id] = loop and loop[0].name
 
     assert {"once": None, "often": "run", "rarely": None} == {name: found[name] for name in ("once", "often", "rarely")}
@@ -1736,6 +1738,7 @@ def check_often(*files: str) -> None:
     """The lines that run on each step, or on each iteration of an evaluation loop here or above, are those marked `# often`."""
     texts = {f"file{number}.py": f"import torch\nfrom torch import nn\n{text}" for number, text in enumerate(files)}
     steps = steps_of(texts)
+    loops = WarmLoops(steps)
     found = set()
     for path in texts:
         module = steps.project.module(path)
@@ -1743,7 +1746,7 @@ def check_often(*files: str) -> None:
         for function in module.functions:
             for node in function.flow.nodes:
                 if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign | ast.Return) and (
-                    steps.hot(function, node) or steps.warm(function, node) or steps.warm_caller(function, node)
+                    steps.hot(function, node) or loops.warm(function, node) or loops.warm_caller(function, node)
                 ):
                     found.add((path, node.lineno))
     lines = ((path, number, line) for path, text in texts.items() for number, line in enumerate(text.splitlines(), 1))

@@ -13,10 +13,10 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ..lint.dispatch import last_word
-from ..program import regions, steps
+from ..program import regions, step_index, stepping
 from ..program.files import read
 from ..program.noting import INDEXED, Answer, Atom
-from ..program.steps import StepIndex
+from ..program.step_index import StepIndex
 from ..rule import load
 from ..rule.site import Analysis
 from ..settings.config import Settings
@@ -281,7 +281,7 @@ def _answer(data: Any) -> Any:
 
 _KINDS = {
     kind.__name__: kind
-    for module in (steps, regions)
+    for module in (step_index, stepping, regions)
     for kind in vars(module).values()
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__module__ == module.__name__
 }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..program.places import asked_here, where
 from ..program.project import Project
 from ..program.regions import Regions, region_index
-from ..program.steps import step_index
+from ..program.step_index import step_index
 from ..rule.site import Analysis
 from ..settings.config import Settings, compiled_in
 from ..settings.home import Home

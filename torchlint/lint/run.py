@@ -273,10 +273,10 @@ class _Run:
         wanted = set(paths)
         repeated: dict[Function, None] = {}
         if hot:
-            steps = self.analysis.steps
+            steps, warm_loops = self.analysis.steps, self.analysis.warm_loops
             repeated.update(dict.fromkeys(steps.functions_in(wanted)))
             repeated.update(dict.fromkeys(function for path in paths for function in steps.losses_in(path)))
-            repeated.update(dict.fromkeys(function for path in paths for function in steps.warm_in(path)))
+            repeated.update(dict.fromkeys(function for path in paths for function in warm_loops.warm_in(path)))
         elsewhere = self._dispatch("any", with_calls=True)
         for function, lines in self._sifted(paths, elsewhere):
             yield anywhere if function in repeated else elsewhere, function, lines

@@ -16,6 +16,7 @@ from ..program.files import Said, place_of
 from ..program.noting import IN_FILE, OF_A_RUN, Atom, Noting, mark
 from ..program.steps import Steps
 from ..program.texts import STARTS, Sought
+from ..program.warm_loops import WarmLoops
 from ..query.incremental import Incremental
 from ..rule.site import Analysis
 from ..system.regex import regex
@@ -71,7 +72,7 @@ class Warm(Noting):
         """Whether the edit that is taken in leaves how the file calls what its lines do not name."""
         self._finds: dict[tuple[str, str], Callable[[Source], Any]] = {}
         """How facts of open files are found."""
-        self._asks: tuple[Steps, Context] | None = None
+        self._asks: tuple[Steps, Context, WarmLoops] | None = None
         """Who asks for what is kept from run to run."""
         self._dispatches: tuple[Mapping[str, AbstractSet[str]], dict[Hashable, Any]] | None = None
         """What rules are shown, while imports give these other names to things."""
@@ -86,11 +87,11 @@ class Warm(Noting):
     def ask_again(self, analysis: Analysis) -> None:
         """Take part in a run: how answers are worked out hangs on what asked for them in the first run."""
         if self._asks is None:
-            self._asks = analysis.steps, analysis.context
+            self._asks = analysis.steps, analysis.context, analysis.warm_loops
         else:
-            analysis.steps, analysis.context = self._asks
-            for one in self._asks:
-                one.refresh()
+            analysis.steps, analysis.context, analysis.warm_loops = self._asks
+            analysis.steps.refresh()
+            analysis.context.refresh()
         if self._dispatches is None or self._dispatches[0] is not self.renames:
             self._dispatches = self.renames, analysis.dispatches
         analysis.dispatches = self._dispatches[1]

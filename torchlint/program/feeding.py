@@ -13,7 +13,7 @@ from ..facts.values import Value
 from ..text.source import Words
 from .families import may_run
 from .project import Project
-from .steps import Steps
+from .warm_loops import WarmLoops
 
 _MOVES = ("to", "cuda", "xpu", "to_device")
 _SENDING = Words(b".to(", b".cuda(", b".xpu(", b"to_device(", b"_to(", b"to_cuda(", b"to_gpu(")
@@ -30,7 +30,7 @@ def is_handed_over(project: Project, function: Function) -> bool:
     return any(names.last(base) in _LIGHTNING for one in classes for base in one.bases)
 
 
-def feeders(project: Project, steps: Steps, module: Module) -> frozenset[ast.expr]:
+def feeders(project: Project, loops: WarmLoops, module: Module) -> frozenset[ast.expr]:
     """The calls that make loaders whose batches go to the device on each step or in an evaluation loop.
 
     They are looked for in a file, in what it imports, and in what imports it, or the package that hands it on.
@@ -39,12 +39,12 @@ def feeders(project: Project, steps: Steps, module: Module) -> frozenset[ast.exp
     packages = [user for user in users if user.path.endswith("__init__.py")]
     through = [user for package in packages for user in _users(project, package)]
     near = dict.fromkeys((module, *project.imports_of(module), *users, *through))
-    sent = (feeder for one in near for function in _running(project, steps, one) for feeder in _sent(project, function))
+    sent = (feeder for one in near for function in _running(project, loops, one) for feeder in _sent(project, function))
     given = (
         feeder
         for one in near
-        for function in _looping(project, steps, one)
-        for feeder in _given(project, steps, function)
+        for function in _looping(project, loops, one)
+        for feeder in _given(project, loops, function)
     )
     return frozenset((*sent, *given))
 
@@ -54,14 +54,14 @@ def _users(project: Project, module: Module) -> Iterator[Module]:
     return (found for path in project.importers(module) if (found := project.module(path)) is not None)
 
 
-def _running(project: Project, steps: Steps, module: Module) -> Iterable[Function]:
+def _running(project: Project, loops: WarmLoops, module: Module) -> Iterable[Function]:
     """The functions of a file that run on each step, or hold an evaluation loop."""
-    return _looping(project, steps, module) if module.source.holds(_SENDING) else ()
+    return _looping(project, loops, module) if module.source.holds(_SENDING) else ()
 
 
-def _looping(project: Project, steps: Steps, module: Module) -> Iterable[Function]:
+def _looping(project: Project, loops: WarmLoops, module: Module) -> Iterable[Function]:
     project.note("steps", module.path)
-    return dict.fromkeys((*steps.functions_in({module.path}), *steps.warm_in(module.path)))
+    return dict.fromkeys((*loops.steps.functions_in({module.path}), *loops.warm_in(module.path)))
 
 
 def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
@@ -88,10 +88,10 @@ def _is_made(node: ast.expr) -> bool:
 # Batches that somebody else sends
 
 
-def _given(project: Project, steps: Steps, function: Function) -> Iterator[ast.expr]:
+def _given(project: Project, loops: WarmLoops, function: Function) -> Iterator[ast.expr]:
     """The loaders of a training or evaluation loop that gives its batches to a function which sends: `model.set_input(batch)`."""
     for loop in function.own_loops:
-        if not (steps.is_step_loop(function, loop) or steps.is_warm(function, loop)):
+        if not (loops.steps.is_step_loop(function, loop) or loops.is_warm(function, loop)):
             continue
         calls = [
             call

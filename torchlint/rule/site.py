@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ..facts import versions
 from ..facts.calls import DEFAULT_TYPE
 from ..facts.flow import Flow, Loop
+from ..facts.guards import Meaning
 from ..facts.minima import demanded
 from ..facts.module import Function, Module
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
-from ..program import families
+from ..program import conditions, families
 from ..program.calling import CallSite
 from ..program.context import Context
 from ..program.feeding import feeders, is_handed_over
+from ..program.model_calls import runs_module
 from ..program.places import place_of
 from ..program.project import Project
 from ..program.regions import Region, Regions
 from ..program.stated import Stated, project_torch
-from ..program.steps import Caller, Hot, Steps
+from ..program.steps import Hot, Steps
+from ..program.warm_loops import Caller, WarmLoops
 from ..settings.config import Settings, compiled_in
 from ..system.cached import cached_property
 from ..text.finding import Finding, Fix, Related, Severity
@@ -61,6 +64,7 @@ class Analysis:
         self.project = project
         self.settings = settings
         self.steps = Steps(project)
+        self.warm_loops = WarmLoops(self.steps)
         self.regions = Regions(project, compiled_in(project.paths, settings))
         self.context = Context(project)
         self._trees: dict[str, Tree] = {}
@@ -319,12 +323,12 @@ class Site:
     @cached_property
     def warm(self) -> Loop | None:
         """The evaluation or generation loop that runs the place on each iteration."""
-        return self.analysis.steps.warm(self.function, self.target)
+        return self.analysis.warm_loops.warm(self.function, self.target)
 
     @cached_property
     def warm_caller(self) -> Caller | None:
         """The evaluation or generation loop in another function, or of a framework, that runs the place on each iteration."""
-        return self.analysis.steps.warm_caller(self.function, self.target) if self.warm is None else None
+        return self.analysis.warm_loops.warm_caller(self.function, self.target) if self.warm is None else None
 
     def callers(self, function: Function) -> Iterator[CallSite]:
         """Where a function may be called, one by one."""
@@ -337,14 +341,14 @@ class Site:
         if is_handed_over(self.project, self.function):
             return True
         found = self.once(
-            ("feeders", self.module.path), lambda: feeders(self.project, self.analysis.steps, self.module)
+            ("feeders", self.module.path), lambda: feeders(self.project, self.analysis.warm_loops, self.module)
         )
         return self.target in found
 
     @cached_property
     def shown_whole(self) -> bool:
         """Whether rules are shown all of the place's function, not its calls alone: it runs on each step, or in a warm loop."""
-        return self.hot is not None or self.function in self.analysis.steps.warm_in(self.module.path)
+        return self.hot is not None or self.function in self.analysis.warm_loops.warm_in(self.module.path)
 
     @cached_property
     def region(self) -> Region | None:
@@ -368,10 +372,18 @@ class Site:
         """Whether a part of the place is reached while torch.compile traces: not behind `not torch.compiler.is_compiling()`."""
         return self.analysis.regions.at(self.function, node) is not None
 
+    def guarded(self, node: ast.AST, loop: Loop | None) -> Meaning:
+        """What the conditions between a part of the function and its loop (or the start of the function) say of how often they hold."""
+        return conditions.guarded(self.project, self.function, node, loop)
+
+    def runs_module(self, method: Function) -> bool:
+        """Whether a method of a model calls a module, by itself or in another method."""
+        return runs_module(self.project, method)
+
     @property
     def rare(self) -> bool:
         """Whether its function keeps the place from most calls: a throttle, a flag for debugging, a way to an exception."""
-        return self.analysis.steps.guarded(self.function, self.target, None) in ("throttled", "cold")
+        return self.guarded(self.target, None) in ("throttled", "cold")
 
     @property
     def dynamo_options(self) -> frozenset[str]:

@@ -1,0 +1,316 @@
+"""How often the conditions in front of a place hold, as far as a whole project tells."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Sequence
+
+from ..facts import first_time, guards, names
+from ..facts.flow import Guard, Loop, contains
+from ..facts.module import Function
+from ..facts.syntax import required
+from . import passed, settled
+from .calling import CallSite, last_name
+from .loops import calls_in, first_target
+from .project import Project
+from .step_calls import are_whole, is_whole, own_calls, parts_of_step, updates
+from .texts import MAX_SITES
+
+MOST_STORES = 8
+"""A name that is assigned more often is not asked why it is set."""
+
+
+def guarded(
+    project: Project, function: Function, node: ast.AST, loop: Loop | None, *, training: bool = False
+) -> guards.Meaning:
+    """What the conditions between a place and its loop (or the start of its function) say, to who trains or to all."""
+    flow = function.flow
+    if flow.in_handler(node, loop):
+        return "cold"
+    found: guards.Meaning = ""
+    inside = list(itertools.takewhile(lambda inner: inner is not loop, flow.loops(node)))
+    for inner in inside:
+        if isinstance(inner, ast.While) and _ends_for_good(function, inner) and not contains(inner.test, node):
+            return "cold"
+    for guard in flow.guards(node, loop):
+        leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
+        if leaves or first_time.soon_over(guard, flow, loop):
+            return "cold"
+        if _counts(guard.test, inside, own=loop is not None):
+            continue
+        meaning = guards.meaning(guard, flow, lambda n: project.value(function, n))
+        meaning = meaning or _elsewhere(project, function, guard)
+        meaning = meaning or _set_behind(project, function, guard, loop, training)
+        if meaning in ("throttled", "cold"):
+            if loop is not None and guard.test in _step_conditions(project, function, loop):
+                continue
+            if loop is None and guard.test in _update_conditions(project, function):
+                continue
+            if guard.block is not None and _is_whole_step(project, function, guard.block):
+                continue
+            if guard.test not in _gathering(project, function, loop):
+                return meaning
+            meaning = "weak"
+        elif not meaning and _never(project, function, guard):
+            return "cold"
+        found = meaning or found
+    return found
+
+
+def in_training(project: Project, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:
+    """What the conditions say to who trains: `if not self.training` runs in evaluation alone."""
+    if any(guards.evaluates(guard.test, guard.true) for guard in function.flow.guards(node, loop)):
+        return "cold"
+    return guarded(project, function, node, loop, training=True)
+
+
+def _update_conditions(project: Project, function: Function) -> frozenset[ast.expr]:
+    """The conditions that all whole steps of a method are behind which runs several."""
+    if function.cls is None or function not in updates(project, function.cls):
+        return frozenset()
+    steps = own_calls(function, [name for name, method in function.cls.methods.items() if is_whole(project, method)])
+    return _behind(function, None, steps)
+
+
+def _set_behind(
+    project: Project, function: Function, guard: Guard, loop: Loop | None, training: bool
+) -> guards.Meaning:
+    """What `if picture is not None` says where `picture` is None but behind a condition: what that condition says."""
+    found = (_set_rarely(project, function, name, loop, training) for name in first_time.there(guard))
+    return next(filter(None, found), "")
+
+
+def _set_rarely(project: Project, function: Function, name: str, loop: Loop | None, training: bool) -> guards.Meaning:
+    nothing: guards.Meaning = ""
+    key = ("set behind", function, name, loop, training)
+    return project.ask(key, lambda: _why_set(project, function, name, loop, training), nothing)
+
+
+def _why_set(project: Project, function: Function, name: str, loop: Loop | None, training: bool) -> guards.Meaning:
+    """Whether a name is None on most iterations: set behind a rare condition alone, and cleared on all others."""
+    flow = function.flow
+    stores = flow.stores.get(name, ())
+    if name in flow.parameters or name in flow.globals or len(stores) > MOST_STORES:
+        return ""
+    cleared, found = False, set[guards.Meaning]()
+    for store in stores:
+        statement = flow.parents.get(store)
+        if not isinstance(statement, ast.Assign) or (loop is not None and not contains(loop, statement)):
+            return ""
+        read = in_training if training else guarded
+        meaning = read(project, function, statement, loop)
+        if isinstance(statement.value, ast.Constant) and (
+            statement.value.value is None or statement.value.value is False
+        ):
+            cleared = cleared or not meaning
+        elif meaning in ("throttled", "cold"):
+            found.add(meaning)
+        else:
+            return ""
+    return ("throttled" if "throttled" in found else "cold") if cleared and found else ""
+
+
+def _elsewhere(project: Project, function: Function, guard: Guard) -> guards.Meaning:
+    """What a condition says by a method that it asks, or by a flag that callers give."""
+    parts = list(required(guard.test, guard.true))
+    said = itertools.chain(
+        (_told(project, function, *part) for part in parts), (_given(project, function, *part) for part in parts)
+    )
+    return next(filter(None, said), "")
+
+
+def _told(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
+    """What a condition says that asks a method which is one expression of its object: `if self.is_time(step):`."""
+    if not isinstance(test, ast.Call):
+        return ""
+    return project.ask(("told", function, test, true), lambda: _asked_of(project, function, test, true), "")
+
+
+def _asked_of(project: Project, function: Function, call: ast.Call, true: bool) -> guards.Meaning:
+    targets = project.targets(function, call)
+    asked = targets[0] if len(targets) == 1 else None
+    node = asked.node if asked is not None else None
+    if asked is None or not isinstance(node, ast.FunctionDef):
+        return ""
+    given = _only_test(node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body)
+    if given is None or ((call.args or call.keywords) and not _by_own_period(given)):
+        return ""
+    return guards.meaning(Guard(given, true, None, node), asked.flow, lambda n: project.value(asked, n))
+
+
+def _given(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
+    """What a condition says that asks for a flag which the callers give."""
+    if not isinstance(test, ast.Name) or test.id not in function.flow.parameters:
+        return ""
+    return project.ask(("given", function, test.id, true), lambda: _passed(project, function, test.id, true), "")
+
+
+def _passed(project: Project, function: Function, name: str, true: bool) -> guards.Meaning:
+    return passed.meaning(project, function, name, true, lambda site: _is_rare_call(project, site))
+
+
+def _is_rare_call(project: Project, site: CallSite) -> bool:
+    """Whether its function seldom comes to a call, or all calls of that function that the program makes are rare."""
+    return _is_seldom(project, site) or _is_called_seldom(project, site.function)
+
+
+def _is_seldom(project: Project, site: CallSite) -> bool:
+    around = site.function.flow.loops(site.call)[-1:]
+    return any(guarded(project, site.function, site.call, one) in ("throttled", "cold") for one in (None, *around))
+
+
+def _is_called_seldom(project: Project, function: Function) -> bool:
+    sites = project.call_sites(function, MAX_SITES) or ()
+    own = [one for one in sites if not project.in_test(one.function.module.path, one.function.name)]
+    return bool(own) and all(_is_seldom(project, one) for one in own)
+
+
+def _ends_for_good(function: Function, loop: ast.While) -> bool:
+    """`while self.at < len(self.plan): ...; self.at += 1`, where no other method sets `at` back: few iterations in all."""
+    klass = function.cls
+    if klass is None:
+        return False
+    methods = [method for method in klass.methods.values() if method.name != "__init__"]
+    return any(
+        all(contains(loop, store) for method in methods for store in method.flow.targets.get(name, ()))
+        for name in first_time.advanced(loop, function.flow)
+    )
+
+
+def _never(project: Project, function: Function, guard: Guard) -> bool:
+    """Whether what is behind a condition runs once, or never: see `settled`, and `first_time.fillers`."""
+    key = ("never", function, guard.test, guard.true, guard.block is None)
+    rare = (_is_settled, _is_filled, _is_done, _is_kept_by_callers)
+    return project.ask(key, lambda: any(one(project, function, guard) for one in rare), False)
+
+
+def _is_settled(project: Project, function: Function, guard: Guard) -> bool:
+    """Whether no call of the program gives the options that a condition asks for."""
+    return settled.truth(project, function, guard.test) is (not guard.true)
+
+
+def _is_filled(project: Project, function: Function, guard: Guard) -> bool:
+    """`if x.index is None: x.find_index(step)`, where the method is one that assigns `self.index`, or `self._index`."""
+    return any(
+        f"{method.parameters[0].arg}.{name}" in method.flow.targets
+        for call, attribute in first_time.fillers(guard, function.flow)
+        for method in project.targets(function, call)
+        if method.is_method and method.parameters
+        for name in (attribute, f"_{attribute}")
+    )
+
+
+def _is_kept_by_callers(project: Project, function: Function, guard: Guard) -> bool:
+    """`if len(state) == 0: state["mean"] = ...`, where all callers give something of theirs that stays: `self.state[p]`."""
+    for name in first_time.given(guard, function.flow):
+        sites = project.call_sites(function, MAX_SITES) or ()
+        kept = [(function.argument(site.call, name), site.function.flow) for site in sites]
+        if kept and all(node is not None and first_time.outlives(node, flow, None) for node, flow in kept):
+            return True
+    return False
+
+
+def _is_done(project: Project, function: Function, guard: Guard) -> bool:
+    """`if self.fresh and self.training: self.prepare(x)`, where the method sets `self.fresh` to False."""
+    flags = [
+        (test, true)
+        for test, true in required(guard.test, guard.true)
+        if isinstance(test, ast.Attribute) and names.chain(test) == ["self", test.attr]
+    ]
+    calls = [one.value for one in guard.block or () if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
+    return any(
+        first_time.taken_back(test, true, method.flow)
+        for call in (calls if flags else ())
+        if (names.chain(call.func) or [""])[:-1] == ["self"]
+        for method in project.targets(function, call)
+        for test, true in flags
+    )
+
+
+def _step_conditions(project: Project, function: Function, loop: Loop) -> frozenset[ast.expr]:
+    """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
+    return _conditions(project, function, loop)[0]
+
+
+def _gathering(project: Project, function: Function, loop: Loop | None) -> frozenset[ast.expr]:
+    """The conditions that all optimizers of a loop, or a function, are behind: they wait for the gradients of a few batches."""
+    if loop is not None:
+        return _conditions(project, function, loop)[1]
+    none: frozenset[ast.expr] = frozenset()
+    return project.ask(("gathering", function), lambda: _find_gathering(project, function), none)
+
+
+def _find_gathering(project: Project, function: Function) -> frozenset[ast.expr]:
+    named = [call for call in function.flow.calls_named("step") if not function.flow.loops(call)]
+    return _behind(function, None, [call for call in named if parts_of_step(project, function, call)])
+
+
+def _conditions(project: Project, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
+    none: frozenset[ast.expr] = frozenset()
+    return project.ask(("conditions", function, loop), lambda: _find_conditions(project, function, loop), (none, none))
+
+
+def _find_conditions(
+    project: Project, function: Function, loop: Loop
+) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
+    steps = [call for call in calls_in(function, loop) if parts_of_step(project, function, call)]
+    updates = [call for call in steps if last_name(call) == "step"]
+    gathered = _behind(function, loop, updates) if len(updates) < len(steps) else frozenset[ast.expr]()
+    return _behind(function, loop, steps), gathered
+
+
+def _behind(function: Function, loop: Loop | None, calls: Sequence[ast.Call]) -> frozenset[ast.expr]:
+    behind = [frozenset(guard.test for guard in function.flow.guards(call, loop)) for call in calls]
+    return frozenset.intersection(*behind) if behind else frozenset()
+
+
+def _is_whole_step(project: Project, function: Function, block: tuple[ast.stmt, ...]) -> bool:
+    """Whether a block runs a backward pass and an optimizer of its own: what stands there is part of that step."""
+    return project.ask(("whole step", function, block[0]), lambda: _holds_whole_step(project, function, block), False)
+
+
+def _holds_whole_step(project: Project, function: Function, block: tuple[ast.stmt, ...]) -> bool:
+    calls = function.flow.calls_between(block[0].lineno, block[-1].end_lineno or block[-1].lineno)
+    return are_whole(project, function, calls)
+
+
+def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
+    """`i == 0` in a loop `for i in range(n)` inside of the step: it holds once in each.
+
+    What is enumerated may be the batches, unless it is in the `own` function of the step's loop.
+    """
+    steps = (["range"], ["enumerate"]) if own else (["range"],)
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
+        return False
+    return any(
+        isinstance(loop, ast.For)
+        and isinstance(loop.iter, ast.Call)
+        and names.chain(loop.iter.func) in steps
+        and test.left.id == first_target(loop)
+        for loop in loops
+    )
+
+
+def _by_own_period(test: ast.expr) -> bool:
+    """`step % self.period`, of whatever step is given; `size % 8` says nothing of how often."""
+    remainders = (part for part in ast.walk(test) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod))
+    return any(isinstance(one.right, ast.Attribute) for one in remainders)
+
+
+def _only_test(body: list[ast.stmt]) -> ast.expr | None:
+    """The test of `return test`, and of `if test: return True` with `return False` behind it."""
+    last = body[-1] if body else None
+    if len(body) == 1 and isinstance(last, ast.Return):
+        return last.value
+    first = body[0] if len(body) == 2 else None
+    if not isinstance(first, ast.If) or first.orelse or not _returns(last, False):
+        return None
+    return first.test if len(first.body) == 1 and _returns(first.body[0], True) else None
+
+
+def _returns(statement: ast.stmt | None, value: bool) -> bool:
+    given = statement.value if isinstance(statement, ast.Return) else None
+    return isinstance(given, ast.Constant) and given.value is value

@@ -1,0 +1,65 @@
+"""What a loop goes through, what it makes, and the calls in it."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts import aliases, names, runs
+from ..facts.flow import Loop
+from ..facts.module import Function
+from .calling import last_name
+from .project import Project
+
+
+def calls_in(function: Function, loop: Loop) -> list[ast.Call]:
+    """The calls of a function that stand in one of its loops."""
+    first, last = loop.lineno, loop.end_lineno or loop.lineno
+    return [c for c in function.flow.calls_between(first, last) if loop in function.flow.loops(c)]
+
+
+def brings_batches(project: Project, function: Function, iterable: ast.expr) -> bool:
+    """`loader`, `enumerate(loader)`, `tqdm(loader)`."""
+    if isinstance(iterable, ast.Call) and iterable.args and last_name(iterable) in aliases.WRAPPERS:
+        return brings_batches(project, function, iterable.args[0])
+    return project.value(function, iterable).kind == "loader"
+
+
+def over_runs(project: Project, function: Function, loop: Loop) -> bool:
+    """Whether a loop is one over runs, each of several steps."""
+    return runs.over_runs(function, loop, lambda node: project.value(function, node))
+
+
+def makes_what_it_runs(project: Project, function: Function, loop: Loop) -> bool:
+    """Whether a loop makes the model or optimizer that it runs, anew on each iteration."""
+    return runs.makes_what_it_runs(function.flow, loop, lambda node: project.value(function, node))
+
+
+def only_iterates(loop: Loop, call: ast.Call) -> bool:
+    """`for optimizer in optimizers: optimizer.step()`: a loop over optimizers or losses, not over steps."""
+    if not isinstance(loop, ast.For) or len(loop.body) > 2:
+        return False
+    func = call.func
+    assert isinstance(func, ast.Attribute)
+    root = func.value
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    if isinstance(root, ast.Name) and root.id in targets:
+        return True
+    return any(isinstance(a, ast.Name) and a.id in targets for a in call.args) and func.attr == "step"
+
+
+def counts_up(loop: Loop) -> bool:
+    """`for i in range(n)`, which brings no batches."""
+    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and names.chain(loop.iter.func) == ["range"]
+
+
+def first_target(loop: ast.For) -> str:
+    """`i` of `for i in range(n)`, `for i, x in enumerate(xs)`."""
+    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def is_next(call: ast.Call) -> bool:
+    """`next(batches)`"""
+    return isinstance(call.func, ast.Name) and call.func.id == "next" and bool(call.args)

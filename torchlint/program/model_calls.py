@@ -1,0 +1,181 @@
+"""Which calls run a model: by the values of what is called, by what it calls itself, and by names."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts import calls, names
+from ..facts.module import Function
+from ..facts.values import Value
+from ..system.regex import regex
+from ..torch_api.operators import operator
+from . import families
+from .calling import last_name
+from .project import Project
+
+_PARTS = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
+RUNS = regex(r"(?:^|_)(?:model|denoiser?|pred|score|eps|velocity)_fn$")
+_PREDICTS = frozenset(("predict", "infer", "inference", "recommend"))
+_NOT_ONE = regex(r"batch|s$|^(?:obs|state|observation)")
+"""What a loop over batches, or an environment that wants an action, gives."""
+_INFERS = regex(r"(?:^|_)(?:infer|inference|inferer|predictor)$")
+_OFF = frozenset(("no_grad", "inference_mode"))
+MAKES = regex(
+    r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
+)
+
+
+def runs_module_once(project: Project, function: Function, call: ast.Call) -> bool:
+    """Whether all that a call may run are methods that run a module outside of loops of their own."""
+    targets = families.may_run(project, function, call)
+    return bool(targets) and all(
+        one.cls is not None and runs_module(project, one) and _runs_once(project, one) for one in targets
+    )
+
+
+def is_method_of_module(project: Project, function: Function, call: ast.Call, callee: Value) -> bool:
+    """`model.decode(tokens)`: a method that the project gives to a model, takes tensors, and runs a module."""
+    if not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords):
+        return False
+    kind = project.value(function, call.func.value).kind
+    if callee.kind == "unknown" and kind == "module":
+        return any(runs_module(project, one) for one in families.may_run(project, function, call))
+    if callee.kind != "function" or callee.function is None:
+        return False
+    if callee.function.cls is None or kind not in ("module", "instance"):
+        return False
+    # `engine.logits(tokens)` of another object: once, not in a loop of its own.
+    methods = _made_real(project, callee.function)
+    return any(runs_module(project, one) and (kind == "module" or _runs_once(project, one)) for one in methods)
+
+
+def _made_real(project: Project, method: Function) -> list[Function]:
+    """The method, or what stands in place of an abstract one."""
+    return list(families.overrides(project, method)) if method.is_abstract else [method]
+
+
+def _runs_once(project: Project, method: Function) -> bool:
+    """Whether a method that runs a module does so outside of its own loops."""
+    return any(_runs_module(project, method, call) and not method.flow.loops(call) for call in method.flow.calls)
+
+
+def runs_module(project: Project, method: Function) -> bool:
+    """Whether a method of a model calls a module, by itself or in another method: `get_weight` does not."""
+    calls = method.flow.calls
+    return project.ask(("runs module", method), lambda: any(_runs_module(project, method, one) for one in calls), False)
+
+
+def _runs_module(project: Project, method: Function, call: ast.Call) -> bool:
+    last = (names.chain(call.func) or [""])[-1]
+    if last == "forward":
+        return True
+    callee = project.value(method, call.func)
+    if callee.kind == "function" and callee.function is not None and callee.function.cls is not None:
+        return runs_module(project, callee.function)
+    return callee.kind == "module" or (callee.kind == "unknown" and bool(calls.MODEL_NAME.search(last)))
+
+
+def infers(project: Project, function: Function, call: ast.Call) -> bool:
+    """`sliding_window_inference(images, size, 1, model)`: a function of a library that runs the model it is given."""
+    if not _INFERS.search(last_name(call)) or project.targets(function, call):
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return len(given) > 1 and any(
+        calls.MODEL_NAME.search(names.last(one)) and project.value(function, one).kind in ("module", "unknown")
+        for one in given
+    )
+
+
+def is_given_model(project: Project, function: Function, call: ast.Call, callee: Value) -> bool:
+    """`query(points)`: a function that callers give, which runs a model; or an unknown one, called with a tensor without gradients."""
+    if not isinstance(call.func, ast.Name) or not call.args or not function.binds(call.func.id):
+        return False
+    targets = project.targets(function, call)
+    name = call.func.id
+    return any(_runs_alone(project, one) for one in targets) or (
+        not targets
+        and callee.kind in ("unknown", "function")
+        and name in function.flow.parameters
+        and name not in function.flow.stores
+        and _keeps_no_gradients(function, call)
+        and project.value(function, call.args[0]).is_tensor
+    )
+
+
+def _runs_alone(project: Project, one: Function) -> bool:
+    return one.name != "__call__" and runs_module(project, one) and _runs_once(project, one)
+
+
+def _keeps_no_gradients(function: Function, call: ast.Call) -> bool:
+    """Whether a function turns gradients off around a call, or altogether."""
+    around = (*function.flow.contexts(call), *function.decorators)
+    return any(names.last(one.func if isinstance(one, ast.Call) else one) in _OFF for one in around)
+
+
+def predicts(project: Project, function: Function, call: ast.Call) -> bool:
+    """`self.predict(user)`: a method by the name of one that infers, which computes tensors without modules, for one thing at a time."""
+    if not isinstance(call.func, ast.Attribute) or not call.args or call.func.attr not in _PREDICTS:
+        return False
+    if any(_NOT_ONE.search(names.word(one)) for one in call.args):
+        return False
+    return any(one.cls is not None and _computes(project, one) for one in families.may_run(project, function, call))
+
+
+def _computes(project: Project, method: Function) -> bool:
+    """Whether a method computes tensors with torch, outside of loops of its own."""
+    return project.ask(("computes", method), lambda: _finds_tensor(project, method), False)
+
+
+def _finds_tensor(project: Project, method: Function) -> bool:
+    return any(
+        (project.resolve(method, call.func) or "").startswith("torch.")
+        and not method.flow.loops(call)
+        and project.value(method, call).is_tensor
+        for call in method.flow.calls
+    )
+
+
+def hands_on_model(project: Project, function: Function, call: ast.Call) -> bool:
+    """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
+    given = [one for one in (*call.args, *(k.value for k in call.keywords)) if not isinstance(one, ast.Constant)]
+    # The values of what is given take longest to tell: most calls are of nothing that calls one of its names.
+    called = [
+        (target, c.func)
+        for target in (project.targets(function, call) if given else ())
+        for c in target.flow.calls
+        if isinstance(c.func, ast.Name) and not target.flow.loops(c) and project.may_be_own(target, c)
+    ]
+    return (
+        bool(called)
+        and any(project.value(function, argument).kind == "module" for argument in given)
+        and any(project.value(target, name).kind == "module" for target, name in called)
+    )
+
+
+def is_computed(project: Project, function: Function, call: ast.Call) -> bool:
+    """`torch.matmul(a, b)` of tensors that are not known to be on the host."""
+    row = operator(project.resolve(function, call.func) or "")
+    if row is None or row.device or row.alias:
+        return False
+    value = project.value(function, call)
+    return value.is_tensor and value.device != "cpu"
+
+
+def is_part_of_model(call: ast.Call) -> bool:
+    """`self.model.feature_extractor(x)`: a part of a model by its name, which is given something."""
+    parts = names.chain(call.func) or []
+    return (
+        len(parts) > 1
+        and bool(call.args)
+        and bool(calls.MODEL_NAME.search(parts[-2]))
+        and bool(_PARTS.search(parts[-1]))
+    )
+
+
+def is_criterion(value: Value) -> bool:
+    return value.class_name.startswith("torch.nn.") and value.class_name.endswith("Loss")
+
+
+def receiver(call: ast.Call) -> ast.expr:
+    """`x` of `x.f(...)`; of other calls, what is called."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else call.func

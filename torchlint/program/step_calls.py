@@ -1,0 +1,120 @@
+"""What a call does of a training step: a backward pass, a step of an optimizer, or both; and which methods take whole steps."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable
+from typing import Literal
+
+from ..facts import calls, names
+from ..facts.module import Class, Function
+from ..system.regex import regex
+from .calling import last_name
+from .project import Project
+from .step_text import STEPPING
+
+Step = Literal["backward", "step"]
+_LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
+BACKWARDS = frozenset(("backward", "manual_backward"))
+
+
+def parts_of_step(project: Project, function: Function, call: ast.Call) -> tuple[Step, ...]:
+    """What a call does of a training step: nothing, a backward pass, a step of an optimizer, or both.
+
+    `loss.backward()`, `accelerator.backward(loss)`; `optimizer.step()`, `scaler.step(optimizer)`; a project's own
+    `self.optimizer.step(loss)` does both, since no optimizer of torch takes a loss.
+    """
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return ()
+    if func.attr in BACKWARDS:
+        return ("backward",) if _is_backward(project, function, call, func) else ()
+    if func.attr != "step":
+        return ()
+    if len(call.args) == 1 and calls.OPTIMIZER_NAME.search(names.last(func.value)):
+        given = (names.chain(call.args[0]) or [""])[-1]
+        if _LOSS.search(given):
+            return ("backward", "step")
+    return ("step",) if _is_optimizer_step(project, function, call, func) else ()
+
+
+def _is_backward(project: Project, function: Function, call: ast.Call, func: ast.Attribute) -> bool:
+    name = project.resolve(function, func)
+    if name is not None and name != "torch.autograd.backward":
+        return False
+    if call.args and not _is_given_loss(function, call.args[0]):
+        return False
+    owner = (names.chain(func.value) or [""])[-1]
+    # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
+    return not (owner in ("self", "cls", "super", "ctx") and func.attr == "backward" and _own_backward(function))
+
+
+def _is_optimizer_step(project: Project, function: Function, call: ast.Call, func: ast.Attribute) -> bool:
+    receiver = func.value
+    if isinstance(receiver, ast.Subscript):
+        receiver = receiver.value
+    parts = names.chain(receiver)
+    last = parts[-1] if parts else ""
+    if call.args:
+        # scaler.step(optimizer), optimizer.step(closure): never scheduler.step(noise, t, x) or env.step(action)
+        argument = (names.chain(call.args[0]) or [""])[-1]
+        if len(call.args) > 1 or call.keywords:
+            return False
+        return bool(calls.OPTIMIZER_NAME.search(argument)) or (
+            argument == "closure" and bool(calls.OPTIMIZER_NAME.search(last))
+        )
+    if calls.OPTIMIZER_NAME.search(last):
+        return True
+    if "sched" in last.lower() or "env" in last.lower() or last in ("prof", "profiler", "p", "pbar", "self"):
+        return False
+    return bool(project.value(function, func.value).kind == "optimizer")
+
+
+def _own_backward(function: Function) -> bool:
+    return function.cls is not None and "backward" in function.cls.methods and "forward" in function.cls.methods
+
+
+def is_whole(project: Project, method: Function) -> bool:
+    """Whether a method runs a backward pass and an optimizer, outside of loops of its own."""
+    named = [*method.flow.calls_named("step"), *(c for name in BACKWARDS for c in method.flow.calls_named(name))]
+    return are_whole(project, method, [call for call in named if not method.flow.loops(call)])
+
+
+def are_whole(project: Project, function: Function, found: Iterable[ast.Call]) -> bool:
+    """Whether there is a backward pass and a step of an optimizer among some calls."""
+    return len({part for call in found for part in parts_of_step(project, function, call)}) == 2
+
+
+def updates(project: Project, klass: Class) -> frozenset[Function]:
+    """The methods that run several whole steps: `update_critic` and `update_actor`, one after the other.
+
+    They are called for nothing else, once for each batch.
+    """
+    none: frozenset[Function] = frozenset()
+    return project.ask(("updates", klass), lambda: _find_updates(project, klass), none)
+
+
+def _find_updates(project: Project, klass: Class) -> frozenset[Function]:
+    source = klass.module.source
+    if not source.holds(STEPPING) or project.in_test(klass.module.path, klass.name):
+        return frozenset()
+    whole = {name for name, method in klass.methods.items() if is_whole(project, method)}
+    return frozenset(
+        method
+        for name, method in klass.methods.items()
+        if len(whole) > 1 and name not in whole and len({last_name(c) for c in own_calls(method, whole)}) > 1
+    )
+
+
+def _is_given_loss(function: Function, given: ast.expr) -> bool:
+    """Whether what `backward` is given is a loss, not a gradient: `y.backward(dy)` measures or tests a kernel."""
+    last = (names.chain(given) or [""])[-1]
+    return bool(_LOSS.search(last)) or function.module.source.holds(b".step(")
+
+
+def own_calls(method: Function, called: Collection[str]) -> list[ast.Call]:
+    """The calls of other methods of the same object, by their names, outside of loops."""
+    own = method.parameters[0].arg if method.is_method and method.parameters else ""
+    calls_ = (call for name in called for call in method.flow.calls_named(name))
+    return [call for call in calls_ if names.chain(call.func) == [own, last_name(call)] and not method.flow.loops(call)]

@@ -1,0 +1,135 @@
+"""What a project does on every step: the loops around backward passes and optimizers, across functions, and what they call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import stepping
+from .frameworks import may_run_on_steps
+from .places import Ask, Asked, CallPlace, Place, Subject, soundly, whole
+from .project import Project
+from .step_text import may_step
+
+Closures = dict[CallPlace, list[Place]]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a function runs on every training step, as plain data; see `Hot`."""
+
+    function: Place
+    loop: Place | None
+    weak: bool = False
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepIndex:
+    """What a project does on every step: the step loops with the functions they stand in, and what these call."""
+
+    loops: Mapping[Place, Place]
+    training: frozenset[str]
+    """The names of the functions with step loops."""
+    functions: Mapping[Place, Why]
+
+
+def step_index(project: Project, asked: Asked[Subject, Any, Any]) -> StepIndex:
+    """Find what a project does on every step."""
+    ask = soundly(project, asked)
+    return whole(project, "Finding step loops", lambda: _step_index(project, ask), StepIndex({}, frozenset(), {}))
+
+
+def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
+    loops: dict[Place, Place] = {}
+    closures: Closures = {}
+    framework: list[Place] = []
+    names_of: dict[Place, str] = {}
+    steppers: list[Place] = []
+    paths = [
+        path for path in project.paths if project.fact(path, "may step", may_step) or may_run_on_steps(project, path)
+    ]
+    for own in ask(stepping.own_steps, paths, stepping.Own([], [], [])):
+        for loop, function, name in own.loops:
+            loops.setdefault(loop, function)
+            names_of[function] = name
+        steppers += own.steppers
+        framework += own.framework
+    seen = set(steppers)
+    while steppers:
+        # Step loops around the calls of functions that step; the callers that have none are the next to ask for.
+        further: dict[Place, None] = {}
+        for function, callers in zip(
+            steppers, ask(stepping.callers_of, steppers, stepping.Callers([], [])), strict=True
+        ):
+            for call in callers.given_to:
+                closures.setdefault(call, []).append(function)
+            for caller, around, name in callers.sites:
+                if around is not None:
+                    loops.setdefault(around, caller)
+                    names_of[caller] = name
+                else:
+                    further[caller] = None
+        steppers = [caller for caller in further if caller not in seen]
+        seen.update(steppers)
+    heated = {
+        loop: function for loop, function in loops.items() if not project.in_test(function[0], names_of[function])
+    }
+    given = _giving(heated, ask)
+    heated |= given
+    return StepIndex(
+        {**given, **loops}, frozenset(names_of.values()), _called_on_steps(heated, framework, closures, ask)
+    )
+
+
+def _giving(loops: Mapping[Place, Place], ask: Ask[Subject, Any, Any]) -> dict[Place, Place]:
+    """The loops of generators that step loops go through, which run as often, with their functions."""
+    found: dict[Place, Place] = {}
+    todo = dict(loops)
+    while todo:
+        keys = [stepping.Iterating(function, loop) for loop, function in todo.items()]
+        todo = {
+            loop: function
+            for given in ask(stepping.loops_giving, keys, [])
+            for loop, function in given
+            if loop not in found
+        }
+        found |= todo
+    return {loop: function for loop, function in found.items() if loop not in loops}
+
+
+def _called_on_steps(
+    loops: Mapping[Place, Place], framework: Sequence[Place], closures: Closures, ask: Ask[Subject, Any, Any]
+) -> dict[Place, Why]:
+    by_path: dict[str, list[tuple[CallPlace, tuple[Place, ...]]]] = {}
+    for call, given in closures.items():
+        by_path.setdefault(call[0], []).append((call, tuple(given)))
+
+    def expanded(callers: Sequence[tuple[Place, Why]], *, inside: bool = False) -> list[tuple[Place, Why]]:
+        keys = [
+            stepping.Calling(
+                caller, why.loop if why.function == caller else None, inside, tuple(by_path.get(caller[0], ()))
+            )
+            for caller, why in callers
+        ]
+        unique = list(dict.fromkeys(keys))
+        known = dict(zip(unique, ask(stepping.called_by, unique, []), strict=True))
+        return [
+            (callee, Why(why.function, why.loop, why.weak or weak, why.depth + 1))
+            for key, (_, why) in zip(keys, callers, strict=True)
+            for callee, weak in known[key]
+        ]
+
+    found = {function: Why(function, None) for function in framework}
+    todo = expanded([(function, Why(function, loop)) for loop, function in loops.items()], inside=True)
+    todo += expanded(list(found.items()))
+    while todo:
+        taken: list[tuple[Place, Why]] = []
+        for callee, why in todo:
+            known = found.get(callee)
+            if known is None or (known.weak, known.depth) > (why.weak, why.depth):
+                found[callee] = why
+                taken.append((callee, why))
+        todo = expanded(taken)
+    return found

@@ -1,0 +1,312 @@
+"""Questions about files and functions, of which the index of step loops is made: who steps, who calls it, what is called on steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..facts import input_gradients, names, runs
+from ..facts.flow import Flow, Loop
+from ..facts.module import Function, Module
+from . import families, handed
+from .calling import CallSite, last_name
+from .conditions import in_training
+from .frameworks import runs_on_steps
+from .loops import brings_batches, calls_in, is_next, makes_what_it_runs, only_iterates, over_runs
+from .model_calls import receiver
+from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of
+from .project import Project
+from .step_calls import BACKWARDS, Step, parts_of_step, updates
+from .step_text import lines_of_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What the functions of a file do by themselves."""
+
+    loops: list[tuple[Place, Place, str]]
+    """Step loops, the functions they stand in, and the names of these."""
+    steppers: list[Place]
+    """Functions that step outside of their own loops."""
+    framework: list[Place]
+    """Functions that run on each step, whoever calls them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """Who calls a function, the loops around the calls (None where there is none), names; and the calls that it is given to."""
+
+    sites: list[tuple[Place, Place | None, str]]
+    given_to: list[CallPlace]
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """A question: what does a function call, between `loop` (None: its start) and the call unthrottled?"""
+
+    function: Place
+    loop: Place | None
+    inside: bool
+    """Only the calls in the loop count."""
+    closures: tuple[tuple[CallPlace, tuple[Place, ...]], ...]
+    """The nested functions that calls in its file are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iterating:
+    """A question: what generators does a loop go through?"""
+
+    function: Place
+    loop: Place
+
+
+def own_steps(subject: Subject, path: str) -> Own:
+    """What the functions of a file do by themselves."""
+    project = subject.project
+    loops: dict[Place, Function] = {}
+    own = Own([], [], [])
+    module = project.module(path)
+    for function in _mentions(module) if module is not None else ():
+        _look_at(project, function, loops, own)
+    for klass in module.classes if module is not None and own.framework else ():
+        own.framework.extend(map(place_of, updates(project, klass)))
+    own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())
+    return own
+
+
+def callers_of(subject: Subject, place: Place) -> Callers:
+    """Who calls a function."""
+    project = subject.project
+    function = function_at(project, place)
+    passed_on = list(_passed_on(project, function))
+    found = Callers([], [call_place(site.function, site.call) for site in passed_on])
+    for site in [*families.callers(project, function), *passed_on]:
+        project.note_lines(site.function.module)
+        flow = site.function.flow
+        if any(_fits_on_host(project, site.function, loop) for loop in flow.loops(site.call)[:1]):
+            continue
+        around = None
+        for loop in flow.loops(site.call):
+            if not over_runs(project, site.function, loop) and not runs.is_made_in(loop, flow, site.call):
+                around = loop_place(site.function, loop)
+                break
+        found.sites.append((place_of(site.function), around, site.function.name))
+    return found
+
+
+def called_by(subject: Subject, asked: Calling) -> list[tuple[Place, bool]]:
+    """What a function calls on each step, and whether only on some micro-steps."""
+    project = subject.project
+    function = function_at(project, asked.function)
+    loop = loop_at(function, asked.loop) if asked.loop is not None else None
+    closures = dict(asked.closures)
+    found: list[tuple[Place, bool]] = []
+    for call in calls_in(function, loop) if asked.inside and loop is not None else function.flow.calls:
+        targets = [place_of(target) for target in families.may_run(project, function, call)]
+        targets += closures.get(call_place(function, call), ()) if closures else ()
+        weight = in_training(project, function, call, loop) if targets else "cold"
+        if weight not in ("throttled", "cold") and "dummy" not in last_name(call).lower():
+            # A dummy stands in for data that is missing.
+            found += [(target, weight == "weak") for target in targets if target != asked.function]
+    for node, getter in _properties(function):
+        if loop is None or not asked.inside or loop in function.flow.loops(node):
+            weight = in_training(project, function, node, loop)
+            if weight not in ("throttled", "cold"):
+                found.append((place_of(getter), weight == "weak"))
+    return found
+
+
+def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]]:
+    """The loops of the generators that a loop goes through, with their functions."""
+    project = subject.project
+    function = function_at(project, asked.function)
+    loop = loop_at(function, asked.loop)
+    through = [] if isinstance(loop, ast.While) else [loop.iter]
+    through += [call.args[0] for call in calls_in(function, loop) if is_next(call)]
+    return [
+        (loop_place(one, inner), place_of(one))
+        for iterable in through
+        for one in handed.generators(project, function, iterable)
+        for inner in one.giving_loops
+    ]
+
+
+def _look_at(project: Project, function: Function, found: dict[Place, Function], own: Own) -> None:
+    outside: set[str] = set()
+    stepping = [(call, parts, _step_loops(project, function, call)) for call, parts in _stepping(project, function)]
+    left_over = _left_over(stepping)
+    for call, parts, loops in stepping:
+        if call in left_over:
+            continue
+        if loops:
+            if not _fits_on_host(project, function, loops[0]):
+                found.setdefault(loop_place(function, loops[0]), function)
+        elif not _begins_anew(project, function, call):
+            outside.update(parts)
+    if outside:
+        own.steppers.append(place_of(function))
+    if project.in_test(function.module.path, function.name):
+        return
+    # A method that takes a whole step is called for nothing else.
+    whole = len(outside) == 2 and (
+        function.cls is not None or _is_given_optimizer(project, function) or _is_only_handed_on(function)
+    )
+    if whole or runs_on_steps(project, function):
+        own.framework.append(place_of(function))
+
+
+def _stepping(project: Project, function: Function) -> Iterator[tuple[ast.Call, tuple[Step, ...]]]:
+    for call in function.flow.calls:
+        parts = parts_of_step(project, function, call)
+        if parts == ("backward",) and input_gradients.looked_at(function, call):
+            continue
+        if parts and not (parts == ("step",) and _goes_through_all(project, function, call)):
+            yield call, parts
+
+
+def _goes_through_all(project: Project, function: Function, call: ast.Call) -> bool:
+    """`optimizer.step(closure)` of a nested function with a loop of its own over a loader: one step for all batches."""
+    closure = call.args[0] if len(call.args) == 1 else None
+    nested = function.nested.get(closure.id) if isinstance(closure, ast.Name) else None
+    if nested is None:
+        return False
+    backward = [one for name in BACKWARDS for one in nested.flow.calls_named(name)]
+    return bool(backward) and all(_is_for_each_batch(project, nested, one) for one in backward)
+
+
+def _is_for_each_batch(project: Project, function: Function, call: ast.Call) -> bool:
+    loop = next(iter(function.flow.loops(call)), None)
+    return isinstance(loop, ast.For) and brings_batches(project, function, loop.iter)
+
+
+def _step_loops(project: Project, function: Function, call: ast.Call) -> Sequence[Loop]:
+    """The loops around a part of a step, without those over optimizers or runs."""
+    loops = function.flow.loops(call)
+    while loops and (only_iterates(loops[0], call) or over_runs(project, function, loops[0])):
+        loops = loops[1:]
+    return loops
+
+
+def _fits_on_host(project: Project, function: Function, loop: Loop) -> bool:
+    """`shift = torch.zeros(3); optimizer = LBFGS([shift])`: a loop that steps what its function made on the host."""
+    key = ("fits on host", function, loop)
+    return project.ask(key, lambda: _steps_on_host(project, function, loop), False)
+
+
+def _steps_on_host(project: Project, function: Function, loop: Loop) -> bool:
+    flow = function.flow
+    calls = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno) if flow.calls_named("step") else []
+    found = (call for call in calls if names.last(call.func) == "step" and loop in flow.loops(call))
+    return any(
+        parts_of_step(project, function, call) == ("step",) and _is_of_host(project, function, call) for call in found
+    )
+
+
+def _is_of_host(project: Project, function: Function, call: ast.Call) -> bool:
+    stepped = receiver(call)
+    made = function.flow.assignment(stepped.id) if isinstance(stepped, ast.Name) else None
+    given = made.value if made is not None and isinstance(made.value, ast.Call) else None
+    named = next((k.value for k in given.keywords if k.arg == "params"), None) if given is not None else None
+    first = named or (given.args[0] if given is not None and given.args else None)
+    if not isinstance(first, ast.List | ast.Tuple) or not all(isinstance(one, ast.Name) for one in first.elts):
+        return False
+    values = [project.value(function, one) for one in first.elts]
+    known = [value for value in values if value.kind == "tensor" and value.proven and value.device]
+    return bool(known) and all(value.device == "cpu" for value in known)
+
+
+def _begins_anew(project: Project, function: Function, call: ast.Call) -> bool:
+    """Whether a loop around a step makes its optimizer: the function runs several, and a caller's loop is none over steps."""
+    return any(makes_what_it_runs(project, function, loop) for loop in function.flow.loops(call))
+
+
+def _is_given_optimizer(project: Project, function: Function) -> bool:
+    """`def iteration(model, optimizer, image):`, which steps what it is given."""
+    if function.parent is not function.module.body:
+        return False
+    given = {parameter.arg for parameter in function.parameters}
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id in given
+        and parts_of_step(project, function, call)
+        for call in function.flow.calls_named("step")
+    )
+
+
+def _passed_on(project: Project, function: Function) -> Iterator[CallSite]:
+    """A nested function given to a call: `optimizer.step(closure)`, `minimize(fun=closure)`."""
+    parent = function.parent
+    if parent is None or function.cls is not None:
+        return
+    at_top = parent is parent.module.body
+    for name in parent.flow.loads.get(function.name, ()):
+        call = parent.flow.parents.get(name)
+        if isinstance(call, ast.keyword):
+            call = parent.flow.parents.get(call)
+        if not isinstance(call, ast.Call) or call.func is name:
+            continue
+        # A function of the module may be given to many things that call it once.
+        if not at_top or (isinstance(call.func, ast.Attribute) and call.func.attr == "step"):
+            yield CallSite(parent, call)
+
+
+def _left_over(stepping: Sequence[tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]]) -> set[ast.Call]:
+    """The calls that take the gradients which the last turns of a loop in front of them gathered, as the loop itself does."""
+    backward = {tuple(loops[:1]) for _, parts, loops in stepping if "backward" in parts}
+    steps = [(call, ast.dump(call), tuple(loops)) for call, parts, loops in stepping if parts == ("step",)]
+    first: dict[tuple[str, tuple[Loop, ...]], int] = {}
+    for call, written, loops in steps:
+        for depth in range(1, len(loops) + 1):
+            inside = written, loops[depth:]
+            first[inside] = min(first.get(inside, call.lineno), call.lineno)
+    return {
+        call
+        for call, written, loops in steps
+        if loops[:1] not in backward and first.get((written, loops), call.lineno) < call.lineno
+    }
+
+
+def _is_only_handed_on(function: Function) -> bool:
+    """`Engine(update)`, `return update` of a nested function that nobody calls here; a process or thread runs its target once."""
+    parent = function.parent
+    if parent is None or parent is parent.module.body or isinstance(parent.node, ast.ClassDef):
+        return False
+    loads = parent.flow.loads.get(function.name, ())
+    return bool(loads) and all(_is_handed_on(parent.flow, name) for name in loads)
+
+
+def _is_handed_on(flow: Flow, name: ast.AST) -> bool:
+    taker = flow.parents.get(name)
+    if isinstance(taker, ast.keyword):
+        if taker.arg == "target":
+            return False
+        taker = flow.parents.get(taker)
+    if isinstance(taker, ast.Call):
+        return taker.func is not name and last_name(taker) not in _RUNS_ONCE
+    return isinstance(taker, ast.Return)
+
+
+_RUNS_ONCE = frozenset(("spawn", "start_processes", "submit", "Process", "Thread", "run"))
+
+
+def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
+    """The properties of its own object that a method reads, each with the function that runs then."""
+    klass = function.cls
+    if klass is None or not function.is_method or not function.parameters:
+        return  # `def step(): ...` in a class is not called on an object
+    getters = klass.getters
+    if not getters:
+        return
+    first = function.parameters[0].arg
+    for node in function.flow.nodes:
+        if isinstance(node, ast.Attribute) and node.attr in getters and isinstance(node.ctx, ast.Load):
+            getter = getters[node.attr]
+            if isinstance(node.value, ast.Name) and node.value.id == first and getter is not function:
+                yield node, getter
+
+
+def _mentions(module: Module) -> Iterable[Function]:
+    """The functions whose lines hold a word of a step."""
+    return module.functions_at(module.source.told_lines("lines of steps", lines_of_steps))

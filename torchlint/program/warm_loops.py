@@ -1,0 +1,242 @@
+"""Evaluation and generation loops: those that call a model on each iteration without training it, and what they call."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Collection, Sequence
+
+from ..facts import calls, names, runs
+from ..facts.flow import Loop
+from ..facts.module import Function, Module
+from ..text.source import Words
+from . import families, handed
+from .calling import last_name
+from .conditions import guarded
+from .frameworks import runs_on_batches
+from .loops import brings_batches, calls_in, counts_up, makes_what_it_runs
+from .model_calls import (
+    MAKES,
+    RUNS,
+    hands_on_model,
+    infers,
+    is_computed,
+    is_criterion,
+    is_given_model,
+    is_method_of_module,
+    is_part_of_model,
+    predicts,
+    receiver,
+    runs_module_once,
+)
+from .steps import Steps
+
+_WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois")
+MOST_CALLERS = 20
+"""Of more calls than these, nobody can tell which one to a function counts."""
+MOST_ABOVE = 200
+"""So many functions are looked at for an evaluation loop that calls one, directly or through others."""
+Caller = tuple[Function, Loop | ast.FunctionDef | ast.AsyncFunctionDef]
+"""A loop that calls something on each iteration, in its function; a function that a framework calls so, and its definition."""
+
+
+class WarmLoops:
+    """The evaluation and generation loops of a project."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        self.project = steps.project
+        self._ask = steps.project.ask
+
+    def warm(self, function: Function, node: ast.AST) -> Loop | None:
+        """The evaluation or generation loop that runs the place on each of its iterations, or None."""
+        if not function.has_loops:
+            return None
+        return self.steps.of_statement("warm statement", self._loop_of, function, node)
+
+    def _loop_of(self, function: Function, node: ast.AST) -> Loop | None:
+        for loop in function.flow.loops(node):
+            if self.is_warm(function, loop):
+                return None if guarded(self.project, function, node, loop) in ("throttled", "cold") else loop
+        return None
+
+    def holds_warm_loop(self, function: Function) -> bool:
+        """Whether an evaluation or generation loop stands in a function."""
+        return any(self.is_warm(function, loop) for loop in function.own_loops)
+
+    def warm_in(self, path: str) -> Collection[Function]:
+        """The functions of a file with an evaluation or generation loop, and those of the file that these loops run."""
+        source = self.project.source(path)
+        module = self.project.module(path) if source is not None and source.holds(_WARM) else None
+        none: Collection[Function] = ()
+        return self._ask(("warm in", module), lambda: self._find_in(module), none) if module is not None else ()
+
+    def _find_in(self, module: Module) -> Collection[Function]:
+        loops = frozenset(function for function in module.functions if self.holds_warm_loop(function))
+        found = {function: None for function in module.functions if function in loops}
+        own = {function.name for function in module.functions}
+        todo = list(found)
+        while todo:
+            caller = todo.pop()
+            for call in caller.flow.calls:
+                if last_name(call) not in own or (caller in loops and not self.warm(caller, call)):
+                    continue
+                new = [one for one in families.may_run(self.project, caller, call) if one.module is module]
+                todo += [one for one in new if one not in found]
+                found.update(dict.fromkeys(new))
+        return found
+
+    def warm_caller(self, function: Function, node: ast.AST) -> Caller | None:
+        """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.
+
+        What a function does once beside a loop of its own that runs a model is little next to that; another loop is not.
+        """
+        nobody: Caller | None = None
+        loops = function.flow.loops(node)
+        beside = (
+            bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
+        )
+        found = self._ask(("warm caller", function, beside), lambda: self._find_caller(function, beside), nobody)
+        return None if found is None or guarded(self.project, function, node, None) in ("throttled", "cold") else found
+
+    def _find_caller(self, function: Function, beside: bool) -> Caller | None:
+        """The nearest one; where too many functions have to be looked at for it, that is not known."""
+        seen = {function}
+        level = [function]
+        while level and len(seen) <= MOST_ABOVE:
+            above = [self._find_above(one) if one is function and beside else self._above(one) for one in level]
+            found = next((loop for loop, _ in above if loop is not None), None)
+            if found is not None:
+                return found
+            level = [
+                one for one in dict.fromkeys(caller for _, callers in above for caller in callers) if one not in seen
+            ]
+            seen.update(level)
+        return None
+
+    def _above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
+        """The evaluation or generation loop that calls a function, and the functions that call it on each of their calls."""
+        none: tuple[Caller | None, Sequence[Function]] = (None, ())
+        if self.holds_warm_loop(function):
+            return none
+        return self._ask(("above", function), lambda: self._find_above(function), none)
+
+    def _find_above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
+        if isinstance(function.node, ast.Module) or function.name == "forward":
+            return None, ()
+        if runs_on_batches(self.project, function):
+            return (function, function.node), ()
+        further: dict[Function, None] = {}
+        sites = list(itertools.islice(families.calls_of(self.project, function), MOST_CALLERS + 1))
+        if len(sites) > MOST_CALLERS:
+            return None, ()
+        named = list(itertools.islice(families.calls_by_name(self.project, function), MOST_CALLERS + 1))
+        sites += named if len(sites) + len(named) <= MOST_CALLERS else ()
+        sites += itertools.islice(handed.calls_by_others(self.project, function), MOST_CALLERS)
+        for site in sites:
+            if self.project.in_test(site.function.module.path, site.function.name):
+                continue
+            for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
+                if self.is_warm(site.function, loop):
+                    if guarded(self.project, site.function, site.call, loop) not in ("throttled", "cold"):
+                        return (site.function, loop), ()
+                    break
+            else:
+                if guarded(self.project, site.function, site.call, None) not in ("throttled", "cold"):
+                    further[site.function] = None
+        return None, list(further)
+
+    def is_warm(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop calls a model on each iteration without training it."""
+        return self._ask(("warm", function, loop), lambda: self._is_warm(function, loop), False)
+
+    def _is_warm(self, function: Function, loop: Loop) -> bool:
+        return (
+            not self.steps.is_step_loop(function, loop)
+            and not runs.tries_again(loop)
+            and not runs.captures(function.flow, loop)
+            and not runs.asks_user(function.flow, loop)
+            and not makes_what_it_runs(self.project, function, loop)
+            and not self._trains(function, loop)
+            and (
+                self._is_forward(function)
+                or self._calls_model(function, loop)
+                or self._feeds(function, loop)
+                or self._scores(function, loop)
+            )
+        )
+
+    def _scores(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop computes with tensors behind one that ran a model, for each of many things: the trials of an evaluation."""
+        if not isinstance(loop, ast.For) or isinstance(loop.iter, ast.Call) or runs.over_settings(function, loop):
+            return False
+        if not any(
+            function.flow.loops(call)[0] is loop and is_computed(self.project, function, call)
+            for call in calls_in(function, loop)
+        ):
+            return False  # asked first: few loops compute, and each would look at all before it
+        before = [one for one in function.own_loops if (one.end_lineno or one.lineno) < loop.lineno]
+        return any(self.is_warm(function, one) for one in before)
+
+    def _feeds(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop is one of a generator that an evaluation loop goes through."""
+        return loop in function.giving_loops and any(
+            self.is_warm(place, one)
+            for place, one in handed.loops_over(self.project, function)
+            if not self.project.in_test(place.module.path, place.name)
+        )
+
+    def _is_forward(self, function: Function) -> bool:
+        """Whether a function is the `forward` of a module: its loops are part of the model, whatever they call."""
+        return function.name == "forward" and function.cls is not None and self.project.is_module(function.cls)
+
+    def _trains(self, function: Function, loop: Loop) -> bool:
+        """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts."""
+        if any(inner is not loop and loop in function.flow.loops(inner) for inner in self.steps.loops_of(function)):
+            return True
+        self.project.note("training")
+        return any(
+            self.steps.holds_step_loop(target)
+            for call in calls_in(function, loop)
+            if last_name(call) in self.steps.index.training
+            for target in self.project.targets(function, call)
+        )
+
+    def _calls_model(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop calls a model; one over a loader may do so in a loop of its own, for each of several models."""
+        over_batches: bool | None = None
+        for call in calls_in(function, loop):
+            part = is_part_of_model(call)
+            if not (part or self.project.may_be_own(function, call)):
+                continue
+            if function.flow.loops(call)[0] is not loop:
+                if over_batches is None:
+                    over_batches = isinstance(loop, ast.For) and brings_batches(self.project, function, loop.iter)
+                if not over_batches:
+                    continue
+            value = self.project.value(function, call.func)
+            if counts_up(loop) and value.kind == "module" and is_criterion(value):
+                continue
+            if value.kind == "module" or is_method_of_module(self.project, function, call, value):
+                return True
+            last = (names.chain(call.func) or [""])[-1]
+            if last == "forward" and self.project.value(function, receiver(call)).kind == "module":
+                return True
+            named = (
+                calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not MAKES.match(last)
+            )
+            if RUNS.search(last) and not MAKES.match(last) and value.kind in ("unknown", "function"):
+                return True
+            if value.kind == "unknown" and (named or part):
+                return True
+            if hands_on_model(self.project, function, call) or infers(self.project, function, call):
+                return True
+            if is_given_model(self.project, function, call, value) or predicts(self.project, function, call):
+                return True
+            if not (call.args or call.keywords) and isinstance(call.func, ast.Attribute):
+                # `model.validate()`, of an object that was given the batch before.
+                if over_batches is None:
+                    over_batches = isinstance(loop, ast.For) and brings_batches(self.project, function, loop.iter)
+                if over_batches and runs_module_once(self.project, function, call):
+                    return True
+        return False
