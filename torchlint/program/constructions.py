@@ -53,6 +53,13 @@ def constructions(code: Code, init: Function) -> Iterator[Call]:
             yield from _from_tables(code, heir)
 
 
+def knows_heirs(code: Code, init: Function) -> bool:
+    """Whether all subclasses that run a constructor are looked at, and run it as `super().__init__(...)`."""
+    heirs = code.subclasses(init.cls) if init.cls is not None else []
+    own = [found for heir in heirs if (found := heir.methods.get("__init__")) is not None]
+    return 0 < len(heirs) <= MOST and all(any(map(_is_super, one.flow.calls_named("__init__"))) for one in own)
+
+
 def _is_super(call: ast.Call) -> bool:
     """`super().__init__(...)`"""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -116,10 +116,7 @@ class Project(Definitions):
     def _parameter(self, function: Function, name: str) -> Value:
         given: dict[bool, list[Value]] = {True: [], False: []}
         most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_GIVERS
-        sites = self.call_sites(function, most)
-        if sites is not None and function.name == "__init__":
-            sites = sites + self._constructions(function, most - len(sites))
-        for site in sites or ():
+        for site in self.runs_of(function, most) or self.call_sites(function, most) or ():
             value = self._passed(site, function, name)
             if value is not None:
                 given[self.in_test(site.function.module.path, site.function.name)].append(value)
@@ -131,12 +128,18 @@ class Project(Definitions):
             return passed if self.in_test(function.module.path, function.name) else passed.anywhere()
         return self._base_parameter(function, name)
 
-    def _constructions(self, init: Function, most: int) -> list[CallSite]:
-        """The calls that run a constructor besides those of its class by name; none where there are too many."""
-        key = ("constructions", init)
+    def runs_of(self, function: Function, most: int) -> list[CallSite] | None:
+        """The calls of a function; those of a constructor with those that make objects of a subclass, or through a table.
+
+        None where that can't be said, or for more than `most`.
+        """
+        sites = self.call_sites(function, most)
+        if sites is None or function.name != "__init__":
+            return sites
         nothing: list[CallSite] = []
-        found = self._ask(key, lambda: [CallSite(*call) for call in constructions(self, init)], nothing)
-        return found if len(found) <= most else []
+        key = ("constructions", function)
+        others = self._ask(key, lambda: [CallSite(*call) for call in constructions(self, function)], nothing)
+        return sites + others if len(sites) + len(others) <= most else None
 
     def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]:
         """The calls of a class by its name that run a constructor, one that it may have from a base."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.module import Class, Function
+from .constructions import knows_heirs
 from .project import Project
 from .texts import MAX_SITES
 
@@ -20,32 +21,85 @@ def truth(project: Project, function: Function, test: ast.expr) -> bool | None:
         found = [truth(project, function, part) for part in test.values]
         return decisive if decisive in found else None if None in found else not decisive
     if isinstance(test, ast.Compare):
-        asked = _asked_for_none(function, test)
-        if asked:
-            return isinstance(test.ops[0], ast.IsNot) if _is_always_given(project, function, asked) else None
-        return _compared(project, function, test)
+        none = _is_none(project, function, test)
+        return _compared(project, function, test) if none is None else none is isinstance(test.ops[0], ast.Is)
     given = _constant(project, function, test)
     return bool(given.value) if given is not None and isinstance(given.value, bool) else None
 
 
-def _asked_for_none(function: Function, test: ast.Compare) -> str:
-    """`mask` of `mask is None`, a parameter that is None by default, where it still is what was given."""
-    left, other = test.left, test.comparators[0]
-    if not (isinstance(left, ast.Name) and isinstance(other, ast.Constant) and other.value is None):
-        return ""
-    default = function.defaults.get(left.id)
-    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot) or not isinstance(default, ast.Constant):
-        return ""
+def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | None:
+    """Whether what a test asks for is None on all calls, or on none; None where that is open, or the test another one."""
+    other = test.comparators[0]
+    if not (len(test.ops) == 1 and isinstance(test.ops[0], ast.Is | ast.IsNot)):
+        return None
+    if not (isinstance(other, ast.Constant) and other.value is None):
+        return None
+    init = _made_by(project, function, test.left)
+    if init is not None:
+        return True if _is_never_given(project, *init) else None
+    if not isinstance(test.left, ast.Name) or not _is_as_given(function, test, test.left.id):
+        return None
+    if _is_always_given(project, function, test.left.id):
+        return False
+    return True if _is_never_given(project, function, test.left.id) else None
+
+
+def _is_as_given(function: Function, test: ast.Compare, name: str) -> bool:
+    """Whether a name is a parameter that is None by default, and still what was given where a test asks for it."""
+    if not _is_none_by_default(function, name):
+        return False
     written = ast.dump(test)
     repeated = bool(function.flow.loops(test))
-    for store in function.flow.stores.get(left.id, ()):
+    for store in function.flow.stores.get(name, ()):
         if not repeated and store.lineno > (test.end_lineno or test.lineno):
             continue
         statement = function.flow.statement(store)
         around = function.flow.parents.get(statement)
         if not isinstance(around, ast.If) or ast.dump(around.test) != written or statement not in around.body:
-            return ""
-    return left.id if default.value is None else ""
+            return False
+    return True
+
+
+def _is_none_by_default(function: Function, name: str) -> bool:
+    default = function.defaults.get(name)
+    return isinstance(default, ast.Constant) and default.value is None
+
+
+def _is_never_given(project: Project, function: Function, name: str) -> bool:
+    """Whether no call outside of tests gives a parameter that is None by default anything but None."""
+    return project.ask(("never given", function, name), lambda: _find_never_given(project, function, name), False)
+
+
+def _find_never_given(project: Project, function: Function, name: str) -> bool:
+    found = False
+    for site in project.runs_of(function, MAX_SITES) or () if _is_none_by_default(function, name) else ():
+        if project.in_test(site.function.module.path, site.function.name):
+            continue
+        call = site.given or site.call
+        node = function.argument(call, name)
+        if _may_hide(call) if node is None else not _is_nothing(project, site.function, node):
+            return False
+        found = True
+    return found
+
+
+def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
+    """Whether an expression is None: the constant, a parameter that nobody gives, or an attribute that is nothing else."""
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    if isinstance(node, ast.Name):
+        return node.id not in function.flow.stores and _is_never_given(project, function, node.id)
+    made_by = _made_by(project, function, node)
+    if made_by is not None:
+        return _is_never_given(project, *made_by)
+    if not isinstance(node, ast.Attribute) or function.cls is None or project.heirs(function.cls.name):
+        return False
+    return not project.attribute_stores(function.cls, node.attr) and project.value(function, node).kind == "none"
+
+
+def _may_hide(call: ast.Call) -> bool:
+    """Whether a call may give a parameter without naming it: `f(*args)`, `f(**options)`."""
+    return any(k.arg is None for k in call.keywords) or any(isinstance(given, ast.Starred) for given in call.args)
 
 
 def _is_always_given(project: Project, function: Function, name: str) -> bool:
@@ -65,8 +119,7 @@ def _is_something(project: Project, function: Function, node: ast.expr) -> bool:
     """Whether an expression is not None: a value that is known, or one of several that a call gives."""
     if isinstance(node, ast.Attribute):
         return False
-    default = function.defaults.get(node.id) if isinstance(node, ast.Name) else None
-    if isinstance(default, ast.Constant) and default.value is None:
+    if isinstance(node, ast.Name) and _is_none_by_default(function, node.id):
         return False  # an annotation says nothing of that: `order: tuple = None`
     value = project.value(function, node)
     if value:
@@ -102,10 +155,8 @@ def _constant(project: Project, function: Function, node: ast.expr) -> ast.Const
     """What a parameter, or an attribute that the constructor keeps one in, always is."""
     if isinstance(node, ast.Name):
         return _parameter(project, function, node.id)
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and function.cls is not None:
-        first = function.parameters[0].arg if function.is_method and function.parameters else ""
-        return _attribute(project, function.cls, node.attr) if node.value.id == first else None
-    return None
+    made_by = _made_by(project, function, node)
+    return _parameter(project, *made_by) if made_by is not None else None
 
 
 def _parameter(project: Project, function: Function, name: str) -> ast.Constant | None:
@@ -119,17 +170,14 @@ def _parameter(project: Project, function: Function, name: str) -> ast.Constant 
 
 
 def _given(project: Project, function: Function, name: str, default: ast.Constant) -> ast.Constant | None:
-    sites = project.call_sites(function, MAX_SITES)
     found: dict[object, ast.Constant] = {}
-    for site in sites or ():
+    for site in project.runs_of(function, MAX_SITES) or ():
         if project.in_test(site.function.module.path, site.function.name):
             continue
         call = site.given or site.call
         node = function.argument(call, name)
         if node is None:
-            if any(keyword.arg is None for keyword in call.keywords) or any(
-                isinstance(given, ast.Starred) for given in call.args
-            ):
+            if _may_hide(call):
                 return None
             node = default
         if not isinstance(node, ast.Constant):
@@ -138,17 +186,33 @@ def _given(project: Project, function: Function, name: str, default: ast.Constan
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def _attribute(project: Project, klass: Class, attr: str) -> ast.Constant | None:
-    """What an attribute is that the constructor alone sets, to one of its parameters."""
-    init = klass.methods.get("__init__")
-    if init is None or not init.parameters or project.heirs(klass.name):
+def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Function, str] | None:
+    """The constructor that alone sets an attribute of the method's own object, and the parameter that it sets it to."""
+    klass = function.cls
+    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)) or klass is None:
         return None
-    if [method for method, _ in project.attribute_stores(klass, attr)] != [init]:
+    first = function.parameters[0].arg if function.is_method and function.parameters else ""
+    init = _constructor(project, klass) if node.value.id == first else None
+    if init is None or init.cls is None or not init.parameters:
         return None
-    kept = project.ask(("stored once", klass, attr), lambda: _stored_once(klass, attr), None)
-    if not isinstance(kept, ast.Name) or [kept] != list(_stored(init, attr)):
+    heirs = project.subclasses(init.cls)
+    if any(project.attribute_stores(heir, node.attr) for heir in heirs):
         return None
-    return _parameter(project, init, kept.id)
+    if [method for method, _ in project.attribute_stores(init.cls, node.attr)] != [init]:
+        return None
+    key = ("stored once", init.cls, node.attr)
+    kept = project.ask(key, lambda: _stored_once(init.cls, node.attr) if init.cls is not None else None, None)
+    if not isinstance(kept, ast.Name) or [kept] != list(_stored(init, node.attr)):
+        return None
+    return (init, kept.id) if kept.id not in init.flow.stores else None
+
+
+def _constructor(project: Project, klass: Class) -> Function | None:
+    """The constructor of a class, its own or that of a base, where all subclasses are known that have it too."""
+    init = project.method(klass, "__init__")
+    if init is None or init.cls is None:
+        return None
+    return init if not project.heirs(init.cls.name) or knows_heirs(project, init) else None
 
 
 def _stored_once(klass: Class, attr: str) -> ast.expr | None:
