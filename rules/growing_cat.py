@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from torchlint.facts.flow import Guard, Loop, contains
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
 _JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
 _FEW = 4
 """How many iterations of a loop are too few to matter."""
+_TOKENS = regex(
+    r"(?:^|_)(?:id|ids|idx|ix|indices|tok|tokens?|tokenized|words?|sequences?|seqs?|ys|masks?|output_so_far)(?:_|$)"
+)
+"""What token ids and their masks are called: a few bytes for each iteration of a model."""
 
 
 @rule(
@@ -23,7 +28,6 @@ _FEW = 4
             f"$grown = $first if $test else torch.{name}(tensors := $parts, ...)",
         )
     ],
-    set="preview",
     severity="info",
     fix="suggestion",
     impact="medium",
@@ -37,6 +41,9 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`), and nothing else in the loop sets it,
     and `self.x = torch.cat([self.x, new])` in the forward of a module, or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
     A parameter that a function makes longer and gives back counts where a loop calls it by `x = longer(x)`.
+    By default it is told where the loop trains a model or runs one, outside of a module's forward, and for what is kept
+    from call to call. With `--preview` it is told in all loops, those of a forward over its own parts among them, and
+    for token ids and their masks, too.
 
     ## Why is this slow?
     Each iteration copies all that was collected before: n iterations copy in the order of n² rows.
@@ -48,21 +55,29 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 
     ## Bad
     ```python
-    def generate(model: torch.nn.Module, ids: torch.Tensor, steps: int) -> torch.Tensor:
-        for _ in range(steps):
-            new = model(ids[:, -1:]).argmax(-1)
-            ids = torch.cat([ids, new], dim=1)  # TL306
-        return ids
+    def predict(model: torch.nn.Module, loader: torch.utils.data.DataLoader) -> torch.Tensor:
+        seen = torch.empty(0, device="cuda")
+        for images in loader:
+            seen = torch.cat([seen, model(images.cuda())])  # TL306
+        return seen
     ```
 
     ## Good
+    Keep the parts and join them once, or write into a tensor of the whole length.
+
     ```python
-    def generate(model: torch.nn.Module, ids: torch.Tensor, steps: int) -> torch.Tensor:
-        start = ids.shape[1]
-        out = ids.new_empty(ids.shape[0], start + steps)
-        out[:, :start] = ids
+    def predict(model: torch.nn.Module, loader: torch.utils.data.DataLoader) -> torch.Tensor:
+        seen = []
+        for images in loader:
+            seen.append(model(images.cuda()))
+        return torch.cat(seen)  # ok
+
+    def generate(model: torch.nn.Module, states: torch.Tensor, steps: int) -> torch.Tensor:
+        start = states.shape[1]
+        out = states.new_empty(states.shape[0], start + steps)
+        out[:, :start] = states
         for step in range(start, start + steps):
-            out[:, step] = model(out[:, step - 1 : step]).argmax(-1)[:, -1]
+            out[:, step] = model(out[:, step - 1 : step])[:, -1]  # ok
         return out
     ```
 
@@ -71,6 +86,8 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
     """
     loop, name = site.loop(), chain(site.part("grown"))
+    if not site.settings.preview and not _matters(site, loop):
+        return
     if loop is None:
         yield from _handed_back(site) if isinstance(site.part("grown"), ast.Name) else _across_calls(site)
         return
@@ -86,6 +103,25 @@ def growing_cat(site: Site) -> Iterator[Finding]:
         return
     whole = ".".join(name)
     yield site.finding(f"`{whole}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape.")
+
+
+def _matters(site: Site, loop: Loop | None) -> bool:
+    """Whether more than a few bytes are copied, in a loop that trains or runs a model if there is one; all of it counts in compiled code."""
+    if site.in_compiled:
+        return True
+    if any(site.value(part).integer or _is_token(part) for part in _parts(site)):
+        return False
+    return loop is None or ((site.hot is not None or site.warm is not None) and not site.in_forward)
+
+
+def _is_token(part: ast.expr) -> bool:
+    """Whether an expression speaks of token ids or a mask: `ids`, `next_token.unsqueeze(0)`, `sampled["sampled_token"]`."""
+    words = (
+        node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else node.value
+        for node in ast.walk(part)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Constant)
+    )
+    return any(isinstance(word, str) and _TOKENS.search(word.lower()) for word in words)
 
 
 def _across_calls(site: Site) -> Iterator[Finding]:

@@ -15,7 +15,6 @@ from torchlint.rule import Finding, Site, rule
         "torch.set_default_tensor_type(...)",
         "$x.data",
     ],
-    set="preview",
     severity="info",
     fix="safe",
     impact="low",
@@ -44,22 +43,27 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
     nor is `.data` outside the step loop (initialisation, copies of weights).
-    The rule is a preview: what it says is true, but of 290 findings in 26 public repositories most were constants in
-    tests and one-off code, where the old constructor costs nothing.
+    Without `--preview` it tells of `Variable` alone, where it is made on each step or call: what the rest says is true, but
+    of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
 
     ## Bad
 
     ```python
     from torch.autograd import Variable
 
-    target = Variable(torch.ones(3))  # TL910
-    weights = torch.FloatTensor([0.1, 0.9])  # TL910
+    for x, y in loader:
+        loss = model(Variable(x)).sum()  # TL910
+        loss.backward()
+        optimizer.step()
     ```
 
     ## Good
 
     ```python
-    target = torch.ones(3).detach()  # ok
+    for x, y in loader:
+        loss = model(x).sum()  # ok
+        loss.backward()
+        optimizer.step()
     weights = torch.tensor([0.1, 0.9])  # ok
     ```
 
@@ -77,6 +81,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/tensors.html
     - https://docs.pytorch.org/docs/stable/generated/torch.set_default_tensor_type.html
     """
+    if not site.settings.preview and not (site.name == "torch.autograd.Variable()" and _is_repeated(site)):
+        return
     if site.name == ".data":
         yield from _data(site)
     elif site.name == "torch.autograd.Variable()":
@@ -97,6 +103,11 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
         )
 
 
+def _is_repeated(site: Site) -> bool:
+    """Whether the place runs on each step, in a loop that runs a model, or in a forward."""
+    return site.hot is not None or site.warm is not None or site.in_forward
+
+
 def _is_data(site: Site) -> bool:
     """Whether the constructor gets data, not sizes: a literal, or on each step or for the device anything known to be data."""
     if site.name.startswith("torch.cuda.") and site.call.args and not site.spread:
@@ -106,7 +117,7 @@ def _is_data(site: Site) -> bool:
     given = site.call.args[0]
     if isinstance(given, ast.List):
         return True
-    if not (site.hot or site.warm or site.in_forward):
+    if not _is_repeated(site):
         return False
     value = site.value(given)
     return isinstance(given, ast.ListComp) or value.kind == "ndarray" or (value.kind == "list" and value.proven)

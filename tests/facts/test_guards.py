@@ -130,6 +130,7 @@ def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str
         "self.step - loaded_step == 1",
         "i < 3",
         "i <= 10",
+        "i < 100",
         "step in (10, 100, 1000)",
         "step in milestones_to_log",
         "i in thresholds.keys()",

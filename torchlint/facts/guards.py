@@ -19,7 +19,7 @@ ValueOf = Callable[[ast.expr], Value]
 EVERY = 4
 
 # A condition on a counter below this bound holds for the first steps of a run only.
-FIRST = 10
+FIRST = 100
 
 # How many statements a block has at most that is for an accident because it warns.
 SHORT = 10
