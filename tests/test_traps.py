@@ -163,7 +163,7 @@ TRAPS = {
         "TL306",
         "embeds = torch.zeros(1, 8, device=device)\nfor prompt in prompts:\n    prompt_embeds = encode(prompt)\n"
         "    prompt_embeds = torch.cat([embeds, prompt_embeds])\n    show(prompt_embeds)\n",
-        "tokens = torch.zeros(1, 8, device=device)\nfor prompt in range(100):\n    tokens = torch.cat([tokens, tokens[:, -1:]], dim=1)\n",
+        "states = torch.zeros(1, 8, device=device)\nfor _ in range(100):\n    states = torch.cat([states, model(states[:, -1:])], dim=1)\n",
     ),
     "blocks that are compiled at set-up": Trap(
         "TL211",
