@@ -58,8 +58,9 @@ def run(project: Path) -> Run:
         data: dict[str, bytes] | None = None,
         codes: frozenset[str] = CODES,
         fixable: frozenset[str] = CODES,
+        preview: bool = False,
     ) -> FixResult:
-        settings = Settings(codes=codes | {"TL101"}, fixable=fixable, root=project)
+        settings = Settings(codes=codes | {"TL101"}, fixable=fixable, root=project, preview=preview)
         return fix_files(data or [Path(path) for path in paths], settings, unsafe=unsafe, write=write)
 
     return run
@@ -432,7 +433,7 @@ class Model(torch.nn.Module):
 def test_what_stands_in_an_f_string_stays(run: Run) -> None:
     """`{x=}` shows what is written there, and only Python since 3.12 nests quotes."""
     codes = frozenset(load())
-    result = run(data={"a.py": STRINGS.encode()}, codes=codes, fixable=codes, unsafe=True)
+    result = run(data={"a.py": STRINGS.encode()}, codes=codes, fixable=codes, unsafe=True, preview=True)
 
     assert {"TL507", "TL901", "TL903", "TL910"} <= {finding.code for finding in result.result.findings}
     assert {} == result.contents

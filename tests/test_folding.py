@@ -186,7 +186,7 @@ def test_the_nearest_formatter_says_how_long_a_line_is(tmp_path: Path, file: str
 def fixed(folder: Path, code: str) -> str:
     (folder / "model.py").write_text(code)
     rules = frozenset(("TL910",))
-    fix_files([folder / "model.py"], Settings(rules, fixable=rules, root=folder), unsafe=True, write=True)
+    fix_files([folder / "model.py"], Settings(rules, fixable=rules, root=folder, preview=True), unsafe=True, write=True)
     return (folder / "model.py").read_text()
 
 

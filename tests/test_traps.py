@@ -228,7 +228,7 @@ TRAPS = {
     "parameters that are filled later": Trap(
         "TL910",
         "class Net(nn.Module):\n    def __init__(self, rows, columns):\n        super().__init__()\n        self.weight = nn.Parameter(torch.Tensor(rows, columns))\n",
-        "weights = torch.FloatTensor([0.1, 0.9])\n",
+        step("x = torch.autograd.Variable(x)"),
     ),
     "a target network that follows now and then": Trap(
         "TL708",

@@ -21,7 +21,7 @@ def fixed(text: str, path: str = "model.py", **others: str) -> str:
     """What the fixes of TL910 make of a file."""
     rules = frozenset(("TL910",))
     files = {path: text, **{f"{name}.py": other for name, other in others.items()}}
-    settings = Settings(rules, fixable=rules, root=Path.cwd())
+    settings = Settings(rules, fixable=rules, root=Path.cwd(), preview=True)
     result = fix_files({name: code.encode() for name, code in files.items()}, settings, unsafe=True, write=False)
     return result.contents.get(path, text.encode()).decode()
 

@@ -56,7 +56,9 @@ class Verdict:
 
 def fixed(programs: Sequence[Program], rule: str) -> dict[str, str]:
     """The texts of the programs that the rule's safe fixes change, by name, after it."""
-    settings = Settings(codes=frozenset((rule, "TL004")), fixable=frozenset((rule,)), target_torch=Range(LATEST))
+    settings = Settings(
+        codes=frozenset((rule, "TL004")), fixable=frozenset((rule,)), target_torch=Range(LATEST), preview=True
+    )
     changed: dict[str, str] = {}
     for program in programs:  # each is a project of its own: what one does tells nothing of another
         result = fix_files({"program.py": program.text.encode()}, settings, unsafe=False, write=False)

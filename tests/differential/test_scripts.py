@@ -48,7 +48,7 @@ Printed = dict[str, tuple[str, str]]
 
 def fixed(code: str, unsafe: bool) -> str:
     codes = frozenset(load())
-    settings = Settings(codes=codes, fixable=codes, root=Path.cwd())
+    settings = Settings(codes=codes, fixable=codes, root=Path.cwd(), preview=True)
     result = fix_files({"script.py": code.encode()}, settings, unsafe=unsafe, write=False)
     return result.contents.get("script.py", code.encode()).decode()
 

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 def repaired(code: str, rule: str) -> str:
     """The program after all of its fixes: those of one import wait for each other."""
-    settings = Settings(codes=frozenset((rule,)), fixable=frozenset((rule,)))
+    settings = Settings(codes=frozenset((rule,)), fixable=frozenset((rule,)), preview=True)
     data = code.encode()
     rounds = 0
     while findings := lint({"program.py": data}, settings).findings:
