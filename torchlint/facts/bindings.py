@@ -1,7 +1,7 @@
 """Which binding each read of a name in one function finds: static single assignment, without evaluating anything.
 
 A binding says how a name got its value (assigned, unpacked, iterated, changed in place, joined from two paths); what that value
-is, is worked out only when somebody asks (`evaluate.py`). The first pass over an outermost loop is kept apart, so that a
+is, is worked out only when somebody asks (`evaluator.py`). The first pass over an outermost loop is kept apart, so that a
 value in the loop's body can be what the iteration before left.
 """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..cache.links import Index
-from ..facts.evaluate import Evaluator
+from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.context import Context
 from ..program.files import Said, place_of

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..facts import layers, names
 from ..facts.calls import calculated
-from ..facts.evaluate import Evaluator
+from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function
 from ..facts.promises import promised
 from ..facts.values import BOOL, UNKNOWN, Tensor, Value, join, replace

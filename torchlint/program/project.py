@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from ..facts import names
 from ..facts.calls import MODEL_NAME, held
 from ..facts.chosen import Choice
-from ..facts.evaluate import Evaluator, Given
+from ..facts.evaluate import evaluator
+from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
 from ..facts.values import DICT, TUPLE, UNKNOWN, Dict, Tuple, Value, constant
 from ..settings.home import Home
@@ -54,7 +55,7 @@ class Project(Definitions):
         """The values of a function."""
         found = self._evaluators.get(function)
         if found is None:
-            found = self._evaluators[function] = Evaluator(function, self, self._database)
+            found = self._evaluators[function] = evaluator(function, self, self._database)
         return found
 
     def value(self, function: Function, node: ast.expr) -> Value:
@@ -101,7 +102,7 @@ class Project(Definitions):
             return UNKNOWN
         self.evaluator(function)  # which notes that the function is looked into
         # What is read counts for the question itself: these values are nobody else's.
-        return results.given(Evaluator(function, self, self._database, tensors), ())
+        return results.given(evaluator(function, self, self._database, tensors), ())
 
     def _made_real(self, method: Function) -> list[Function]:
         """What subclasses define in place of an abstract method; nothing where there are too many."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from ..facts.chosen import Choice
-from ..facts.evaluate import Evaluator
+from ..facts.evaluator import Evaluator
 from ..facts.promises import promised
 from ..facts.values import PROVEN, UNKNOWN, List, Value, join, replace
 

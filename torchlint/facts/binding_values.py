@@ -1,0 +1,272 @@
+"""What each kind of binding binds its name to."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from . import calls, names, narrowing, operations
+from .bindings import (
+    Assigned,
+    Augmented,
+    Before,
+    Binding,
+    Changed,
+    Declared,
+    Defined,
+    Iterated,
+    Joined,
+    Narrowed,
+    Parameter,
+    Part,
+    Rest,
+    Starred,
+    Stored,
+)
+from .elements import element, goes_over, iterated_by, known_key, subscript
+from .evaluator import Evaluator, Reader
+from .left_out import left_out
+from .members import attribute_of, member
+from .module import key_of
+from .promises import promised
+from .values import (
+    LIKELY,
+    PROVEN,
+    TENSOR,
+    UNKNOWN,
+    Batch,
+    ClassValue,
+    Dict,
+    FunctionValue,
+    Value,
+    join,
+    replace,
+    sequence,
+)
+
+KEYS = 200
+"""How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
+
+
+def _assigned(values: Evaluator, binding: Assigned) -> Value:
+    return values.expr(binding.node)
+
+
+def _declared(values: Evaluator, binding: Declared) -> Value:
+    node = binding.node
+    value = values.expr(node.value) if node.value is not None else UNKNOWN
+    if not value or value.kind == "none":
+        return promised(values, node.annotation) or value
+    if value.kind == "tensor" and not value.proven and promised(values, node.annotation).kind == "tensor":
+        return replace(value, certainty=PROVEN, other_kinds=frozenset())
+    return value
+
+
+def _augmented(values: Evaluator, binding: Augmented) -> Value:
+    node = binding.node
+    target = node.target
+    if binding.before is not None:
+        before = values.bound(binding.before)
+    elif isinstance(target, ast.Name):
+        before = values.lookup(target.id, None)
+    elif isinstance(target, ast.Attribute):
+        before = member(values, values.expr(target.value), target.attr)
+    else:
+        before = subscript(values, target)
+    value = operations.binary(before, values.expr(node.value), node.op)
+    if before.is_tensor and before.device and value.kind == "tensor":
+        return replace(value, device=before.device)  # in place: it stays where it is
+    return value
+
+
+def _part(values: Evaluator, binding: Part) -> Value:
+    whole = binding.whole
+    if isinstance(whole, Assigned) and binding.count is not None:
+        node = whole.node
+        if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == binding.count and not _has_starred(node):
+            reach, values.reach = values.reach, whole.reach
+            value = values.expr(node.elts[binding.at])
+            values.reach = reach
+            return value
+    value = values.bound(whole)
+    if value.items is not None and len(value.items) == binding.count:
+        return value.items[binding.at]
+    each = element(values, value, None)
+    if value.kind == "tensor" and isinstance(whole, Assigned) and _is_moved(whole.node):
+        # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.
+        return replace(each, other_kinds=each.other_kinds | {"tuple"})
+    return each
+
+
+def _starred_part(values: Evaluator, binding: Starred) -> Value:
+    return sequence(values.bound(binding.each))
+
+
+def _iterated(values: Evaluator, binding: Iterated) -> Value:
+    return element(values, values.expr(binding.node), binding.node)
+
+
+def _narrowed(values: Evaluator, binding: Narrowed) -> Value:
+    """`if isinstance(x, (int, float))` and `torch.is_tensor(x)` tell what x is inside, and what it is not elsewhere."""
+    test = binding.node
+    current = values.expr(test.args[0])
+    if values.dotted(test.func) == "torch.is_tensor":
+        return narrowing.kept(current, TENSOR) if binding.true else narrowing.left(current, TENSOR)
+    if values.dotted(test.func) != "isinstance" or len(test.args) != 2:
+        return current
+    kinds = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+    found = [promised(values, kind) for kind in kinds]
+    if not binding.true:
+        for kind in found:
+            current = narrowing.left(current, kind)
+        return current
+    if len(found) == 1 or (found[0] and all(kind.kind == found[0].kind for kind in found)):
+        return narrowing.kept(current, functools.reduce(join, found))
+    return narrowing.kept_of(current, frozenset(kind.kind for kind in found)) if all(found) else current
+
+
+def _changed(values: Evaluator, binding: Changed) -> Value:
+    node = binding.node
+    function = node.func
+    assert isinstance(function, ast.Attribute)
+    base = values.expr(function.value)
+    attr = function.attr
+    if base.kind == "batch" and attr in calls.MOVES and isinstance(values.function.flow.parents.get(node), ast.Expr):
+        return calls.move(base, attr, values.arguments(node))  # nobody asks for what it gives: it moves itself
+    if base.kind not in ("module", "list", "dict"):
+        return base
+    args = values.arguments(node)
+    if base.kind == "module" and attr in ("to", "cuda", "cpu", "train", "eval"):
+        if base.class_ is not None and values.world.method(base.class_, attr):
+            return base
+        return calls.module_method(base, attr, node, args) or base
+    if base.kind == "list" and attr in ("append", "add", "insert", "extend", "appendleft"):
+        added = args.positional[-1] if args.positional else UNKNOWN
+        if attr == "extend":
+            # What an array holds may be rows, or numbers.
+            added = element(values, added, None) if added.kind != "ndarray" else UNKNOWN
+        elem = join(base.element, added) if base.element is not None else added
+        return replace(base, element=elem, items=None)
+    if base.kind == "dict" and attr == "update":
+        given = args.first.entries if args.positional else None
+        merged = {**(base.entries or {}), **(given or {}), **({} if args.positional else args.keywords)}
+        return replace(base, entries=merged if len(merged) <= KEYS else None)
+    return base
+
+
+def _stored(values: Evaluator, binding: Stored) -> Value:
+    """`d["k"] = v` adds a key to a dictionary that is known; into a list or an unknown dict it joins the elements."""
+    target = binding.node
+    holder = values.expr(target.value)
+    if holder.kind == "batch":
+        return _put_into(values, holder, binding)
+    if holder.kind in ("unknown", "module") and not holder.proven:
+        return _put_into_unknown(values, holder, target, binding)
+    if holder.kind not in ("dict", "list"):
+        return holder
+    value = values.bound(binding.value)
+    key = known_key(values, target.slice)
+    if holder.kind == "dict" and isinstance(key, str):
+        keys = holder.entries or {}
+        if len(keys) < KEYS:
+            holder = replace(holder, entries={**keys, key: value})
+        elif key in keys:
+            holder = replace(holder, entries=None)
+        if isinstance(target.slice, ast.Constant):
+            return holder
+    return replace(holder, element=join(holder.element, value) if holder.element else value)
+
+
+def _put_into(values: Evaluator, batch: Batch, binding: Stored) -> Batch:
+    """A batch that something is put into: under a name, or what was sent to the device in place of each that it holds."""
+    target, value = binding.node, values.bound(binding.value)
+    key = known_key(values, target.slice)
+    keys = [key] if isinstance(key, str) else _keys_of(values, target)
+    if keys:
+        entries = {**(batch.entries or {}), **dict.fromkeys(keys, value)}
+        return replace(batch, entries=entries if len(entries) <= KEYS else None)
+    if value.kind != "tensor" or value.from_loader or not (value.device == "accelerator" or _sends(binding.value)):
+        return batch
+    if not goes_over(values, target):
+        return batch
+    kept = left_out(values.function.flow.guards(target), key_of(target.slice))
+    if kept is None:
+        return batch
+    left = {key: calls.batch_entry(batch, key) for key in kept}
+    return replace(batch, device=value.device, from_loader=False, entries=left or None)
+
+
+def _put_into_unknown(values: Evaluator, holder: Value, target: ast.Subscript, binding: Stored) -> Value:
+    """What nobody knows and gets a key: a dictionary of which that one key is known, or a batch that was moved."""
+    key = known_key(values, target.slice)
+    if not isinstance(key, str) or holder.on_cpu:
+        return holder
+    entries = {key: values.bound(binding.value)}
+    if holder.device:
+        return Batch(LIKELY, device=holder.device, entries=entries)
+    return Dict(LIKELY, entries=entries)
+
+
+def _keys_of(values: Evaluator, target: ast.Subscript) -> list[str]:
+    """The names that a loop puts something under: `for key in ("x", "y"): batch[key] = ...`."""
+    over = iterated_by(values, target.slice)
+    found = [values.expr(one).const for one in over.elts] if isinstance(over, ast.Tuple | ast.List) else []
+    return [one for one in found if isinstance(one, str)]
+
+
+def _joined_paths(values: Evaluator, binding: Joined) -> Value:
+    return join(values.bound(binding.one), values.bound(binding.other))
+
+
+def _defined(values: Evaluator, binding: Defined) -> Value:
+    node, module = binding.node, values.function.module
+    if isinstance(node, ast.ClassDef):
+        return ClassValue(class_=module.class_of.get(node))
+    functions = module.top_functions if values.function is module.body else values.function.nested
+    return FunctionValue(function=functions.get(node.name))
+
+
+def _before(values: Evaluator, binding: Before) -> Value:
+    node = binding.node
+    if isinstance(node, ast.Name):
+        return values.answers.of(node.id, values.outer)
+    return attribute_of(values, values.expr(node.value), node)
+
+
+def _lambda_parameter(values: Evaluator, binding: Parameter) -> Value:
+    return operations.by_name(binding.name)
+
+
+def _keyword_rest(values: Evaluator, binding: Rest) -> Value:
+    return values.world.keywords(values.function)
+
+
+def _has_starred(node: ast.Tuple | ast.List) -> bool:
+    return any(isinstance(element, ast.Starred) for element in node.elts)
+
+
+def _sends(binding: Binding) -> bool:
+    """Whether a statement moves what it binds, wherever to: `batch[key] = batch[key].to(args.device)`."""
+    return isinstance(binding, Assigned) and _is_moved(binding.node)
+
+
+def _is_moved(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and names.last(node.func) in ("to", "cuda")
+
+
+BINDINGS: dict[type[Binding], Reader] = {
+    Assigned: _assigned,
+    Declared: _declared,
+    Augmented: _augmented,
+    Part: _part,
+    Starred: _starred_part,
+    Iterated: _iterated,
+    Narrowed: _narrowed,
+    Changed: _changed,
+    Stored: _stored,
+    Joined: _joined_paths,
+    Defined: _defined,
+    Before: _before,
+    Parameter: _lambda_parameter,
+    Rest: _keyword_rest,
+}

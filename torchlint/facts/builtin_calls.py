@@ -1,0 +1,100 @@
+"""What Python's own functions give, and what only wraps an iteration."""
+
+from __future__ import annotations
+
+import ast
+
+from . import calls
+from .calls import Arguments
+from .elements import element
+from .evaluator import Evaluator
+from .values import BOOL, INTEGER, LIST, NONE, NUMBER, PROVEN, STR, UNKNOWN, Dict, Tuple, Unknown, Value, join, sequence
+
+
+def iteration(values: Evaluator, last: str, args: Arguments) -> Value:
+    given = args.first
+    if last == "list" and not len(args) and not args.open:
+        return LIST
+    if last in ("trange", "prange"):
+        return sequence(INTEGER)
+    if given.kind in ("loader", "list", "tuple", "batch"):
+        return given
+    if given.kind in ("tensor", "size", "ndarray", "dict", "module"):
+        return sequence(element(values, given, None))
+    return given
+
+
+def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Value:
+    first = args.first
+    if name in ("len", "id", "hash", "ord"):
+        return INTEGER
+    if name in ("float", "complex", "round", "abs", "pow", "divmod"):
+        if name in ("abs", "pow") and first.kind in ("tensor", "ndarray"):
+            return first
+        return NUMBER
+    if name == "int":
+        return INTEGER
+    if name in ("bool", "isinstance", "hasattr", "callable", "issubclass", "any", "all"):
+        return BOOL
+    if name in ("str", "repr", "format", "chr", "hex", "input"):
+        return STR
+    if name in ("range",):
+        return sequence(INTEGER)
+    if name == "enumerate":
+        return sequence(Tuple(items=(INTEGER, element(values, first, node.args[0] if node.args else None))))
+    if name == "zip":
+        if node.args and isinstance(node.args[0], ast.Starred):
+            return _transposed(values, values.expr(node.args[0].value)) if len(node.args) == 1 else UNKNOWN
+        items = tuple(element(values, v, n) for v, n in zip(args.positional, node.args, strict=False))
+        return sequence(Tuple(items=items))
+    if name in ("set", "frozenset"):
+        return sequence(element(values, first, None))
+    if name == "filter" and len(args.positional) == 2:
+        return sequence(element(values, args.positional[1], None))
+    if name == "map" and len(node.args) == 2 and isinstance(node.args[0], ast.Lambda):
+        return _mapped(values, node.args[0], element(values, args.positional[1], node.args[1]))
+    if name == "next":
+        return element(values, first, node.args[0] if node.args else None)
+    if name in ("sum", "max", "min"):
+        return _reduced(values, name, args)
+    if name == "dict":
+        return Dict(entries=dict(args.keywords), element=None, made_by=node)
+    if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
+        return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
+    if name == "slice":
+        return Unknown(PROVEN)
+    if name == "super":
+        return UNKNOWN
+    if name == "print":
+        return NONE
+    return UNKNOWN
+
+
+def _mapped(values: Evaluator, function: ast.Lambda, each: Value) -> Value:
+    """`map(lambda x: x.to(device), batch)` moves each part of a batch."""
+    body, parameters = function.body, function.args.args
+    if not isinstance(body, ast.Call) or not isinstance(body.func, ast.Attribute) or body.func.attr not in calls.MOVES:
+        return UNKNOWN
+    moved = body.func.value
+    if each.kind != "tensor" or [p.arg for p in parameters] != [moved.id if isinstance(moved, ast.Name) else ""]:
+        return UNKNOWN
+    return sequence(calls.move(each, body.func.attr, values.arguments(body)))
+
+
+def _transposed(values: Evaluator, value: Value) -> Value:
+    """`zip(*x.topk(5))` gives pairs of elements, `zip(*pairs)` all the first ones and all the second ones."""
+    if value.kind == "tuple" and value.items is not None:
+        return sequence(Tuple(items=tuple(element(values, item, None) for item in value.items)))
+    if value.kind == "list" and value.element is not None and value.element.items is not None:
+        return Tuple(items=tuple(sequence(item) for item in value.element.items))
+    return UNKNOWN
+
+
+def _reduced(values: Evaluator, name: str, args: Arguments) -> Value:
+    if len(args.positional) == 1 or name == "sum":
+        elem = element(values, args.first, None)
+        return calls.calculated(elem) if elem else UNKNOWN
+    value = args.first
+    for other in args.positional[1:]:
+        value = join(value, other)
+    return value.without_const() if value else UNKNOWN

@@ -1,0 +1,364 @@
+"""What calls give: of functions and methods, of the project's and of others'."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from . import calls, names, operations
+from . import torch_table as table
+from .bindings import shows_tensor
+from .builtin_calls import builtin, iteration
+from .calls import Arguments
+from .chosen import choice
+from .elements import element
+from .evaluator import Evaluator, Given
+from .library_calls import library
+from .loader_calls import loader_of, pinned_by_option, told_to_pin
+from .members import attribute_of, each_class
+from .module import Class, Function, key_of
+from .promises import promised
+from .values import (
+    LIKELY,
+    LIKELY_TENSOR,
+    NDARRAY,
+    NUMBER,
+    PROVEN,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Accelerator,
+    Batch,
+    Dict,
+    Loader,
+    ModuleValue,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    join,
+    replace,
+    sequence,
+    tensor,
+)
+
+SHORT = 40
+"""So many lines has a helper of which is asked what it makes of certain tensors."""
+# What makes an object of a dataclass from the command line.
+_OPTION_PARSERS = frozenset(
+    ("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse")
+)
+CASTS = frozenset(("float", "half", "double", "bfloat16", "long", "int", "bool", "contiguous"))
+_OF_MOVED = (table.TENSOR_ONLY | frozenset("view reshape squeeze flatten mean sum argmax max min norm t".split())) - {
+    "contiguous",
+    "detach",
+}
+"""Methods that show that what was moved to a device is a tensor: neither a module nor a batch of a library has them."""
+_OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
+"""Methods that torch's distributions and those made like them have, with how many arguments they are given."""
+_ENCODED = Batch(LIKELY, device="cpu")
+"""The tensors that a tokenizer makes of words, by name."""
+_OBJECTS = frozenset(("instance", "module"))
+
+
+def call(values: Evaluator, node: ast.Call) -> Value:
+    value = _called(values, node)
+    if value.proven:
+        return value
+    if not value and _encodes(node):
+        return _ENCODED
+    return told_to_pin(values, node) or value
+
+
+def _called(values: Evaluator, node: ast.Call) -> Value:
+    function = node.func
+    name = values.dotted(function)
+    if name is not None:
+        return _by_name(values, name, node, values.arguments(node))
+    if isinstance(function, ast.Attribute):
+        return _method(values, values.expr(function.value), function, node, values.arguments(node))
+    return _of_value(values, values.expr(function), node, values.arguments(node), function)
+
+
+def _result_of(
+    values: Evaluator, function: Function, node: ast.Call, args: Arguments, owner: Class | None = None
+) -> Value:
+    """What calling a function gives: a generator that hands on what it iterates over gives the elements of that."""
+    if function.handed_on is not None:
+        passed = function.argument(node, function.handed_on)
+        whole = values.expr(passed) if passed is not None else UNKNOWN
+        if whole.kind == "loader":
+            return whole
+    return _returned_by(values, function, args, owner)
+
+
+def _of_lambda(values: Evaluator, function: ast.Lambda, args: Arguments) -> Value:
+    """What a lambda gives that hands on what it is given, `lambda x: x`, or iterates over it, `lambda x: tqdm(x)`."""
+    parameters, body = function.args.args, function.body
+    if len(parameters) != 1 or len(args.positional) != 1:
+        return UNKNOWN
+    if isinstance(body, ast.Call) and body.args and names.last(body.func) in table.ITERATION_WRAPPERS:
+        body = body.args[0]
+    return args.first if isinstance(body, ast.Name) and body.id == parameters[0].arg else UNKNOWN
+
+
+def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Value:
+    definition = values.definition(name)
+    if isinstance(definition, Function):
+        owner = values.definition(name.rpartition(".")[0]) if definition.cls is not None else None
+        return _result_of(values, definition, node, args, owner if isinstance(owner, Class) else None)
+    if isinstance(definition, Class):
+        return _made(values, definition, node, args)
+    if name in table.PASS_THROUGH:
+        given = args.first
+        if name == "torch.compile":
+            return calls.compiled(given)
+        return replace(given, certainty=max(given.certainty, LIKELY)) if given else ModuleValue(LIKELY)
+    root = name.partition(".")[0]
+    if name == "torch.jit.annotate" and node.args:
+        return promised(values, node.args[0])
+    if name == "torch.utils.checkpoint.checkpoint" and node.args:
+        return _of_value(values, args.first, node, args, node.args[0]) or LIKELY_TENSOR
+    if name.startswith("torch.autograd") and name.endswith(".Variable"):
+        return args.first if args.first.kind == "tensor" else TENSOR  # a tensor, since torch 0.4
+    if root == "torch":
+        value = calls.torch_call(name, node, args)
+        if value.device == "cpu" and values.sets_device and calls.hangs_on_default(name, args):
+            value = replace(value, device="")
+        value = pinned_by_option(values, value, node) if value.kind == "loader" else value
+        return replace(value, made_in=values.function.module) if value.made_by is not None else value
+    if name in table.PINNING_LOADERS:
+        return loader_of(values, None, name, node, args)
+    if name in table.LIBRARY_LOADERS:
+        return calls.made_loader(Loader(class_name=name, made_by=node, made_in=values.function.module), None)
+    if root == "numpy":
+        return calls.numpy_call(name, args)
+    last = name.rpartition(".")[2]
+    if name in table.ITERATION_WRAPPERS or last in ("tqdm", "trange"):
+        return iteration(values, last, args)
+    if root in ("accelerate", "lightning", "lightning_fabric", "lightning_utilities") and last in (
+        "Accelerator",
+        "Fabric",
+    ):
+        return Accelerator(class_name=name)
+    if last == "from_pretrained":
+        return operations.pretrained(name)
+    if "." not in name:
+        return builtin(values, name, node, args)
+    if name.startswith(("time.", "os.", "math.", "random.", "sys.")):
+        return NUMBER if not name.startswith(("os.", "sys.")) else UNKNOWN
+    if root in (
+        "torchvision",
+        "timm",
+        "transformers",
+        "segmentation_models_pytorch",
+        "monai",
+        "torchaudio",
+        "open_clip",
+        "clip",
+        "torch_geometric",
+        "torch_scatter",
+        "dgl",
+    ):
+        return library(values, name, node, args)
+    if name in ("functools.partial",):
+        return args.first
+    if name in ("collections.namedtuple", "typing.NamedTuple"):
+        return operations.named_tuple_class(node)
+    if name in _OPTION_PARSERS and args.first.class_ is not None:
+        return values.instance(args.first.class_, node)
+    if root in ("einops",):
+        return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
+    bound = values.named(name)  # what another file of the project binds the name to
+    return _of_value(values, bound, node, args, node.func) if bound.kind in ("class", "function", "module") else UNKNOWN
+
+
+def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: Class | None = None) -> Value:
+    """What a call of the project's function gives: where its paths disagree, those that the call's flags lead to.
+
+    A class method of a base class, called on `owner`, makes an object of that.
+    """
+    value = values.world.returns(function)
+    given = () if value else choice(function, args)
+    value = values.world.returns(function, given) if given else value
+    if not (value and all(value.items or ())) and (tensors := _tensors_given(values, function, args)):
+        return values.world.returns_of(function, tensors) or value
+    base = function.cls if "classmethod" in function.decorator_names else None
+    if base is not None and value.class_ is base and owner not in (None, base) and value.kind in _OBJECTS:
+        assert owner is not None
+        return replace(values.instance(owner), certainty=value.certainty, other_kinds=value.other_kinds)
+    return value
+
+
+def _tensors_given(values: Evaluator, function: Function, args: Arguments) -> Given:
+    """The parameters of a short function for which a call gives tensors; none where it is not known which ones."""
+    if args.open or not function.bindings.returned or function.last_line - function.first_line > SHORT:
+        return ()
+    found = []
+    for at, parameter in enumerate(function.parameters):
+        passed = args.get(at - function.is_method, parameter.arg)
+        if passed is not None and passed.kind == "tensor" and passed.proven and not passed.from_loader:
+            found.append((parameter.arg, passed.device))
+    return tuple(found)
+
+
+def _made(values: Evaluator, klass: Class, node: ast.Call, args: Arguments) -> Value:
+    """An object of a class of the project, which may be a loader."""
+    if values.world.is_loader(klass):
+        return loader_of(values, klass, klass.full_name, node, args)
+    return values.instance(klass, node)
+
+
+def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.Call, args: Arguments) -> Value:
+    attr = function.attr
+    kind = base.kind
+    if attr in ("split", "rsplit") and args.first.kind == "str":
+        return sequence(STR)  # whatever it seemed to be: tensors are split by numbers
+    if base.kind == "tensor":
+        if not base.proven and "unknown" in base.other_kinds and shows_tensor(attr, node):
+            # What has a method of tensors alone is one, on the paths that come here.
+            base = replace(base, certainty=PROVEN, other_kinds=base.other_kinds - {"unknown"})
+        return calls.tensor_method(base, attr, node, args)
+    if base.kind == "batch":
+        return operations.batch_method(base, attr, args)
+    if base.kind == "module":
+        value = calls.module_method(base, attr, node, args)
+        if attr in ("items", "values") and base.entries is not None:
+            each = base.element or ModuleValue(LIKELY)
+            return sequence(each if attr == "values" else Tuple(items=(STR, each)))
+        if value is not None and not (base.class_ and values.world.method(base.class_, attr)):
+            return value
+        if attr == "forward":
+            return _of_value(values, base, node, args, function)
+    binding = values.reach.get(function)
+    callee = values.bound(binding) if binding is not None else attribute_of(values, base, function)
+    if callee.kind == "function" and callee.function is None and base.class_ is None and base.classes:
+        return functools.reduce(join, [_method(values, one, function, node, args) for one in each_class(base)])
+    if callee.kind in ("function", "module", "class") or (callee.kind == "name" and callee.choices):
+        return _of_value(values, callee, node, args, function)
+    if kind == "accelerator":
+        return operations.accelerator_method(attr, args)
+    if kind == "distribution":
+        return tensor(base.device, grad=True) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
+    if kind == "dict" and not base.proven and attr in calls.MOVES:
+        return _unknown_method(values, UNKNOWN, attr, callee, node, args)  # no dictionary, but something like one
+    if kind in ("dict", "list", "tuple", "str"):
+        return operations.container_method(base, attr, args)
+    if kind == "ndarray":
+        one = attr in ("item", "tolist") or (attr in calls.NUMPY_REDUCES and not len(args) and not args.open)
+        return NUMBER if one else NDARRAY
+    if kind == "scaler" and attr == "scale":
+        return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
+    if kind == "loader" and attr in ("next", "__next__"):
+        return element(values, base, None)
+    if kind in ("loader", "optimizer", "scheduler", "scaler"):
+        return UNKNOWN
+    if _of_distribution(values, base, attr):
+        return tensor(base.device, grad=True)
+    if base.kind == "module" and not callee and base.of_any_class:
+        methods = [method for method in values.world.of_modules(attr) if not method.is_abstract]
+        if methods and (value := functools.reduce(join, map(values.world.returns, methods))):
+            return value
+    return _unknown_method(values, base, attr, callee, node, args)
+
+
+def _of_distribution(values: Evaluator, base: Value, attr: str) -> bool:
+    """Whether something is what the objects of a project's distribution have of torch's: `dist.log_prob(action)`."""
+    known = base.kind == "instance" and attr in table.DISTRIBUTION_TENSORS
+    return known and base.class_ is not None and values.world.is_distribution(base.class_)
+
+
+def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, node: ast.Call, args: Arguments) -> Value:
+    if attr in ("detach", "unsqueeze", "masked_fill", "log_softmax") and len(args) <= 2 and not base:
+        return calls.tensor_method(tensor(base.device, grad=True), attr, node, args)
+    if not base and len(args) == _OF_DISTRIBUTIONS.get(attr):
+        return tensor(grad=True, certainty=LIKELY)
+    if attr in ("view", "long") and not base and shows_tensor(attr, node):
+        return calls.tensor_method(tensor(base.device), attr, node, args)
+    if attr == "item" and not len(args):
+        return NUMBER
+    if attr == "astype" and not base:
+        return NDARRAY
+    if attr in ("item", "numpy", "tolist", "size", "dim", "numel"):
+        return calls.tensor_method(LIKELY_TENSOR, attr, node, args)
+    if attr in ("to", "cuda") and not base and "non_blocking" in args.keywords:
+        return calls.tensor_method(LIKELY_TENSOR, attr, node, args)  # nobody copies a model so
+    if attr in ("to", "cuda", "cpu") and not base:
+        key = key_of(node.func.value) if isinstance(node.func, ast.Attribute) else None
+        if key is not None and key in values.bindings.sliced:
+            # What is moved and has rows and columns is a tensor.
+            return calls.move(TENSOR, attr, args)
+        return Unknown(device=calls.move(LIKELY_TENSOR, attr, args).device)
+    if calls.MODEL_NAME.search(attr):
+        return calls.called_by_name(attr)
+    if calls.is_loss(attr, args):
+        return calls.likely_module_result()
+    if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
+        return operations.accelerator_method(attr, args)
+    if attr in CASTS and not base and base.device:
+        return base  # a tensor or a module, which stays where it is
+    if attr in _OF_MOVED and not base and base.device and not callee:
+        return calls.tensor_method(tensor(base.device), attr, node, args)
+    if attr == "state_dict":
+        return Dict(LIKELY)
+    if attr == "parameters" and not len(args):
+        return calls.PARAMETERS
+    return UNKNOWN
+
+
+def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments, function: ast.expr) -> Value:
+    """What calling a value gives: a module's forward, a function's result, an instance of a class."""
+    if callee.kind in ("function", "name") and callee.choices:
+        return functools.reduce(join, [_of_value(values, one, node, args, function) for one in callee.choices])
+    if isinstance(callee.made_by, ast.Lambda):
+        return _of_lambda(values, callee.made_by, args)
+    if callee.kind == "class" and callee.entries is not None:
+        return operations.named_tuple(list(callee.entries), args)
+    if callee.kind == "function":
+        if callee.function is None:
+            return UNKNOWN
+        method = callee.function.cls is not None and isinstance(function, ast.Attribute)
+        owner = values.expr(function.value).class_ if method and isinstance(function, ast.Attribute) else None
+        return _result_of(values, callee.function, node, args, owner)
+    if callee.kind == "class" and (callee.class_ is not None or callee.classes):
+        classes = (callee.class_,) if callee.class_ is not None else callee.classes
+        return functools.reduce(join, [_made(values, klass, node, args) for klass in classes])
+    if callee.kind == "module":
+        if callee.class_ is None and callee.classes:
+            return functools.reduce(join, [_of_value(values, one, node, args, function) for one in each_class(callee)])
+        if callee.class_ is not None:
+            forward = values.world.method(callee.class_, "forward")
+            if forward is not None:
+                value = values.world.returns(forward)
+                if value.kind == "tensor":
+                    return replace(value, device=callee.device or value.device, grad=True)
+                if value.kind in ("tuple", "dict"):
+                    return operations.with_grad(value, callee.device)
+                if value:
+                    return value
+        if callee.class_name == "torch.nn.Sequential" and callee.items:
+            last = callee.items[-1]
+            if last.kind == "module" and callee.device:
+                last = replace(last, device=callee.device)
+            return _of_value(values, last, node, args, function)
+        if callee.class_ is None and not callee.class_name.startswith("torch.") and callee.class_name:
+            # A library's model: a tensor, or an output object whose fields are tensors.
+            return Tensor(LIKELY, device=callee.device, grad=True)
+        return calls.module_result(callee)
+    if callee.kind == "name":
+        return _by_name(values, callee.class_name, node, args)
+    # `models[0](x)`, `self.losses[phase](outputs, targets)`: one of several, which have the name together.
+    several = isinstance(function, ast.Subscript)
+    name = (names.chain(function.value if isinstance(function, ast.Subscript) else function) or [""])[-1]
+    if not callee and calls.MODEL_NAME.search(name.removesuffix("s") if several else name):
+        return calls.called_by_name(name)
+    if not callee.proven and calls.is_loss(name, args):
+        return calls.likely_module_result()
+    return UNKNOWN
+
+
+def _encodes(call: ast.Call) -> bool:
+    """Whether a tokenizer or processor of transformers is called for tensors, by what it alone is given."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    kind = given.get("return_tensors")
+    return isinstance(kind, ast.Constant) and kind.value == "pt" and "device" not in given

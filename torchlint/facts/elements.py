@@ -1,0 +1,193 @@
+"""What values are made of: what a loop over one gives, and what stands under an index."""
+
+from __future__ import annotations
+
+import ast
+
+from . import calls, operations
+from .bindings import Binding, Iterated, Joined, Part, Stored
+from .evaluator import Evaluator
+from .module import Class, has_slice, key_of
+from .values import (
+    ARRAY_OR_NUMBER,
+    EXTENT,
+    LIKELY,
+    NDARRAY,
+    PROVEN,
+    SIZE,
+    STR,
+    UNKNOWN,
+    Batch,
+    ModuleValue,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+    replace,
+    tensor,
+)
+
+
+def element(values: Evaluator, value: Value, node: ast.expr | None) -> Value:
+    """What iterating over the value gives."""
+    kind = value.kind
+    if value.class_name == "torch.nn.ParameterList":
+        return Tensor(parameter=True, device=value.device)
+    if kind in ("list", "size", "module", "loader") and value.element is not None:
+        return value.element
+    if value.kind == "loader":
+        return Batch(
+            value.certainty,
+            device=value.device or ("accelerator" if value.managed else "cpu"),
+            from_loader=not value.managed,
+            pinned=value.pinned,
+            managed=value.managed,
+        )
+    if value.kind == "batch":
+        return calls.batch_tensor(value)
+    if kind == "tensor":
+        return replace(value, scalar=False, parameter=False, made_by=None)
+    if value.kind == "tuple" and value.element is not None:
+        return value.element
+    if kind == "tuple" and value.items:
+        each = value.items[0]
+        for item in value.items[1:]:
+            each = join(each, item)
+        return each
+    if kind == "ndarray":
+        return ARRAY_OR_NUMBER
+    if kind == "dict":
+        return STR if value.entries is not None else UNKNOWN
+    if kind == "module":
+        return ModuleValue(LIKELY)
+    if kind == "str":
+        return STR
+    if kind == "instance" and value.class_ is not None:
+        given = wrapped(values, value, value.class_)
+        if given:
+            return given
+    if node is not None and kind in ("unknown", "instance") and operations.looks_like_loader(node):
+        return Batch(LIKELY, from_loader=True)
+    return moved_part(values, value, None)
+
+
+def wrapped(values: Evaluator, value: Value, klass: Class) -> Value:
+    """What iterating over an object of the project's gives: the elements of the loader it was made of, or what it says."""
+    following = values.world.method(klass, "__next__") or values.world.method(klass, "__iter__")
+    if following is None:
+        return UNKNOWN
+    if isinstance(value.made_by, ast.Call) and value.made_by.args:
+        own = value.made_by in values.function.flow.parents
+        inner = values.expr(value.made_by.args[0]) if own else UNKNOWN
+        if inner.kind == "loader":
+            return element(values, inner, None)
+    returned = values.world.returns(following)
+    return (
+        returned
+        if following.name == "__next__"
+        else element(values, returned, None)
+        if returned.kind == "list"
+        else UNKNOWN
+    )
+
+
+def moved_part(values: Evaluator, base: Value, index: ast.expr | None) -> Value:
+    """A part of something of unknown kind, which is where that was moved: what has names holds tensors under them."""
+    if base.kind != "unknown" or base.device != "accelerator":
+        return UNKNOWN
+    named = index is not None and isinstance(values.expr(index).const, str)
+    return tensor("accelerator", certainty=LIKELY) if named else Unknown(device="accelerator")
+
+
+def subscript(values: Evaluator, node: ast.Subscript) -> Value:
+    base = values.expr(node.value)
+    if base.kind == "batch" and not base.from_loader:
+        base = before_loop(values, node) or base
+    kind = base.kind
+    if kind == "batch" and isinstance(node.slice, ast.Slice):
+        return base  # `batch[1:]`: some of what the batch is made of, or of its rows
+    if base.kind == "batch" and base.entries and isinstance(key := known_key(values, node.slice), str):
+        return calls.batch_entry(base, key)
+    if base.kind in ("tensor", "batch"):
+        part = calls.batch_tensor(base) if base.kind == "batch" else base
+        # What is not as the loader gave it, and has rows and columns, is a tensor.
+        apart = not base.from_loader and "ndarray" not in base.other_kinds
+        if apart and (has_slice(node.slice) or _is_row(values, node, base)):
+            part = replace(part, certainty=PROVEN, other_kinds=frozenset())
+        return replace(part, scalar=False, made_by=None)
+    index = _known_index(values, node, base)
+    if kind in ("tuple", "list") and base.items is not None and isinstance(index, int):
+        return base.items[index] if -len(base.items) <= index < len(base.items) else UNKNOWN
+    if kind == "list" and base.element is not None:
+        return base if isinstance(node.slice, ast.Slice) else base.element
+    if kind == "tuple":
+        return base if isinstance(node.slice, ast.Slice) else element(values, base, None)
+    if kind == "dict":
+        if base.entries is not None and isinstance(index, str):
+            return base.entries.get(index, base.element or UNKNOWN)
+        return calls.held(base)
+    if kind == "size":
+        return SIZE if isinstance(node.slice, ast.Slice) else EXTENT
+    if kind == "module":
+        if base.entries is not None and isinstance(index, str):
+            return base.entries.get(index, ModuleValue(LIKELY))
+        if base.items is not None and isinstance(index, int) and -len(base.items) <= index < len(base.items):
+            return base.items[index]
+        return base if isinstance(node.slice, ast.Slice) else base.element or ModuleValue(LIKELY)
+    if kind == "ndarray":
+        return NDARRAY if isinstance(node.slice, ast.Slice) or has_slice(node.slice) else ARRAY_OR_NUMBER
+    if kind == "str":
+        return STR
+    return moved_part(values, base, node.slice)
+
+
+def before_loop(values: Evaluator, node: ast.Subscript) -> Value | None:
+    """A batch as it was before the loop that goes over it, where that reads what it is going to put something in the place of."""
+    binding, element = values.reach.get(node.value), values.reach.get(node.slice)
+    if not isinstance(binding, Joined) or element is None or binding.number > element.number:
+        return None
+    found = isinstance(binding.other, Stored | Joined) and goes_over(values, node)
+    return values.bound(binding.one) if found and _is_stored(values, binding.other, node) else None
+
+
+def goes_over(values: Evaluator, target: ast.Subscript) -> bool:
+    """Whether a loop goes over what a batch holds and puts something in its place: `for key in batch: batch[key] = ...`."""
+    over = iterated_by(values, target.slice)
+    while isinstance(over, ast.Call):
+        is_view = isinstance(over.func, ast.Attribute) and over.func.attr in calls.VIEWS
+        over = over.func.value if isinstance(over.func, ast.Attribute) and is_view else next(iter(over.args), None)
+    return over is not None and key_of(over) is not None and key_of(over) == key_of(target.value)
+
+
+def iterated_by(values: Evaluator, index: ast.expr) -> ast.expr | None:
+    """What a loop goes over whose variable is an index, or the first one of several: `for i, x in enumerate(batch)`."""
+    binding = values.reach.get(index)
+    if isinstance(binding, Part) and binding.at == 0:
+        binding = binding.whole
+    return binding.node if isinstance(binding, Iterated) else None
+
+
+def _is_stored(values: Evaluator, binding: Binding, node: ast.Subscript) -> bool:
+    """Whether one of the paths puts something under the index that a loop reads."""
+    if isinstance(binding, Joined):
+        return _is_stored(values, binding.one, node) or _is_stored(values, binding.other, node)
+    return isinstance(binding, Stored) and key_of(binding.node.slice) == key_of(node.slice)
+
+
+def _is_row(values: Evaluator, node: ast.Subscript, base: Value) -> bool:
+    """`lengths[i]` of what was sent to the device: neither a mapping nor what a model gives."""
+    sent = base.kind == "tensor" and base.device == "accelerator" and not (base.grad or base.other_kinds)
+    return sent and values.expr(node.slice).kind == "number"
+
+
+def _known_index(values: Evaluator, node: ast.Subscript, base: Value) -> object:
+    """The constant that indexes a container whose parts are known one by one."""
+    return known_key(values, node.slice) if base.items is not None or base.entries is not None else None
+
+
+def known_key(values: Evaluator, index: ast.expr) -> object:
+    """The constant that is an index; for a text with gaps, `f"loss_{name}"`, that with the gaps."""
+    if isinstance(index, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in index.values]
+        return "".join(map(str, parts)) if parts != ["{}"] else None
+    return values.expr(index).const

@@ -1,0 +1,394 @@
+"""The values in one function, each worked out when somebody asks for it; and what its names stand for."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from ..query.database import Database
+from . import calls, names, narrowing, operations
+from . import torch_table as table
+from .bindings import Binding
+from .calls import Arguments
+from .chosen import Choice, may_return
+from .module import Class, Function, Module, key_of
+from .promises import promised
+from .values import (
+    DEVICE,
+    LIKELY,
+    LIKELY_NUMBER,
+    LIKELY_TENSOR,
+    NONE,
+    PROVEN,
+    UNKNOWN,
+    Batch,
+    ClassValue,
+    Device,
+    Dtype,
+    FunctionValue,
+    ImportedName,
+    Instance,
+    List,
+    ModuleValue,
+    Value,
+    replace,
+    sequence,
+    tensor,
+)
+
+Reader = Callable[..., Value]
+Given = tuple[tuple[str, Device], ...]
+"""Parameters that are tensors, and where these live."""
+T = TypeVar("T")
+CHAIN = 100
+"""How many bindings are read one for another before they are read in their order instead."""
+
+
+class World(Protocol):
+    """What an evaluation asks the rest of the project."""
+
+    def canonical(self, name: str, near: Module) -> str:
+        """A dotted name as `near` imports it, with the project's re-exports followed."""
+
+    def resolve(self, function: Function, node: ast.expr) -> str | None:
+        """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
+
+    def definition(self, name: str, near: Module) -> Function | Class | Module | None:
+        """What the project defines under a dotted name that `near` may import."""
+
+    def final(self, function: Function, name: str) -> Value | None:
+        """What a name is at the end of a function or module body; None where it binds no such name."""
+
+    def parameter(self, function: Function, name: str) -> Value:
+        """What the callers pass for a parameter."""
+
+    def keywords(self, function: Function) -> Value:
+        """The dictionary that `**kwargs` of a function is."""
+
+    def positional_rest(self, function: Function) -> Value:
+        """The tuple that `*args` of a function is."""
+
+    def attribute(self, klass: Class, name: str) -> Value:
+        """What the methods of a class, or of its bases, assign to `self.name`."""
+
+    def method(self, klass: Class, name: str) -> Function | None:
+        """A method of a class or of its bases in the project."""
+
+    def of_modules(self, name: str) -> list[Function]:
+        """The methods of that name, where only modules of one family in the project have one."""
+
+    def returns(self, function: Function, given: Choice = ()) -> Value:
+        """What a call of the function gives, one that gives some flags."""
+
+    def returns_of(self, function: Function, tensors: Given) -> Value:
+        """What a call of the function gives that gives tensors for some parameters."""
+
+    def is_module(self, klass: Class) -> bool:
+        """Whether instances are nn.Modules."""
+
+    def is_distribution(self, klass: Class) -> bool:
+        """Whether instances are distributions of torch's."""
+
+    def is_loader(self, klass: Class) -> bool:
+        """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
+
+    def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
+        """What the values of a function say."""
+
+
+_STEPS = table.EVALUATION_STEPS | {"training_step"}
+
+
+class Evaluator:
+    """The values in one function, each worked out when it is asked for: what nobody asks for is not evaluated."""
+
+    def __init__(
+        self,
+        function: Function,
+        world: World,
+        database: Database,
+        expressions: Mapping[type[ast.expr], Reader],
+        bindings: Mapping[type[Binding], Reader],
+        given: Given = (),
+    ) -> None:
+        """`expressions` and `bindings` tell who reads one of each kind.
+
+        `given` are tensors that the parameters are, for one call among many.
+        """
+        self._expressions = expressions
+        self._bindings = bindings
+        self._call = expressions[ast.Call]
+        self.function = function
+        self.given_tensors = dict(given)
+        self.world = world
+        self.bindings = function.bindings
+        self.reach = self.bindings.reach
+        self.evidence = self.bindings.evidence
+        self.parameters = {p.arg: p for p in function.parameters}
+        node = function.node
+        vararg = node.args.vararg if not isinstance(node, ast.Module) else None
+        self.rest = vararg.arg if vararg is not None else ""
+        self.answers = database.parts()
+        self._resolved: dict[str, str | None] = database.memo()
+        self._nested = 0
+        """How many bindings are being read, one for another."""
+
+    # What is asked from outside
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression of the function evaluates to."""
+        known: Value | None = self.answers.known.get(node)
+        if known is not None:
+            return known
+        reach, nested = self.reach, self._nested
+        self.reach, self._nested = self.bindings.reach, 0
+        try:
+            # The values of calls are kept by `expr`.
+            return self.expr(node) if type(node) is ast.Call else self.answers.of(node, self.expr)
+        finally:
+            self.reach, self._nested = reach, nested
+
+    def final(self, name: str) -> Value | None:
+        """What a name is at the end of the function; None where it binds no such name."""
+        binding = self.bindings.final.get(name)
+        return self._entered(lambda: self.bound(binding)) if binding is not None else None
+
+    def returned(self, given: Choice = ()) -> list[Value]:
+        """What the function returns, path by path, for calls that give some flags."""
+        found = self.bindings.returned
+        if given:
+            flags = dict(given)
+            found = [one for one in found if one is None or may_return(self.function, one.node, flags)]
+        return self._entered(lambda: [self.bound(one) if one is not None else NONE for one in found])
+
+    def yielded(self) -> list[Value]:
+        """What the function yields, place by place."""
+        return self._entered(lambda: [self.bound(one) for one in self.bindings.yielded])
+
+    def _entered(self, answer: Callable[[], T]) -> T:
+        # Callers may ask about a function while one of its own values is being worked out.
+        reach, nested = self.reach, self._nested
+        self.reach, self._nested = self.bindings.reach, 0
+        try:
+            return answer()
+        finally:
+            self.reach, self._nested = reach, nested
+
+    # Bindings
+
+    def bound(self, binding: Binding) -> Value:
+        """What a binding binds its name to."""
+        return self.answers.of(binding, self._bound)
+
+    def _bound(self, binding: Binding) -> Value:
+        if self._nested >= CHAIN:
+            # A thousand statements, each of which needs the one before: from the first on, not from the last.
+            self._nested = 0
+            for earlier in self.bindings.all[: binding.number]:
+                self.bound(earlier)
+        reach, self.reach = self.reach, binding.reach
+        self._nested += 1
+        value = self._bindings[type(binding)](self, binding)
+        self._nested -= 1
+        self.reach = reach
+        return value
+
+    def canonical(self, name: str) -> str:
+        return self.world.canonical(name, self.function.module)
+
+    def definition(self, name: str) -> Function | Class | Module | None:
+        return self.world.definition(name, self.function.module)
+
+    def _of_outer(self, scope: Function, name: str) -> Value:
+        """A parameter of a function around this one."""
+        return self.world.inside(scope, lambda values: values.parameter(name))
+
+    # Expressions and names
+
+    def expr(self, node: ast.expr) -> Value:
+        if isinstance(node, ast.Call) and self.reach is self.bindings.reach:
+            # In `x.a().b().c()` each call may be asked for, and asks for all before.
+            return self.answers.of(node, functools.partial(self._call, self))
+        method: Reader | None = self._expressions.get(type(node))
+        return method(self, node) if method is not None else UNKNOWN
+
+    def name(self, node: ast.Name) -> Value:
+        return self.lookup(node.id, self.reach.get(node))
+
+    def lookup(self, name: str, binding: Binding | None) -> Value:
+        value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
+        if not value.proven and name in self.bindings.trained and value.kind in ("unknown", "tensor"):
+            return ModuleValue(LIKELY, device=value.device)
+        if not value.proven and name in self.evidence and narrowing.may_be_tensor(value):
+            value = narrowing.used_as_tensor(value)
+        elif not value.proven and value.kind == "tensor" and not value.from_loader and self.is_used_whole(name):
+            if "ndarray" in value.other_kinds:
+                return value  # which has rows and columns, too
+            value = replace(value, certainty=PROVEN, other_kinds=frozenset())
+        if not value and calls.DEVICE_NAME.search(name):
+            return DEVICE
+        return value
+
+    def is_used_whole(self, name: str) -> bool:
+        """Whether what may be a tensor has rows and columns, or, where it is given to a forward, a shape."""
+        return name in self.bindings.sliced or (
+            name in self.bindings.shaped and name in self.parameters and self.takes_tensors()
+        )
+
+    def outer(self, name: str) -> Value:
+        """A name that this function does not bind before: a parameter, a closure's or the module's name, an import."""
+        function = self.function
+        if name in self.parameters:
+            return self.parameter(name)
+        if name == self.rest:
+            return self.world.positional_rest(function)
+        found = names.imported(function, name)
+        if found is not None:
+            return self.named(self.canonical(found))
+        scope = function.parent
+        while scope is not None:
+            bound = self.world.final(scope, name) if scope is not function else None
+            if bound is not None:
+                return bound
+            if scope is not scope.module.body:
+                if name in scope.nested:
+                    return FunctionValue(function=scope.nested[name])
+                if any(p.arg == name for p in scope.parameters):
+                    return self._of_outer(scope, name)
+            scope = scope.parent
+        module = function.module
+        if name in module.top_functions:
+            return FunctionValue(function=module.top_functions[name])
+        if name in module.top_classes:
+            return ClassValue(class_=module.top_classes[name])
+        starred = self.world.resolve(function, ast.Name(name))
+        return self.named(starred) if starred else UNKNOWN
+
+    def named(self, name: str) -> Value:
+        """The value of an import or builtin."""
+        if name in table.DTYPES:
+            return Dtype(class_name=name)
+        definition = self.definition(name)
+        if isinstance(definition, Function):
+            return FunctionValue(function=definition, class_name=name)
+        if isinstance(definition, Class):
+            return ClassValue(class_=definition, class_name=name)
+        if definition is None and "." in name:
+            owner = self.definition(name.rpartition(".")[0])
+            if isinstance(owner, Module) and owner is not self.function.module:
+                return self.world.final(owner.body, name.rpartition(".")[2]) or UNKNOWN
+        return ImportedName(class_name=name)
+
+    def parameter(self, name: str) -> Value:
+        if name in self.given_tensors:
+            return tensor(self.given_tensors[name])
+        function, parameter = self.function, self.parameters[name]
+        first = function.parameters[0].arg
+        if function.is_method and name == first and function.cls is not None:
+            if "classmethod" in function.decorator_names:
+                return ClassValue(class_=function.cls)
+            return self.instance(function.cls)
+        if name == "state_steps":  # what torch.optim's functions call the counters, which it keeps on the host
+            return sequence(tensor("cpu"))
+        annotated = promised(self, parameter.annotation) if parameter.annotation is not None else UNKNOWN
+        if annotated.proven and annotated.kind in ("tensor", "number", "str", "ndarray"):
+            default = self.default(name) if annotated.kind == "tensor" else None
+            # `flag: torch.Tensor | None = False`: the default knows better.
+            if default is not None and default.kind == "number" and default.boolean:
+                return replace(annotated, certainty=LIKELY)
+            if annotated.kind == "tensor" and function.name.startswith("_") and not annotated.device:
+                # All calls of what is private are seen.
+                passed = self.world.parameter(function, name)
+                if passed.kind == "tensor" and passed.proven and passed.device == "cpu" and not passed.from_loader:
+                    return replace(annotated, device="cpu")
+            return annotated
+        passed = self.world.parameter(function, name)
+        if passed:
+            return passed
+        if annotated:
+            return annotated
+        if self.is_given_batches() and function.parameters[1].arg == name:
+            return Batch(LIKELY, device="accelerator", managed=True)
+        named = operations.by_name(name)
+        if named.kind != "device" and self.takes_tensors():
+            default = self.default(name)
+            return LIKELY_TENSOR if default is None or default.kind == "none" else default
+        return named if named else self.by_default(name)
+
+    def by_default(self, name: str) -> Value:
+        """What a parameter is that nobody is seen to give: as its default a number or a list of them, `sizes=(32, 64)`."""
+        default = self.function.defaults.get(name)
+        if isinstance(default, ast.List | ast.Tuple):
+            return (
+                List(LIKELY, element=LIKELY_NUMBER) if default.elts and all(map(_is_number, default.elts)) else UNKNOWN
+            )
+        return LIKELY_NUMBER if default is not None and _is_number(default) else UNKNOWN
+
+    def is_given_batches(self) -> bool:
+        """Whether a framework calls the method with batches that it has moved: Lightning's steps."""
+        function = self.function
+        named = function.name in _STEPS and function.is_method and len(function.parameters) > 1
+        return named and function.cls is not None and self.world.is_module(function.cls)
+
+    def takes_tensors(self) -> bool:
+        """Whether the arguments are tensors where nothing else is said: the forward of a module, a compiled function."""
+        function = self.function
+        if "compile" in function.decorator_names:
+            return True
+        return function.cls is not None and function.name == "forward" and self.world.is_module(function.cls)
+
+    def default(self, name: str) -> Value | None:
+        default = self.function.defaults.get(name)
+        return self.expr(default) if default is not None else None
+
+    def dotted(self, node: ast.expr) -> str | None:
+        """The canonical dotted name of an expression, unless a local variable stands at its root."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return None
+        binding = self.reach.get(root)
+        if binding is not None:
+            value = self.bound(binding)
+            if value.kind not in ("name", "class", "function") or not value.class_name:
+                return None
+            parts = names.chain(node) or []
+            return self.canonical(".".join([value.class_name, *parts[1:]]))
+        key = key_of(node)
+        assert key is not None
+        if key in self._resolved:
+            return self._resolved[key]
+        found = self._resolved[key] = self._resolve(node, key)
+        return found
+
+    def _resolve(self, node: ast.expr, key: str) -> str | None:
+        found = self.world.resolve(self.function, node)
+        if found is None and key in self.function.module.top_classes:
+            return f"{self.function.module.name}.{key}"
+        return found
+
+    @property
+    def sets_device(self) -> bool:
+        """Whether the file says where tensors are made that are given no device."""
+        return self.function.module.source.holds(calls.DEFAULT_DEVICE)
+
+    @functools.cached_property
+    def on_graphs(self) -> bool:
+        """Whether the file works on graphs of PyTorch Geometric."""
+        return b"torch_geometric" in self.function.module.source.data
+
+    def arguments(self, node: ast.Call) -> Arguments:
+        return Arguments.of(node, self.expr)
+
+    def instance(self, klass: Class, node: ast.Call | None = None) -> Value:
+        kind = ModuleValue if self.world.is_module(klass) else Instance
+        made_in = self.function.module if node is not None else None
+        return kind(class_name=klass.full_name, class_=klass, made_by=node, made_in=made_in)
+
+
+def _is_number(node: ast.expr) -> bool:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,47 @@
+"""What functions of well-known libraries give."""
+
+from __future__ import annotations
+
+import ast
+
+from . import calls
+from . import torch_table as table
+from .calls import Arguments
+from .evaluator import Evaluator
+from .values import INTEGER, UNKNOWN, Dataset, ModuleValue, Scheduler, Tuple, Value, replace, tensor
+
+_ON_HOST = tensor("cpu")
+_READ_FROM_FILES: dict[str, Value] = {
+    "torchaudio.load": Tuple(items=(_ON_HOST, INTEGER)),
+    "torchvision.io.read_image": _ON_HOST,
+    "torchvision.transforms.functional.pil_to_tensor": _ON_HOST,
+    "torchvision.transforms.functional.to_tensor": _ON_HOST,
+}
+
+
+def library(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Value:
+    """What functions of well-known libraries give: models, and what is read from files, which is on the host."""
+    last = name.rpartition(".")[2]
+    if name in _READ_FROM_FILES:
+        return _READ_FROM_FILES[name]
+    if name.startswith("torchaudio.functional.") and args.first.kind == "tensor":
+        return tensor(args.first.device)
+    if name in table.TENSORS_OF_GRAPHS:
+        return tensor(calls.mixed(*args.positional, *args.keywords.values()) or args.first.device)
+    if name in ("torch_scatter.scatter_max", "torch_scatter.scatter_min"):
+        return Tuple(items=(tensor(args.first.device), replace(tensor(args.first.device), integer=True)))
+    if name == "torch_geometric.utils.to_dense_batch":
+        return Tuple(items=(tensor(args.first.device), replace(tensor(args.first.device), boolean=True)))
+    if name.startswith(("torch_geometric.nn.", "dgl.nn.")):
+        return (
+            ModuleValue(class_name=name, made_by=node, made_in=values.function.module)
+            if last[:1].isupper()
+            else UNKNOWN
+        )
+    if last in ("create_model", "get_model") or ".models." in name:
+        return ModuleValue(class_name=name, made_by=node, made_in=values.function.module)
+    if ".datasets." in name:
+        return Dataset(class_name=name)
+    if name.startswith("transformers.") and last.startswith("get_") and last.endswith("schedule"):
+        return Scheduler()
+    return UNKNOWN

@@ -1,0 +1,132 @@
+"""What attributes of values are."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from . import calls, layers, narrowing, operations
+from . import torch_table as table
+from .evaluator import Evaluator
+from .module import key_of
+from .values import (
+    BOOL,
+    CUDA,
+    DEVICE,
+    DTYPE,
+    EXTENT,
+    INTEGER,
+    LIKELY,
+    NDARRAY,
+    NUMBER,
+    PROVEN,
+    SIZE,
+    UNKNOWN,
+    Accelerator,
+    Batch,
+    DeviceValue,
+    Dict,
+    FunctionValue,
+    Size,
+    Tensor,
+    Value,
+    join,
+    replace,
+    sequence,
+    tensor,
+)
+
+_OF_GRAPHS = frozenset(
+    "x y pos batch ptr edge_index edge_attr edge_weight edge_type train_mask val_mask test_mask".split()
+)
+"""The tensors that a graph of PyTorch Geometric holds."""
+_OF_DGL = frozenset(("ndata", "edata", "srcdata", "dstdata"))
+"""The attributes of a graph of DGL under which its tensors are."""
+_PROPERTIES = frozenset(("property", "cached_property"))
+
+
+def attribute(values: Evaluator, node: ast.Attribute) -> Value:
+    binding = values.reach.get(node)
+    if binding is not None:
+        return values.bound(binding)
+    return attribute_of(values, values.expr(node.value), node)
+
+
+def attribute_of(values: Evaluator, base: Value, node: ast.Attribute) -> Value:
+    value = member(values, base, node.attr)
+    if not value.proven and value.kind in ("unknown", "tensor") and values.evidence:
+        key = key_of(node)
+        if key in values.evidence:
+            return narrowing.used_as_tensor(value)
+    return value
+
+
+def member(values: Evaluator, base: Value, attr: str) -> Value:
+    kind = base.kind
+    if kind == "name":
+        return values.named(values.canonical(f"{base.class_name}.{attr}"))
+    if attr in _OF_GRAPHS and not base.proven and kind in ("unknown", "tensor") and values.on_graphs:
+        return tensor(base.device)
+    if attr in _OF_DGL and kind in ("unknown", "tensor", "batch") and base.device:
+        return Batch(LIKELY, device=base.device, from_loader=base.from_loader)
+    if base.kind == "tensor":
+        return operations.tensor_attribute(base, attr)
+    if kind in ("instance", "module", "class") and base.class_ is not None:
+        found = values.world.attribute(base.class_, attr)
+        if found:
+            # A module's parts move with it.
+            return (
+                replace(found, device=base.device)
+                if found.kind == "module" and base.device and not found.device
+                else found
+            )
+        method = values.world.method(base.class_, attr)
+        if method is not None:
+            return (
+                values.world.returns(method) if method.decorator_names & _PROPERTIES else FunctionValue(function=method)
+            )
+    if base.class_ is None and base.classes:
+        return functools.reduce(join, [member(values, one, attr) for one in each_class(base)])
+    if attr == "dtype" and kind == "unknown":
+        return DTYPE
+    if attr == "device":
+        return CUDA if kind in ("accelerator",) else DeviceValue(device=base.device)
+    if base.kind == "batch" and attr not in table.ATTRIBUTES_NOT_TENSOR:
+        counted = attr == "batch_size" or (attr.startswith("num_") and values.on_graphs)
+        return INTEGER if counted else calls.batch_tensor(base)
+    if base.kind == "batch":
+        return operations.tensor_attribute(calls.batch_tensor(base), attr)
+    if kind == "module":
+        if base.entries is not None and attr in base.entries:
+            return base.entries[attr]
+        if attr == "bias" and base.class_name in layers.FLAGGED_BIAS:
+            return BOOL
+        if attr in ("weight", "bias", "data"):
+            known = attr != "bias" or base.class_name  # a layer's `bias` may say whether it has one
+            return Tensor(PROVEN if known else LIKELY, parameter=True, device=base.device)
+        if attr in ("module", "_orig_mod"):
+            return base
+        return BOOL if attr == "training" else UNKNOWN
+    if kind == "optimizer" and attr == "param_groups":
+        return sequence(Dict(entries={"params": calls.PARAMETERS, "lr": NUMBER}))
+    if kind == "distribution":
+        return tensor(base.device) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
+    if kind == "ndarray":
+        return SIZE if attr == "shape" else NDARRAY if attr == "T" else UNKNOWN
+    if kind == "tuple" and base.entries is not None:  # one of torch.return_types
+        return base.entries.get(attr, UNKNOWN)
+    if attr in ("loss", "logits") and (kind in ("unknown", "instance") or base.grad):
+        # The fields of a model's output object.
+        return tensor(certainty=LIKELY, grad=True, scalar=attr == "loss")
+    if calls.DEVICE_NAME.search(attr):
+        return DEVICE
+    if attr == "shape" and kind == "unknown":
+        return Size(LIKELY, element=EXTENT)
+    if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
+        return Accelerator(LIKELY)
+    return UNKNOWN
+
+
+def each_class(value: Value) -> list[Value]:
+    """An object of one of several classes, as one of each."""
+    return [replace(value, class_=klass, class_name=klass.full_name, classes=()) for klass in value.classes]
