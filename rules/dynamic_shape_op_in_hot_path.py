@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import host_reads as reads
+from torchlint.facts import names
 from torchlint.facts.masks import is_mask
 from torchlint.facts.operator_calls import has_dynamic_shape, waits
 from torchlint.facts.values import LIKELY, PROVEN, Certainty
@@ -44,7 +45,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In preparation of data, for tensors in host memory, and in functions that draw (`draw_boxes`). `torch.where(condition, a, b)`, `masked_fill` and
+    In preparation of data, for tensors in host memory, in functions that draw (`draw_boxes`), and where a kernel for sequences of all lengths
+    wants the rows that count and where each sequence begins (`F.pad(torch.cumsum(lengths, 0), (1, 0))`). `torch.where(condition, a, b)`, `masked_fill` and
     `x[mask] = number` have a known size and are not reported; nor is what a compiled region traces, which TL204
     reports.
 
@@ -91,10 +93,19 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     if site.in_compiled or not site.accelerator or not waits(site, site.call):
         return
-    if site.rare or not reads.repeated(site):
+    if site.rare or not reads.repeated(site) or _packs(site):
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
     yield _finding(site, name)
+
+
+def _packs(site: Site) -> bool:
+    """Whether the function tells a kernel where sequences begin: `F.pad(torch.cumsum(lengths, 0), (1, 0))`, for which it packs their rows."""
+    return any(
+        isinstance(part, ast.Call) and names.last(part.func) == "cumsum"
+        for call in site.flow.calls_named("pad")
+        for part in (ast.walk(call.args[0]) if call.args else ())
+    )
 
 
 def _of_tensor(site: Site, node: ast.expr) -> bool:

@@ -69,7 +69,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Around a timer, or a context manager that is one, where the wait is what makes the time right; behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
-    out-of-memory error; where another library's streams are waited for (CuPy, Numba): none of these is reported. In front of a read of the device, which waits for its own stream, it
+    out-of-memory error; behind a `del` in an evaluation loop, whose memory is wanted by what comes next; where another library's streams are waited for (CuPy, Numba): none of these is reported. In front of a read of the device, which waits for its own stream, it
     is an `info`. Two programs that share a device in turns may need
     `empty_cache()`.
 
@@ -115,6 +115,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     read = waits and _read_next(site)
     if read and site.name == ".synchronize()":
+        return
+    if looped == "info" and site.name in _CACHES and _behind_delete(site):
         return
     loops = site.flow.loops(site.target)
     guards = list(site.flow.guards(site.target, loops[0] if loops else None))
@@ -185,6 +187,16 @@ def _puts_away(site: Site) -> bool:
     moves = (*site.flow.calls_named("cpu"), *site.flow.calls_named("to"))
     return any(isinstance(site.flow.parents[call], ast.Expr) for call in moves) or any(
         isinstance(node, ast.Delete) for node in site.flow.nodes
+    )
+
+
+def _behind_delete(site: Site) -> bool:
+    """`del output; torch.cuda.empty_cache()`: what was deleted goes back to the driver on purpose."""
+    statement = site.flow.statement(site.target)
+    block = site.flow.block(statement)
+    return block is not None and any(
+        isinstance(before, ast.Delete) and 0 < block.index[statement] - at <= _NEAR
+        for before, at in block.index.items()
     )
 
 

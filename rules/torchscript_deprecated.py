@@ -48,7 +48,8 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
 
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
     asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`), is not
-    reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph` or for another library.
+    reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph` or for another library,
+    nor a class that is no module (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
     are not reported, nor are tests.
 
@@ -73,13 +74,12 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb4695.html
     """
     call = site.target if isinstance(site.target, ast.Call) else None
-    if site.role == "test" or site.shim or _asked_for(site):
+    if site.role == "test" or site.shim or _asked_for(site) or _is_plain_class(site):
         return
     if call is not None and _for_others(site, call):
         return
     name = site.text(call.func if call is not None else None)
-    instead = "TorchScript alone needs it" if _is_plain_class(site) else "use `torch.compile` or `torch.export`"
-    yield site.finding(f"`{name}` is deprecated and gets no new optimisations; {instead}")
+    yield site.finding(f"`{name}` is deprecated and gets no new optimisations; use `torch.compile` or `torch.export`")
 
 
 def _is_plain_class(site: Site) -> bool:

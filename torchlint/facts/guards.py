@@ -30,6 +30,9 @@ _MILESTONES = ast.Tuple | ast.List | ast.Set | ast.ListComp | ast.SetComp | ast.
 # In how many branches a flag may be assigned.
 MOST_BRANCHES = 4
 
+# What warns once is called, as a function or a method.
+_WARN_ONCE = frozenset(("warn_once", "warning_once", "rank_zero_warn"))
+
 # How many flags, each defined by the next, a condition is followed through.
 FOLLOWED = 20
 
@@ -112,12 +115,18 @@ def _is_requirement(guard: Guard) -> bool:
 
 
 def _warns(guard: Guard) -> bool:
-    """Whether a block warns that it is run: `if len(rows) == 0: logger.warning("no rows"); rows = torch.zeros(1)`."""
-    for one in guard.block if guard.block is not None and len(guard.block) <= SHORT else ():
-        called = names.chain(one.value.func) if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) else None
-        if called is not None and len(called) > 1 and called[-1] in ("warning", "warn"):
-            return True
-    return False
+    """Whether a block warns that it is run: `if len(rows) == 0: logger.warning("no rows"); rows = torch.zeros(1)`, `warn_once(...)`."""
+    block = guard.block if guard.block is not None and len(guard.block) <= SHORT else ()
+    calls = [one.value for one in block if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
+    named = [(call, called) for call in calls if (called := names.chain(call.func)) is not None]
+    return any(len(called) > 1 and called[-1] in ("warning", "warn") for _, called in named) or (
+        len(block) == 1 and any(called[-1] in _WARN_ONCE and _says_numbers(call) for call, called in named)
+    )
+
+
+def _says_numbers(call: ast.Call) -> bool:
+    """Whether a message is made of what was found, `f"{n} rows"`; a text alone may tell of a mode that the program runs in."""
+    return not all(isinstance(given, ast.Constant) for given in call.args)
 
 
 def _begins_again(guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
