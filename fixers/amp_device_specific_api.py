@@ -10,6 +10,7 @@ from torchlint.rule import Edit, Finding, Fix, Site, chain
 from torchlint.rule.rewrite import call_node, older_torch, spelled
 
 _CHECKS = rb"isinstance\([^()]*,[^()]*GradScaler|\b(?:print|type|str|repr)\(\s*[\w.]*scaler\s*[,)]|\{[\w.]*scaler[}!:=]"
+_ASKED = rb"isinstance\([^()]*,[^()]*\bautocast\b|\btype\([^()]*\)\s*(?:is|==|!=|in)\b[^\n]*\bautocast\b"
 _CACHE = rb"cache_enabled"
 _HIDDEN = "what `**` hides may leave out the dtype, which is then that of an autocast around this one"
 _DEFAULT = {"cuda": "float16", "cpu": "bfloat16"}
@@ -40,7 +41,9 @@ class _Rewritten:
 
 def _risk(site: Site, member: str) -> str:
     note = older_torch(site, api_table.there(f"torch.amp.{member}"))
-    if member == "GradScaler" and (site.analysis.context.switched_on(_CHECKS, word=b"caler") or not _is_kept(site)):
+    context = site.analysis.context
+    checked = context.switched_on(_CHECKS, word=b"caler") if member == "GradScaler" else context.switched_on(_ASKED)
+    if checked or (member == "GradScaler" and not _is_kept(site)):
         return note or "what prints the object, or checks its class, sees another one"
     return note
 

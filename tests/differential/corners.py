@@ -39,6 +39,44 @@ def caught():
 print(pick({"torch": Fake}), pick([1, lambda f, x: f(x)]), pick({"a": 1, "FloatTensor": list}), pick([2, 3]), caught())
 print(torch.FloatTensor([1]), checkpoint(int, "3"))
 """,
+    "names of classes, lambdas and other functions": r"""
+import torch
+import torch.nn.functional as F
+import torch.nn.functional as G
+class Fake:
+    FloatTensor = LongTensor = staticmethod(lambda v: ("fake", v))
+    upsample = staticmethod(lambda *a: ("fake", a))
+class Conf:
+    torch, F = Fake, Fake
+    x = torch.FloatTensor([1])
+    y = F.upsample(3, 2)
+    def f(self): return torch.LongTensor([1])
+    class Inner: z = torch.LongTensor([1])
+print(Conf.x, Conf.y, Conf().f(), Conf.Inner.z)
+print([torch.FloatTensor([1]) for torch in [Fake]], torch.FloatTensor([2]), (lambda torch=Fake: torch.FloatTensor([1]))())
+def outer():
+    import torch
+    def swap():
+        nonlocal torch
+        torch = Fake
+    def use(): return torch.FloatTensor([1])
+    return use(), swap(), use(), torch.LongTensor([2])
+print(outer())
+def again():
+    global F
+    F = Fake
+again()
+print(F.upsample(torch.ones(1), 2), G.upsample(torch.ones(1, 1, 1, 1), 2))
+for i in range(2):
+    print(torch.LongTensor([1]))
+    torch = Fake
+""",
+    "autocast that is asked for its class": r"""
+import torch
+from torch.cuda.amp import autocast
+a = autocast(False)
+print(isinstance(a, autocast), isinstance(a, torch.autocast), type(a) is torch.autocast, torch.FloatTensor([1]))
+""",
     "typed constructors anywhere": r"""
 import torch; a = torch.LongTensor([1]); b = torch.FloatTensor(
     [1,

@@ -153,3 +153,64 @@ def test_an_import_binds_the_first_part_of_a_dotted_name() -> None:
 def test_a_name_is_free_where_an_import_at_the_top_gives_it_and_nobody_another(code: str, free: bool) -> None:
     module = module_of(code)
     assert free is lookup(module).free(here(module), "torch", "torch")
+
+
+def may_be_another(code: str) -> bool:
+    """Whether `nn` may be something else than its import where `here` is read."""
+    module = module_of(code)
+    return lookup(module).may_be_another(here(module), "nn", "torch.nn")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from torch import nn\nhere",
+        "import torch.nn as nn\nfrom torch import nn\nhere",
+        "from .torch import nn\nfrom .torch import nn\nhere",
+        "try:\n    from torch import nn\nexcept ImportError:\n    nn = None\ndef f():\n    here",
+        "from torch import nn\nhere\nnn = 1",
+        "from torch import nn\nnn = here",
+        "from torch import nn\nnn, x = 1, here",
+        "from torch import nn\nnn: int = here",
+        "from torch import nn\nif here:\n    nn = 1",
+        "from torch import nn\nhere\nfor nn in x:\n    pass",
+        "from torch import nn\nhere\ndef nn():\n    pass",
+        "def f():\n    from torch import nn\n    for x in y:\n        here\n    nn = 1",
+        "from torch import nn\n[nn for nn in x]\nhere",
+        "from torch import nn\n(lambda nn: nn)\nhere",
+        "from torch import nn\nclass A:\n    nn = 1\n    def f(self):\n        here",
+        "from torch import nn\ndef f():\n    nn = 1\nhere",
+        "def f():\n    global nn\n    from torch import nn\nhere",
+    ],
+)
+def test_an_import_that_nothing_replaces_before_a_place(code: str) -> None:
+    assert not may_be_another(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "here",
+        "class A:\n    from torch import nn\nhere",
+        "from torch import nn\nclass A:\n    nn = 1\n    x = here",
+        "from torch import nn\nclass A:\n    from other import nn\n    x = here",
+        "from torch import nn\ndef f():\n    global nn\n    nn = 1\nhere",
+        "def f():\n    from torch import nn\n    def g():\n        nonlocal nn\n        nn = 1\n    here",
+        "from torch import nn\ndef f():\n    here\nnn = 1",
+        "from torch import nn\ndef f():\n    here\nwith x as nn:\n    pass",
+        "from torch import nn\nfor x in y:\n    here\n    nn = 1",
+        "from torch import nn\nwhile x:\n    for y in z:\n        here\n    nn = 1",
+        "from torch import nn\n[nn := y for y in x]\nhere",
+        "from torch import nn\n[here for nn in x]",
+        "from torch import nn\nlambda nn: here",
+        "from torch import nn\ndel nn\nhere",
+        "from torch import nn\nnn = 1\nhere",
+        "from torch import nn\nx = (nn := 1), here",
+        "from torch import nn\nfor nn in x:\n    here",
+        "from torch import nn\nnn += here",
+        "if x:\n    from torch import nn\nelse:\n    from other import nn\nhere",
+        "from torch import nn\nfrom .torch import nn\nhere",
+    ],
+)
+def test_what_a_name_may_be_besides_its_import(code: str) -> None:
+    assert may_be_another(code)

@@ -23,6 +23,7 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
 """The parts of each kind of node that names may stand in."""
 _INNER = frozenset((*_SCOPES, *_COMPREHENSIONS, ast.comprehension))
 """Of these some parts are evaluated in another scope."""
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _BINDERS = frozenset(
     (
         *(ast.Name, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
@@ -79,6 +80,43 @@ class Lookup:
         return seen == self._outermost.binders.get(name, []) and all(
             _origin(binder, name) == origin for binder in self._binders.get(name, ())
         )
+
+    def may_be_another(self, place: ast.AST, name: str, origin: str) -> bool:
+        """Whether a name that an import of that origin binds may be something else when the place is reached.
+
+        What stands in for an import that failed, `torch = None`, is nothing that such a place is reached with. Star imports
+        are not looked at.
+        """
+        binders = self._binders.get(name, []) if name in self._declared else self._seen(place, name)
+        found = {_written(one, name) for one in binders if not self._is_none(one) and not self._is_later(one, place)}
+        return found != {origin} and not (len(found) == 1 and next(iter(found)).startswith("."))
+
+    def _is_none(self, binder: ast.AST) -> bool:
+        """Whether a name is bound to None: `torch = None`."""
+        value = getattr(self._parents.get(binder), "value", None)
+        return isinstance(value, ast.Constant) and value.value is None
+
+    def _is_later(self, binder: ast.AST, place: ast.AST) -> bool:
+        """Whether a name is not bound yet when the place is reached: below it in the same scope, and in no loop around both."""
+        home = self._homes[place]
+        if self._homes[binder] is not home or isinstance(home.node, _COMPREHENSIONS):
+            return False
+        if _end(place) > self._from(binder):
+            return False
+        again = {node for node in self._around(binder) if isinstance(node, _LOOPS)}
+        return again.isdisjoint(self._around(place))
+
+    def _from(self, binder: ast.AST) -> tuple[int, int]:
+        """From where on a name is bound: what is assigned to it comes first."""
+        outer = next(node for node in self._around(binder) if not isinstance(node, ast.Tuple | ast.List | ast.Starred))
+        if isinstance(outer, ast.Assign | ast.AnnAssign):
+            return _end(outer)
+        return binder.lineno, binder.col_offset  # type: ignore[attr-defined]
+
+    def _around(self, node: ast.AST) -> Iterator[ast.AST]:
+        while (parent := self._parents.get(node)) is not None:
+            yield parent
+            node = parent
 
     def _seen(self, place: ast.AST, name: str) -> list[ast.AST]:
         """What binds the name in the scope that it is looked up in."""
@@ -188,6 +226,10 @@ def _bound(node: ast.AST) -> Iterator[str]:
             yield name
 
 
+def _end(node: ast.AST) -> tuple[int, int]:
+    return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+
+
 def _parameters(given: ast.arguments) -> Iterator[ast.arg]:
     yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
     yield from (one for one in (given.vararg, given.kwarg) if one is not None)
@@ -200,10 +242,17 @@ def _local(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
 
 def _origin(binder: ast.AST, name: str) -> str | None:
     """The dotted name that an import binds to a name; None for what is no import, or one from inside the project."""
+    written = _written(binder, name)
+    return written if written and not written.startswith(".") else None
+
+
+def _written(binder: ast.AST, name: str) -> str:
+    """What an import says of where a name comes from, with the dots in front; "" for what is no import."""
     if isinstance(binder, ast.Import):
         found = {alias.name if alias.asname else name for alias in binder.names if _local(binder, alias) == name}
-    elif isinstance(binder, ast.ImportFrom) and not binder.level:
-        found = {f"{binder.module}.{alias.name}" for alias in binder.names if _local(binder, alias) == name}
+    elif isinstance(binder, ast.ImportFrom):
+        home = "." * binder.level + (binder.module or "")
+        found = {f"{home}.{alias.name}" for alias in binder.names if _local(binder, alias) == name}
     else:
-        return None
-    return found.pop() if len(found) == 1 else None
+        return ""
+    return found.pop() if len(found) == 1 else ""

@@ -29,6 +29,7 @@ from ..text.tree import NoNode
 from . import unnamed
 from .dispatch import Dispatch, Shown
 from .kept import keeps_comments, stands_in_string
+from .meant import is_meant, told_of_patches
 from .sieve import Sieve, places
 
 Make = Callable[[Mapping[str, Callable[[], bytes]], Home], Project]
@@ -384,7 +385,9 @@ class _Run:
         if repair is not None and fix is None and not stands_in_string(site):
             try:
                 fix = repair(site, finding)
-                if fix is not None and not keeps_comments(site.module.text, fix):
+                if fix is not None and keeps_comments(site.module.text, fix) and is_meant(site):
+                    fix = told_of_patches(site, fix)
+                else:
                     fix = None
             except NoNode:
                 pass

@@ -1,0 +1,105 @@
+"""No fix is made of a name that may be something else than torch's, and no safe one of what the project replaces in torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from torchlint.lint.run import lint
+from torchlint.settings.config import Settings
+from torchlint.text.finding import Fix
+
+PLACE = "x = torch.LongTensor([1])\n"
+CODES = frozenset(("TL910",))
+
+
+def fixes(files: Mapping[str, str]) -> list[Fix | None]:
+    """What is offered for what is found in a file `a.py` of a project."""
+    given = {name: code.encode() for name, code in files.items()}
+    return [one.fix for one in lint(given, Settings(CODES, CODES, preview=True)).findings if one.path == "a.py"]
+
+
+def kinds(files: Mapping[str, str]) -> list[str]:
+    return [fix.applicability if fix is not None else "none" for fix in fixes(files)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "import torch\ny = torch\n",
+        "from torch import nn\nother = 1\n",
+        "def f(torch):\n    pass\n",
+        "import numpy\nfrom numpy import *\nimport torch\n",
+        "from b import *\n",
+        "class A:\n    torch = 1\n",
+    ],
+)
+def test_a_star_import_that_brings_torch_itself_or_no_such_name(other: str) -> None:
+    assert ["safe"] == kinds({"a.py": f"import torch\nfrom b import *\n{PLACE}", "b.py": other})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "torch = object()\n",
+        "import fake as torch\n",
+        "from .fake import torch\n",
+        "class torch:\n    pass\n",
+        "def torch():\n    pass\n",
+        "from c import *\n",
+    ],
+)
+def test_a_star_import_of_the_project_that_may_bring_another_torch(other: str) -> None:
+    files = {"a.py": f"import torch\nfrom b import *\n{PLACE}", "b.py": other, "c.py": "torch = 1\n"}
+    assert "safe" not in kinds(files)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"class A:\n    torch = Fake\n    {PLACE}",
+        f"def swap():\n    global torch\n    torch = Fake\n{PLACE}",
+        f"for i in range(2):\n    {PLACE}    torch = Fake\n",
+        "x = [torch.LongTensor([1]) for torch in fakes]\n",
+        "x = lambda torch: torch.LongTensor([1])\n",
+        "x = [(torch := Fake)], torch.LongTensor([1])\n",
+    ],
+)
+def test_a_name_that_may_be_something_else(code: str) -> None:
+    assert "safe" not in kinds({"a.py": f"import torch\n{code}"})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{PLACE}torch = Fake\n",
+        f"class A:\n    torch = Fake\n    def f(self):\n        {PLACE}",
+        f"def f(x: torch.tensor = 3, *, device: torch.device = None):\n    {PLACE}",
+        f"torch.backends.cuda.matmul.allow_tf32 = True\n{PLACE}",
+        f"self.tensor = torch.tensor\n{PLACE}",
+        f"f(tensor=torch.tensor)\n{PLACE}",
+        f"torch.Tensor.other = 3\n{PLACE}",
+        f"patch('torch.other')\n{PLACE}",
+    ],
+)
+def test_what_leaves_torch_alone(code: str) -> None:
+    assert ["safe"] == kinds({"a.py": f"import torch\n{code}"})
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("torch.tensor = tensor", "tensor"),
+        ("def f():\n    torch.LongTensor = tensor", "LongTensor"),
+        ("setattr(torch, 'tensor', tensor)", "tensor"),
+        ("monkeypatch.setattr('torch.LongTensor', tensor)", "LongTensor"),
+        ("mock.patch('torch.LongTensor')", "LongTensor"),
+        ("@mock.patch.object(torch, 'tensor')\ndef f(): pass", "tensor"),
+    ],
+)
+def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
+    found = fixes({"a.py": f"import torch\n{PLACE}", "b.py": f"import torch\n{code}\n"})
+
+    note = f"the project puts something else in the place of torch's `{name}`"
+    assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
