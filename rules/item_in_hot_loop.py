@@ -21,7 +21,7 @@ _STACK = 3
         "complex(...)",
         *(f"math.{name}(...)" for name in reads.MATH),
     ],
-    scope="hot",
+    scope="any",
     fix="unsafe",
     numbers="rounding",
     impact="high",
@@ -36,8 +36,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory, in the
-    innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`; not the
-    builtins) in evaluation and generation loops. There is one finding a statement.
+    innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in evaluation
+    and generation loops and in what these call. There is one finding a statement.
 
     Three or more reads in one block could be one, of the stacked values; the message says so. A read in a logging
     call is TL104's, one that is repeated for each element is TL105's.

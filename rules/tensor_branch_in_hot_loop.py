@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, plain, rule
 
-# Evaluation loops are shown calls only.
+# What has no name is shown in a few lines of other files alone, these calls everywhere.
 _TESTS = ("isnan", "isinf", "isfinite", "any", "all", "equal", "allclose")
 _CALLS = {f"{prefix}{name}()" for name in _TESTS for prefix in (".", "torch.")}
 
@@ -14,7 +14,7 @@ _CALLS = {f"{prefix}{name}()" for name in _TESTS for prefix in (".", "torch.")}
 @rule(
     "TL102",
     shape=["if $_: ...", "while $_: ...", "assert $_", "$_ if $_ else $_", "$_ and $_", "$_ or $_", *plain(*_CALLS)],
-    scope="hot",
+    scope="any",
     fix="none",
     impact="high",
     category="sync",
@@ -29,7 +29,7 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     Finds `if`, `while`, `assert`, `and`, `or`, `not` and `a if t else b` whose condition is a tensor in device
     memory (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`), in a step loop or in what it calls. In
-    evaluation and generation loops it is an `info`, for conditions with one of those calls in them.
+    evaluation and generation loops, and in what these call, it is an `info`.
 
     ## Why is this slow?
 

@@ -24,6 +24,9 @@ from torchlint.text.source import Source
         "n = int(n)",
         "notif n > 0",
         "print(n)",
+        "n = x.sum()",
+        "n = x.sum()  # notif it",
+        "print(x.max(), n if n else 0)",
         "for i in range(n):",  # and nothing is indexed by it
     ],
 )
@@ -56,6 +59,11 @@ def test_nothing_is_read(line: str, before: str) -> None:
         "n = float(loss)",
         "if ce_loss > 4:",
         "y = torch.randperm(n[i])",
+        "if x.sum() == 0:",
+        "elif (x > 0).sum() > 3:",
+        "while not torch.max(x) > 1:",
+        "assert y.any() and x.mean() > 0",
+        "y = a if x.norm() > 1 else b",
     ],
 )
 def test_what_the_line_itself_shows(line: str) -> None:

@@ -34,6 +34,9 @@ _TAKEN = [
     for word in (b"if", b"while", b"assert", b"int", b"float", b"bool", b"range", b"randperm")
 ]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; each begins with a word, by which a search is quick"""
+_REDUCED = regex(rb"\.(?:sum|max|min|mean|norm)\(")
+_TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert)[ (]")
+"""`if kept.sum() == 0:`, `a if (x > 0).sum() else b`: what stands in front of a reduction on its line"""
 _ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
 _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
@@ -51,6 +54,8 @@ _ELEMENT = regex(
 )
 _BODY = 2000
 """How many bytes of a loop are looked through for its index."""
+_LONG = 300
+"""So many bytes of a line are looked through for a test: a line may be all of a file."""
 
 
 def lines(source: Source) -> frozenset[int]:
@@ -69,6 +74,7 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at in part.compared]
         found += [start + at for at, name in (*part.indices, *part.keyed, *part.of_rows) if text.may_be_mask(name)]
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
+        found += [start + at for at in part.tested]
         found += [start + at for at, value in part.taken if text.has_element(value)]
         found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
     return frozenset(bisect_right(source.lines, offset) for offset in found)
@@ -85,7 +91,13 @@ class _Part:
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
+        self.tested = [match.start() for match in _REDUCED.finditer(data) if self._is_tested(match.start())]
         self.loops = [(match.start(), match.end(), match[1]) for match in _ROWS.finditer(data)]
+
+    def _is_tested(self, offset: int) -> bool:
+        """Whether the line of an offset tests something in front of it."""
+        line = self._data[max(0, offset - _LONG) : offset].rpartition(b"\n")[2]
+        return _TESTS.search(line) is not None
 
     @cached_property
     def inverted(self) -> list[bytes]:
