@@ -4,7 +4,7 @@ import ast
 import re
 
 from torchlint.facts import order, related, syntax
-from torchlint.facts.calls import OPTIMIZER_NAME
+from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site, chain
 from torchlint.rule.lazy import regex

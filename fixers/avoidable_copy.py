@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts import calls, copies
+from torchlint.facts import copies
+from torchlint.facts.arguments import is_device
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, arguments, operand, place_of, spelled
 
@@ -74,4 +75,4 @@ def _given(call: ast.Call) -> ast.expr:
 def _is_device(site: Site, call: ast.Call) -> bool:
     if call.keywords:
         return call.keywords[0].arg == "device"
-    return calls.is_device(site.value(call.args[0]))
+    return is_device(site.value(call.args[0]))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchlint.facts import calls
+from torchlint.facts import arguments
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, operand, spelled
 
@@ -90,7 +90,7 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
             return None  # what only looks like a tensor may be a device
         other = operand(site, target, Place.RECEIVER)
         found["device"], found["dtype"] = f"{other}.device", f"{other}.dtype"
-    elif not calls.is_device(site.value(target)):
+    elif not arguments.is_device(site.value(target)):
         return None
     else:
         if move.func.attr != "to" and site.value(target).kind != "device":
@@ -175,7 +175,7 @@ def _uncast(site: Site, made: ast.Call) -> Fix | None:
     if (
         kind not in _CASTS
         or given != [target] * len(given)
-        or not (target is None or calls.is_device(site.value(target)))
+        or not (target is None or arguments.is_device(site.value(target)))
     ):
         return None
     spelling = spelled(site, f"torch.{_CASTS[kind]}")

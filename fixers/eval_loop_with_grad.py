@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import related, training
-from torchlint.facts.calls import MODEL_NAME
+from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Fix, Site, Value
 from torchlint.rule.lazy import regex

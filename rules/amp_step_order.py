@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
-from torchlint.facts.calls import OPTIMIZER_NAME
+from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.rule import Finding, Related, Site, chain, plain, rule
 
 _CLIPS = {"torch.nn.utils.clip_grad_norm_()", "torch.nn.utils.clip_grad_value_()"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls, copies
+from torchlint.facts import arguments, copies
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.rule import Finding, Site, rule
 
@@ -153,4 +153,4 @@ def _gives(site: Site, call: ast.expr) -> str:
         return ""
     if value.kind == "dtype":
         return "dtype"
-    return "device" if calls.is_device(value) else ""
+    return "device" if arguments.is_device(value) else ""

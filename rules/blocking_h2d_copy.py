@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls
+from torchlint.facts import arguments, common_names
 from torchlint.facts.flow import contains
 from torchlint.facts.values import Batch, Tensor
 from torchlint.rule import Finding, Site, chain, plain, rule
@@ -188,4 +188,6 @@ def _moves_to_device(site: Site) -> bool:
     value = site.value(target)
     if isinstance(value.const, str) and value.const.partition(":")[0] in ("cpu", "mps", "meta"):
         return False
-    return value.device != "cpu" and (calls.is_device(value) or (not value and calls.named_like_device(target)))
+    return value.device != "cpu" and (
+        arguments.is_device(value) or (not value and common_names.named_like_device(target))
+    )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls
+from torchlint.facts import arguments
 from torchlint.rule import Finding, Site, rule
 
 
@@ -89,5 +89,5 @@ def _work(site: Site) -> str:
     if site.receiver.kind != "module" or not site.accelerator:
         return ""
     target = site.argument("device", 0)
-    to_host = site.name == ".cpu()" or (target is not None and calls.device_of(site.value(target)) == "cpu")
+    to_host = site.name == ".cpu()" or (target is not None and arguments.device_of(site.value(target)) == "cpu")
     return "moves all parameters to the host" if to_host else ""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls, empties
+from torchlint.facts import arguments, empties, operator_results
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import Guard, Loop
@@ -121,7 +121,12 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
         return
     func = site.call.func
     assert isinstance(func, ast.Attribute)
-    if site.spread or not site.may_have_accelerator or site.role == "test" or site.source.holds(calls.DEFAULT_DEVICE):
+    if (
+        site.spread
+        or not site.may_have_accelerator
+        or site.role == "test"
+        or site.source.holds(operator_results.DEFAULT_DEVICE)
+    ):
         return
     made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _filled(site, func.value)
     factory = _factory(site, made) if isinstance(made, ast.Call) else None
@@ -148,7 +153,11 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
 
 def _index(site: Site) -> Iterator[Finding]:
     """A factory whose tensor stands in the brackets of a tensor of the device, and is copied there for that."""
-    if site.role in ("test", "benchmark") or not site.may_have_accelerator or site.source.holds(calls.DEFAULT_DEVICE):
+    if (
+        site.role in ("test", "benchmark")
+        or not site.may_have_accelerator
+        or site.source.holds(operator_results.DEFAULT_DEVICE)
+    ):
         return
     if site.spread or site.in_compiled or _factory(site, site.call) is None:
         return
@@ -374,7 +383,7 @@ def _target(site: Site) -> ast.expr | str | None:
     value = site.value(target)
     if value.kind == "tensor" or _calculated_with(site, target):
         return target if _is_there(site, target) else ""
-    return target if value.device != "cpu" and calls.is_device(value) and value.const not in ("cpu", "meta") else ""
+    return target if value.device != "cpu" and arguments.is_device(value) and value.const not in ("cpu", "meta") else ""
 
 
 def _is_there(site: Site, node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchlint.facts import guards, runs
-from torchlint.facts.calls import MODEL_NAME
+from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import contains
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.operator_calls import carries_no_graph

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
-from torchlint.facts.calls import OPTIMIZER_NAME
+from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.flow import Loop
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, rule

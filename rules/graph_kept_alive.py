@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls
+from torchlint.facts import common_names
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Site, chain, rule
@@ -105,7 +105,7 @@ def _used_up(site: Site, name: ast.Name, loop: Loop) -> bool:
     if _backward_of(site, name.id, loop):
         return True
     given, terms = site.once(("made a loss", loop), lambda: _made_losses(site, loop))
-    if name.id in terms and calls.LOSS_NAME.search(name.id) and not _without_graph(site, name.id):
+    if name.id in terms and common_names.LOSS_NAME.search(name.id) and not _without_graph(site, name.id):
         return True
     return site.value(name).grad and name.id in given | terms
 
@@ -250,7 +250,7 @@ def _is_update(node: ast.AST) -> bool:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"):
         return False
     stepped = node.args[0] if node.args else node.func.value
-    return bool(calls.OPTIMIZER_NAME.search((chain(stepped) or [""])[-1]))
+    return bool(common_names.OPTIMIZER_NAME.search((chain(stepped) or [""])[-1]))
 
 
 def _adds_to(statement: ast.stmt, name: str) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls
+from torchlint.facts import arguments
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import contains
@@ -247,7 +247,7 @@ def _to_accelerator(site: Site) -> bool:
         return True
     target = site.argument("device", 0)
     value = site.value(target) if target is not None else None
-    return value is not None and calls.is_device(value) and calls.device_of(value) != "cpu"
+    return value is not None and arguments.is_device(value) and arguments.device_of(value) != "cpu"
 
 
 _COLLATE = regex(rb"collate_fn[ \t]*=[ \t]*(?:\w+\.)?(\w+)")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import calls
+from torchlint.facts import arguments
 from torchlint.rule import Finding, Site, rule
 
 _READS = frozenset(("numpy", "item", "tolist"))
@@ -66,7 +66,7 @@ def unsafe_async_d2h(site: Site) -> Iterator[Finding]:
         return
     if site.name == ".to()":
         target = site.argument("device", 0)
-        if target is None or calls.device_of(site.value(target)) != "cpu" or site.receiver.on_cpu:
+        if target is None or arguments.device_of(site.value(target)) != "cpu" or site.receiver.on_cpu:
             return
         read = _first_read(site, site.call)
     else:

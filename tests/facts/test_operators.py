@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from torchlint.facts.calls import Arguments, holds
+from torchlint.facts.arguments import Arguments
+from torchlint.facts.operator_results import holds
 from torchlint.facts.values import LIKELY_TENSOR, TENSOR, UNKNOWN, Value, constant, join
 from torchlint.torch_api import operators
 from torchlint.torch_api.dynamic import DYNAMIC

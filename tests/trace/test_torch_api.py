@@ -118,7 +118,8 @@ def kind(value: Any) -> str:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_calls_give_what_the_table_says(name: str, arguments: Any, keywords: dict[str, Any]) -> None:
-    from torchlint.facts.calls import Arguments, result_of
+    from torchlint.facts.arguments import Arguments
+    from torchlint.facts.operator_results import result_of
     from torchlint.facts.values import TENSOR, constant
 
     row = operator(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from . import bindings, calls, names
+from . import arguments, bindings, common_names, names
 from .flow import contains
 from .module import Function
 from .values import Value
@@ -219,7 +219,7 @@ class Batch:
         if call.func.attr != "to":
             return True
         given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
-        return given is not None and (calls.is_device(self._value(given)) or calls.named_like_device(given))
+        return given is not None and (arguments.is_device(self._value(given)) or common_names.named_like_device(given))
 
     def _is_captured(self, name: str) -> bool:
         """Whether a function inside of this one uses the name, which is everyone's where it is global."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 
-from . import calls, names, narrowing, operations
+from . import batches, module_calls, moves, names, narrowing, operations
 from .bindings import (
     Assigned,
     Augmented,
@@ -131,15 +131,15 @@ def _changed(values: Evaluator, binding: Changed) -> Value:
     assert isinstance(function, ast.Attribute)
     base = values.expr(function.value)
     attr = function.attr
-    if base.kind == "batch" and attr in calls.MOVES and isinstance(values.function.flow.parents.get(node), ast.Expr):
-        return calls.move(base, attr, values.arguments(node))  # nobody asks for what it gives: it moves itself
+    if base.kind == "batch" and attr in moves.MOVES and isinstance(values.function.flow.parents.get(node), ast.Expr):
+        return moves.move(base, attr, values.arguments(node))  # nobody asks for what it gives: it moves itself
     if base.kind not in ("module", "list", "dict"):
         return base
     args = values.arguments(node)
     if base.kind == "module" and attr in ("to", "cuda", "cpu", "train", "eval"):
         if base.class_ is not None and values.world.method(base.class_, attr):
             return base
-        return calls.module_method(base, attr, node, args) or base
+        return module_calls.module_method(base, attr, node, args) or base
     if base.kind == "list" and attr in ("append", "add", "insert", "extend", "appendleft"):
         added = args.positional[-1] if args.positional else UNKNOWN
         if attr == "extend":
@@ -192,7 +192,7 @@ def _put_into(values: Evaluator, batch: Batch, binding: Stored) -> Batch:
     kept = left_out(values.function.flow.guards(target), key_of(target.slice))
     if kept is None:
         return batch
-    left = {key: calls.batch_entry(batch, key) for key in kept}
+    left = {key: batches.batch_entry(batch, key) for key in kept}
     return replace(batch, device=value.device, from_loader=False, entries=left or None)
 
 

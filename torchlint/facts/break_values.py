@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ..system.regex import regex
 from . import break_table
 from .break_place import Break, Place, argument, called, found, is_tensor
-from .calls import holds
 from .operator_calls import operator_call
+from .operator_results import holds
 from .values import LIKELY, PROVEN
 
 _CASTS = frozenset(("float", "int", "bool", "complex", "str", "repr", "range"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from . import calls
-from .calls import Arguments
+from . import calls, moves
+from .arguments import Arguments
 from .elements import element
 from .evaluator import Evaluator
 from .values import BOOL, INTEGER, LIST, NONE, NUMBER, PROVEN, STR, UNKNOWN, Dict, Tuple, Unknown, Value, join, sequence
@@ -73,12 +73,12 @@ def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
 def _mapped(values: Evaluator, function: ast.Lambda, each: Value) -> Value:
     """`map(lambda x: x.to(device), batch)` moves each part of a batch."""
     body, parameters = function.body, function.args.args
-    if not isinstance(body, ast.Call) or not isinstance(body.func, ast.Attribute) or body.func.attr not in calls.MOVES:
+    if not isinstance(body, ast.Call) or not isinstance(body.func, ast.Attribute) or body.func.attr not in moves.MOVES:
         return UNKNOWN
     moved = body.func.value
     if each.kind != "tensor" or [p.arg for p in parameters] != [moved.id if isinstance(moved, ast.Name) else ""]:
         return UNKNOWN
-    return sequence(calls.move(each, body.func.attr, values.arguments(body)))
+    return sequence(moves.move(each, body.func.attr, values.arguments(body)))
 
 
 def _transposed(values: Evaluator, value: Value) -> Value:

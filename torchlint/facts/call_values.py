@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 
-from . import calls, names, operations
+from . import batches, calls, common_names, module_calls, moves, names, numpy_calls, operations, operator_results
 from . import torch_table as table
+from .arguments import Arguments
 from .bindings import shows_tensor
 from .builtin_calls import builtin, iteration
-from .calls import Arguments
 from .chosen import choice
 from .elements import element
 from .evaluator import Evaluator, Given
@@ -112,7 +112,7 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
     if name in table.PASS_THROUGH:
         given = args.first
         if name == "torch.compile":
-            return calls.compiled(given)
+            return module_calls.compiled(given)
         return replace(given, certainty=max(given.certainty, LIKELY)) if given else ModuleValue(LIKELY)
     root = name.partition(".")[0]
     if name == "torch.jit.annotate" and node.args:
@@ -123,16 +123,16 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return args.first if args.first.kind == "tensor" else TENSOR  # a tensor, since torch 0.4
     if root == "torch":
         value = calls.torch_call(name, node, args)
-        if value.device == "cpu" and values.sets_device and calls.hangs_on_default(name, args):
+        if value.device == "cpu" and values.sets_device and operator_results.hangs_on_default(name, args):
             value = replace(value, device="")
         value = pinned_by_option(values, value, node) if value.kind == "loader" else value
         return replace(value, made_in=values.function.module) if value.made_by is not None else value
     if name in table.PINNING_LOADERS:
         return loader_of(values, None, name, node, args)
     if name in table.LIBRARY_LOADERS:
-        return calls.made_loader(Loader(class_name=name, made_by=node, made_in=values.function.module), None)
+        return batches.made_loader(Loader(class_name=name, made_by=node, made_in=values.function.module), None)
     if root == "numpy":
-        return calls.numpy_call(name, args)
+        return numpy_calls.numpy_call(name, args)
     last = name.rpartition(".")[2]
     if name in table.ITERATION_WRAPPERS or last in ("tqdm", "trange"):
         return iteration(values, last, args)
@@ -222,7 +222,7 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
     if base.kind == "batch":
         return operations.batch_method(base, attr, args)
     if base.kind == "module":
-        value = calls.module_method(base, attr, node, args)
+        value = module_calls.module_method(base, attr, node, args)
         if attr in ("items", "values") and base.entries is not None:
             each = base.element or ModuleValue(LIKELY)
             return sequence(each if attr == "values" else Tuple(items=(STR, each)))
@@ -240,12 +240,12 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return operations.accelerator_method(attr, args)
     if kind == "distribution":
         return tensor(base.device, grad=True) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
-    if kind == "dict" and not base.proven and attr in calls.MOVES:
+    if kind == "dict" and not base.proven and attr in moves.MOVES:
         return _unknown_method(values, UNKNOWN, attr, callee, node, args)  # no dictionary, but something like one
     if kind in ("dict", "list", "tuple", "str"):
         return operations.container_method(base, attr, args)
     if kind == "ndarray":
-        one = attr in ("item", "tolist") or (attr in calls.NUMPY_REDUCES and not len(args) and not args.open)
+        one = attr in ("item", "tolist") or (attr in numpy_calls.NUMPY_REDUCES and not len(args) and not args.open)
         return NUMBER if one else NDARRAY
     if kind == "scaler" and attr == "scale":
         return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
@@ -287,12 +287,12 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
         key = key_of(node.func.value) if isinstance(node.func, ast.Attribute) else None
         if key is not None and key in values.bindings.sliced:
             # What is moved and has rows and columns is a tensor.
-            return calls.move(TENSOR, attr, args)
-        return Unknown(device=calls.move(LIKELY_TENSOR, attr, args).device)
-    if calls.MODEL_NAME.search(attr):
-        return calls.called_by_name(attr)
-    if calls.is_loss(attr, args):
-        return calls.likely_module_result()
+            return moves.move(TENSOR, attr, args)
+        return Unknown(device=moves.move(LIKELY_TENSOR, attr, args).device)
+    if common_names.MODEL_NAME.search(attr):
+        return module_calls.called_by_name(attr)
+    if module_calls.is_loss(attr, args):
+        return module_calls.likely_module_result()
     if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
         return operations.accelerator_method(attr, args)
     if attr in CASTS and not base and base.device:
@@ -302,7 +302,7 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
     if attr == "state_dict":
         return Dict(LIKELY)
     if attr == "parameters" and not len(args):
-        return calls.PARAMETERS
+        return module_calls.PARAMETERS
     return UNKNOWN
 
 
@@ -344,16 +344,16 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
         if callee.class_ is None and not callee.class_name.startswith("torch.") and callee.class_name:
             # A library's model: a tensor, or an output object whose fields are tensors.
             return Tensor(LIKELY, device=callee.device, grad=True)
-        return calls.module_result(callee)
+        return module_calls.module_result(callee)
     if callee.kind == "name":
         return _by_name(values, callee.class_name, node, args)
     # `models[0](x)`, `self.losses[phase](outputs, targets)`: one of several, which have the name together.
     several = isinstance(function, ast.Subscript)
     name = (names.chain(function.value if isinstance(function, ast.Subscript) else function) or [""])[-1]
-    if not callee and calls.MODEL_NAME.search(name.removesuffix("s") if several else name):
-        return calls.called_by_name(name)
-    if not callee.proven and calls.is_loss(name, args):
-        return calls.likely_module_result()
+    if not callee and common_names.MODEL_NAME.search(name.removesuffix("s") if several else name):
+        return module_calls.called_by_name(name)
+    if not callee.proven and module_calls.is_loss(name, args):
+        return module_calls.likely_module_result()
     return UNKNOWN
 
 

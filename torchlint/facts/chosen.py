@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from .calls import Arguments
+from .arguments import Arguments
 from .module import Function
 
 Choice = tuple[tuple[str, bool], ...]

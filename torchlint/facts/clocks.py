@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..system.regex import regex
 from ..torch_api import operators
-from .calls import MODEL_NAME
+from .common_names import MODEL_NAME
 from .module import Function
 from .values import Value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from . import calls, operations
+from . import batches, operations
 from .bindings import Binding, Iterated, Joined, Part, Stored
 from .evaluator import Evaluator
 from .module import Class, has_slice, key_of
@@ -44,7 +44,7 @@ def element(values: Evaluator, value: Value, node: ast.expr | None) -> Value:
             managed=value.managed,
         )
     if value.kind == "batch":
-        return calls.batch_tensor(value)
+        return batches.batch_tensor(value)
     if kind == "tensor":
         return replace(value, scalar=False, parameter=False, made_by=None)
     if value.kind == "tuple" and value.element is not None:
@@ -107,9 +107,9 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     if kind == "batch" and isinstance(node.slice, ast.Slice):
         return base  # `batch[1:]`: some of what the batch is made of, or of its rows
     if base.kind == "batch" and base.entries and isinstance(key := known_key(values, node.slice), str):
-        return calls.batch_entry(base, key)
+        return batches.batch_entry(base, key)
     if base.kind in ("tensor", "batch"):
-        part = calls.batch_tensor(base) if base.kind == "batch" else base
+        part = batches.batch_tensor(base) if base.kind == "batch" else base
         # What is not as the loader gave it, and has rows and columns, is a tensor.
         apart = not base.from_loader and "ndarray" not in base.other_kinds
         if apart and (has_slice(node.slice) or _is_row(values, node, base)):
@@ -125,7 +125,7 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     if kind == "dict":
         if base.entries is not None and isinstance(index, str):
             return base.entries.get(index, base.element or UNKNOWN)
-        return calls.held(base)
+        return batches.held(base)
     if kind == "size":
         return SIZE if isinstance(node.slice, ast.Slice) else EXTENT
     if kind == "module":
@@ -154,7 +154,7 @@ def goes_over(values: Evaluator, target: ast.Subscript) -> bool:
     """Whether a loop goes over what a batch holds and puts something in its place: `for key in batch: batch[key] = ...`."""
     over = iterated_by(values, target.slice)
     while isinstance(over, ast.Call):
-        is_view = isinstance(over.func, ast.Attribute) and over.func.attr in calls.VIEWS
+        is_view = isinstance(over.func, ast.Attribute) and over.func.attr in batches.VIEWS
         over = over.func.value if isinstance(over.func, ast.Attribute) and is_view else next(iter(over.args), None)
     return over is not None and key_of(over) is not None and key_of(over) == key_of(target.value)
 

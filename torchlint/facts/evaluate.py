@@ -6,7 +6,7 @@ import ast
 import functools
 
 from ..query.database import Database
-from . import calls, fixed_options, names, operations
+from . import fixed_options, names, operations, operator_results
 from . import torch_table as table
 from .binding_values import BINDINGS
 from .call_values import CASTS, call
@@ -83,11 +83,11 @@ def _compare(values: Evaluator, node: ast.Compare) -> Value:
     if tensors and not any(v.kind in ("none", "str") for v in others):
         certainty = max(v.certainty for v in tensors)
         scalar = all(v.scalar for v in tensors) and all(v.kind == "number" for v in others)
-        return Tensor(certainty, device=calls.mixed(*sides), boolean=True, scalar=scalar)
+        return Tensor(certainty, device=operator_results.mixed(*sides), boolean=True, scalar=scalar)
     if any(v.kind == "ndarray" for v in sides):
         return NDARRAY
     if _asked_as_tensor(values, node):
-        return Tensor(LIKELY, device=calls.mixed(*sides), boolean=True)
+        return Tensor(LIKELY, device=operator_results.mixed(*sides), boolean=True)
     return BOOL
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from ..query.database import Database
-from . import calls, names, narrowing, operations
+from . import common_names, names, narrowing, operations, operator_results
 from . import torch_table as table
+from .arguments import Arguments
 from .bindings import Binding
-from .calls import Arguments
 from .chosen import Choice, may_return
 from .module import Class, Function, Module, key_of
 from .promises import promised
@@ -227,7 +227,7 @@ class Evaluator:
             if "ndarray" in value.other_kinds:
                 return value  # which has rows and columns, too
             value = replace(value, certainty=PROVEN, other_kinds=frozenset())
-        if not value and calls.DEVICE_NAME.search(name):
+        if not value and common_names.DEVICE_NAME.search(name):
             return DEVICE
         return value
 
@@ -373,7 +373,7 @@ class Evaluator:
     @property
     def sets_device(self) -> bool:
         """Whether the file says where tensors are made that are given no device."""
-        return self.function.module.source.holds(calls.DEFAULT_DEVICE)
+        return self.function.module.source.holds(operator_results.DEFAULT_DEVICE)
 
     @functools.cached_property
     def on_graphs(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
-from . import calls, names
+from . import arguments, common_names, names
 from .flow import Flow, Loop, contains
 from .module import Class, Function
 from .results import Origins
@@ -254,7 +254,11 @@ def _copies(place: Place, method: str, call: ast.Call) -> bool:
     if method != "to" or any(keyword.arg == "non_blocking" for keyword in call.keywords):
         return False
     given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
-    if not given or not calls.is_device(place.value(given[0])) or calls.device_of(place.value(given[0])) != "cpu":
+    if (
+        not given
+        or not arguments.is_device(place.value(given[0]))
+        or arguments.device_of(place.value(given[0])) != "cpu"
+    ):
         return False
     where = given[0]
     if isinstance(where, ast.Attribute) and place.value(where.value).kind == "tensor":
@@ -301,7 +305,7 @@ def _steps_environment(function: Function) -> bool:
         for call in function.flow.calls_named("step")
         if isinstance(call.func, ast.Attribute)
     )
-    return any("sched" not in owner.lower() and not calls.OPTIMIZER_NAME.search(owner) for owner in owners)
+    return any("sched" not in owner.lower() and not common_names.OPTIMIZER_NAME.search(owner) for owner in owners)
 
 
 def comes_back(place: Place, call: ast.Call) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from . import calls
+from . import operator_results
 from . import torch_table as table
-from .calls import Arguments
+from .arguments import Arguments
 from .evaluator import Evaluator
 from .values import INTEGER, UNKNOWN, Dataset, ModuleValue, Scheduler, Tuple, Value, replace, tensor
 
@@ -27,7 +27,7 @@ def library(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
     if name.startswith("torchaudio.functional.") and args.first.kind == "tensor":
         return tensor(args.first.device)
     if name in table.TENSORS_OF_GRAPHS:
-        return tensor(calls.mixed(*args.positional, *args.keywords.values()) or args.first.device)
+        return tensor(operator_results.mixed(*args.positional, *args.keywords.values()) or args.first.device)
     if name in ("torch_scatter.scatter_max", "torch_scatter.scatter_min"):
         return Tuple(items=(tensor(args.first.device), replace(tensor(args.first.device), integer=True)))
     if name == "torch_geometric.utils.to_dense_batch":

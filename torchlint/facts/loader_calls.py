@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from . import calls, names
+from . import batches, names
 from .argparse_defaults import argparse_defaults
-from .calls import Arguments
+from .arguments import Arguments
 from .evaluator import Evaluator
 from .module import Class
 from .values import Loader
@@ -18,7 +18,7 @@ def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loade
     if loader.pinned is not None or not isinstance(given, ast.Attribute) or values.expr(given):
         return loader
     default = argparse_defaults(values.function.module).get(given.attr)
-    return calls.made_loader(loader, True) if default is True else loader
+    return batches.made_loader(loader, True) if default is True else loader
 
 
 def told_to_pin(values: Evaluator, node: ast.Call) -> Loader | None:
@@ -27,11 +27,11 @@ def told_to_pin(values: Evaluator, node: ast.Call) -> Loader | None:
         return None
     for keyword in node.keywords:
         if keyword.arg == "pin_memory":
-            return calls.likely_loader(node)
+            return batches.likely_loader(node)
         if keyword.arg is None:
             options = values.expr(keyword.value)
             if "pin_memory" in (options.entries or ()) and options.made_by is not None:
-                return calls.likely_loader(options.made_by)
+                return batches.likely_loader(options.made_by)
     return None
 
 
@@ -43,4 +43,4 @@ def loader_of(values: Evaluator, klass: Class | None, name: str, node: ast.Call,
         told.const if told is not None and isinstance(told.const, bool) else False if own and told is None else None
     )
     loader = Loader(class_name=name, made_by=node, made_in=values.function.module)
-    return pinned_by_option(values, calls.made_loader(loader, pinned), node)
+    return pinned_by_option(values, batches.made_loader(loader, pinned), node)

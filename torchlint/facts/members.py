@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 
-from . import calls, layers, narrowing, operations
+from . import batches, common_names, layers, module_calls, narrowing, operations
 from . import torch_table as table
 from .evaluator import Evaluator
 from .module import key_of
@@ -93,9 +93,9 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         return CUDA if kind in ("accelerator",) else DeviceValue(device=base.device)
     if base.kind == "batch" and attr not in table.ATTRIBUTES_NOT_TENSOR:
         counted = attr == "batch_size" or (attr.startswith("num_") and values.on_graphs)
-        return INTEGER if counted else calls.batch_tensor(base)
+        return INTEGER if counted else batches.batch_tensor(base)
     if base.kind == "batch":
-        return operations.tensor_attribute(calls.batch_tensor(base), attr)
+        return operations.tensor_attribute(batches.batch_tensor(base), attr)
     if kind == "module":
         if base.entries is not None and attr in base.entries:
             return base.entries[attr]
@@ -108,7 +108,7 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
             return base
         return BOOL if attr == "training" else UNKNOWN
     if kind == "optimizer" and attr == "param_groups":
-        return sequence(Dict(entries={"params": calls.PARAMETERS, "lr": NUMBER}))
+        return sequence(Dict(entries={"params": module_calls.PARAMETERS, "lr": NUMBER}))
     if kind == "distribution":
         return tensor(base.device) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
     if kind == "ndarray":
@@ -118,7 +118,7 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
     if attr in ("loss", "logits") and (kind in ("unknown", "instance") or base.grad):
         # The fields of a model's output object.
         return tensor(certainty=LIKELY, grad=True, scalar=attr == "loss")
-    if calls.DEVICE_NAME.search(attr):
+    if common_names.DEVICE_NAME.search(attr):
         return DEVICE
     if attr == "shape" and kind == "unknown":
         return Size(LIKELY, element=EXTENT)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from . import calls, names
+from . import batches, calls, common_names, moves, names, operator_results
 from . import torch_table as table
-from .calls import Arguments
+from .arguments import Arguments
 from .values import (
     CONTEXT,
     DEVICE,
@@ -59,7 +59,7 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         certainty = max(v.certainty for v in sides)
         return Tensor(
             certainty,
-            device=calls.mixed(left, right),
+            device=operator_results.mixed(left, right),
             scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
             boolean=all(v.boolean for v in sides) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor),
             grad=left.grad or right.grad,
@@ -179,17 +179,17 @@ def with_grad(value: Value, device: Device) -> Value:
 def batch_method(base: Batch, attr: str, args: Arguments) -> Value:
     """A method of a batch, which may be a tensor or hold some."""
     if attr in ("to", "cuda", "cpu"):
-        return calls.move(base, attr, args)
-    if attr in calls.VIEWS:
-        return calls.view_of_mapping(base, attr)
+        return moves.move(base, attr, args)
+    if attr in batches.VIEWS:
+        return batches.view_of_mapping(base, attr)
     if attr in ("pop", "get"):
-        return calls.batch_entry(base, args.first.const)
+        return batches.batch_entry(base, args.first.const)
     if (
-        calls.gives_no_tensor(attr)
+        operator_results.gives_no_tensor(attr)
         or attr in table.TENSOR_ONLY
         or attr in ("view", "reshape", "float", "long", "transpose", "t")
     ):
-        return calls.tensor_method(calls.batch_tensor(base), attr, ast.Call(ast.Name("x"), [], []), args)
+        return calls.tensor_method(batches.batch_tensor(base), attr, ast.Call(ast.Name("x"), [], []), args)
     return UNKNOWN
 
 
@@ -200,12 +200,12 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
     if base.kind == "str":
         return STR if attr not in ("split", "splitlines") else sequence(STR)
     if base.kind == "dict":
-        if attr in calls.VIEWS:
-            return calls.view_of_mapping(base, attr, STR if base.entries else UNKNOWN)
+        if attr in batches.VIEWS:
+            return batches.view_of_mapping(base, attr, STR if base.entries else UNKNOWN)
         if attr in ("get", "pop", "setdefault"):
             if base.entries and isinstance(args.first.const, str):
                 return base.entries.get(args.first.const, base.element or UNKNOWN)
-            return calls.held(base)
+            return batches.held(base)
         if attr == "update":
             return NONE
         if attr == "copy":
@@ -272,13 +272,13 @@ def pretrained(name: str) -> Value:
 
 def by_name(name: str) -> Value:
     """What a parameter's name says where nothing else does."""
-    if calls.DEVICE_NAME.search(name):
+    if common_names.DEVICE_NAME.search(name):
         return DEVICE
-    if calls.LOADER_NAME.search(name):
+    if common_names.LOADER_NAME.search(name):
         return Loader(LIKELY, element=Batch(LIKELY, from_loader=True))
     if name in ("optimizer", "optim", "opt") or name.endswith("_optimizer"):
         return Optimizer(LIKELY)
-    if calls.MODEL_NAME.search(name):
+    if common_names.MODEL_NAME.search(name):
         return ModuleValue(LIKELY)
     if name in ("accelerator", "fabric"):
         return Accelerator(LIKELY)
@@ -293,4 +293,4 @@ def looks_like_loader(node: ast.expr) -> bool:
         # enumerate(loader), tqdm(loader), accelerator.skip_first_batches(loader, n)
         return looks_like_loader(node.args[0])
     parts = names.chain(node)
-    return parts is not None and bool(calls.LOADER_NAME.search(parts[-1]))
+    return parts is not None and bool(common_names.LOADER_NAME.search(parts[-1]))

@@ -6,7 +6,8 @@ import ast
 from typing import Protocol
 
 from ..torch_api.operators import Operator, operator
-from .calls import Arguments, holds
+from .arguments import Arguments
+from .operator_results import holds
 from .values import Value
 
 

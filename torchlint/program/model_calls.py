@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..facts import calls, names
+from ..facts import common_names, names
 from ..facts.module import Function
 from ..facts.values import Value
 from ..system.regex import regex
@@ -72,7 +72,7 @@ def _runs_module(project: Project, method: Function, call: ast.Call) -> bool:
     callee = project.value(method, call.func)
     if callee.kind == "function" and callee.function is not None and callee.function.cls is not None:
         return runs_module(project, callee.function)
-    return callee.kind == "module" or (callee.kind == "unknown" and bool(calls.MODEL_NAME.search(last)))
+    return callee.kind == "module" or (callee.kind == "unknown" and bool(common_names.MODEL_NAME.search(last)))
 
 
 def infers(project: Project, function: Function, call: ast.Call) -> bool:
@@ -81,7 +81,7 @@ def infers(project: Project, function: Function, call: ast.Call) -> bool:
         return False
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return len(given) > 1 and any(
-        calls.MODEL_NAME.search(names.last(one)) and project.value(function, one).kind in ("module", "unknown")
+        common_names.MODEL_NAME.search(names.last(one)) and project.value(function, one).kind in ("module", "unknown")
         for one in given
     )
 
@@ -167,7 +167,7 @@ def is_part_of_model(call: ast.Call) -> bool:
     return (
         len(parts) > 1
         and bool(call.args)
-        and bool(calls.MODEL_NAME.search(parts[-2]))
+        and bool(common_names.MODEL_NAME.search(parts[-2]))
         and bool(_PARTS.search(parts[-1]))
     )
 

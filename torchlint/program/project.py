@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..facts import names
-from ..facts.calls import MODEL_NAME, held
+from ..facts.batches import held
 from ..facts.chosen import Choice
+from ..facts.common_names import MODEL_NAME
 from ..facts.evaluate import evaluator
 from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module

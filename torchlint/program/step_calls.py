@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from ..facts import calls, names
+from ..facts import common_names, names
 from ..facts.module import Class, Function
 from ..system.regex import regex
 from .calling import last_name
@@ -32,7 +32,7 @@ def parts_of_step(project: Project, function: Function, call: ast.Call) -> tuple
         return ("backward",) if _is_backward(project, function, call, func) else ()
     if func.attr != "step":
         return ()
-    if len(call.args) == 1 and calls.OPTIMIZER_NAME.search(names.last(func.value)):
+    if len(call.args) == 1 and common_names.OPTIMIZER_NAME.search(names.last(func.value)):
         given = (names.chain(call.args[0]) or [""])[-1]
         if _LOSS.search(given):
             return ("backward", "step")
@@ -61,10 +61,10 @@ def _is_optimizer_step(project: Project, function: Function, call: ast.Call, fun
         argument = (names.chain(call.args[0]) or [""])[-1]
         if len(call.args) > 1 or call.keywords:
             return False
-        return bool(calls.OPTIMIZER_NAME.search(argument)) or (
-            argument == "closure" and bool(calls.OPTIMIZER_NAME.search(last))
+        return bool(common_names.OPTIMIZER_NAME.search(argument)) or (
+            argument == "closure" and bool(common_names.OPTIMIZER_NAME.search(last))
         )
-    if calls.OPTIMIZER_NAME.search(last):
+    if common_names.OPTIMIZER_NAME.search(last):
         return True
     if "sched" in last.lower() or "env" in last.lower() or last in ("prof", "profiler", "p", "pbar", "self"):
         return False

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from ..facts.calls import OPTIMIZER_NAME
+from ..facts.common_names import OPTIMIZER_NAME
 from ..system.regex import regex
 from ..text.source import Source, Words
 from ..text.spoken import in_code

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Collection, Sequence
 
-from ..facts import calls, names, runs
+from ..facts import common_names, names, runs
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
 from ..text.source import Words
@@ -223,7 +223,9 @@ class WarmLoops:
             if last == "forward" and self.project.value(function, receiver(call)).kind == "module":
                 return True
             named = (
-                calls.MODEL_NAME.search(last) and not last.endswith(("encoder", "decoder")) and not MAKES.match(last)
+                common_names.MODEL_NAME.search(last)
+                and not last.endswith(("encoder", "decoder"))
+                and not MAKES.match(last)
             )
             if RUNS.search(last) and not MAKES.match(last) and value.kind in ("unknown", "function"):
                 return True

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..facts import versions
-from ..facts.calls import DEFAULT_TYPE
 from ..facts.flow import Flow, Loop
 from ..facts.guards import Meaning
 from ..facts.minima import demanded
 from ..facts.module import Function, Module
+from ..facts.operator_results import DEFAULT_TYPE
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain

@@ -1,0 +1,81 @@
+"""What loaders give, and what batches and mappings hold."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from .arguments import Arguments
+from .values import LIKELY, STR, UNKNOWN, Batch, Loader, Tensor, Tuple, Value, join, replace, sequence
+
+VIEWS = frozenset(("items", "popitem", "values", "keys"))
+"""Methods that show what a mapping holds."""
+
+
+def loader(node: ast.Call, args: Arguments) -> Loader:
+    """A DataLoader; `pinned` is True or False where the source proves it."""
+    given = args.keywords.get("pin_memory")
+    if given is None and len(args.positional) > 7:
+        given = args.positional[7]
+    if given is not None:
+        on_accelerator = given.kind == "number" and given.needs_accelerator
+        pinned = given.const if isinstance(given.const, bool) else True if on_accelerator else None
+    else:
+        pinned = None if args.open else False
+    dataset = args.first
+    return made_loader(Loader(class_name="torch.utils.data.DataLoader", made_by=node, class_=dataset.class_), pinned)
+
+
+def made_loader(value: Loader, pinned: bool | None) -> Loader:
+    """A loader, pinned or not, with the batches that it gives."""
+    feeders = frozenset((value.made_by,)) if value.made_by is not None else frozenset[ast.expr]()
+    batch = Batch(device="cpu", from_loader=True, pinned=pinned, loader_calls=feeders)
+    return replace(value, pinned=pinned, element=batch)
+
+
+def likely_loader(told: ast.expr) -> Loader:
+    """A loader by its name, which may send its batches to the device itself; `told` says whether it pins."""
+    batch = Batch(LIKELY, loader_calls=frozenset((told,)))
+    return Loader(LIKELY, made_by=told, element=batch)
+
+
+def batch_entry(batch: Batch, key: object) -> Value:
+    """What a batch has under a key: what was put there, or else one of its tensors."""
+    put = batch.entries.get(key) if batch.entries and isinstance(key, str) else None
+    return put if put is not None else batch_tensor(batch)
+
+
+def batch_tensor(batch: Batch) -> Tensor:
+    """One tensor of a batch."""
+    return Tensor(
+        batch.certainty,
+        device=batch.device,
+        from_loader=batch.from_loader,
+        pinned=batch.pinned,
+        loader_calls=batch.loader_calls,
+        managed=batch.managed,
+    )
+
+
+def view_of_mapping(mapping: Value, attr: str, key: Value = STR) -> Value:
+    """What one of `VIEWS` gives of a mapping."""
+    if attr == "keys":
+        return sequence(key)
+    if attr == "values":
+        return sequence(held(mapping))
+    pair = Tuple(items=(key, held(mapping)))
+    return sequence(pair) if attr == "items" else pair
+
+
+def held(mapping: Value) -> Value:
+    """What a mapping holds under its keys, whichever."""
+    if mapping.kind == "batch":
+        return batch_tensor(mapping)
+    if mapping.kind == "tensor" and (mapping.grad or mapping.from_loader):
+        return mapping  # a model, or a loader, gave a dictionary of tensors
+    if mapping.kind == "dict" and mapping.entries and not mapping.proven:
+        return UNKNOWN  # what it had before nobody knows
+    if mapping.kind == "dict":
+        each = list((mapping.entries or {}).values())
+        return mapping.element or (functools.reduce(join, each) if each else UNKNOWN)
+    return UNKNOWN

@@ -1,0 +1,33 @@
+"""What things are likely to be by the names that people give them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..system.regex import regex
+from . import names
+
+# Names that people give to models and losses; what calling one gives is likely a tensor.
+MODEL_NAME = regex(
+    r"(?:^|_)(?:model|net|network|criterion|loss_?fn|loss_?func|loss_?function|generator|discriminator|denoiser|backbone|unet|vae"
+    r"|transformer|critic|actor|policy|teacher|student|q_network|qf\d|classifier|encoder|decoder|ddp|lm|gpt|llm"
+    r"|net[GD]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
+    re.IGNORECASE,
+)
+LOSS_NAME = regex(r"(?:^|_)(?:loss|losses|criterion|criterions|criteria|objective|objectives)\d*$", re.IGNORECASE)
+LOADER_NAME = regex(
+    r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$",
+    re.IGNORECASE,
+)
+OPTIMIZER_NAME = regex(
+    r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$",
+    re.IGNORECASE,
+)
+DEVICE_NAME = regex(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
+_DEVICE_WORDS = ("device", "rank", "gpu", "cuda", "gpu_id", "local_rank")
+
+
+def named_like_device(node: ast.expr) -> bool:
+    """Whether people give such a name to a device: `self.device`, `local_rank`."""
+    return names.last(node).lower().strip("_").endswith(_DEVICE_WORDS)

@@ -1,0 +1,111 @@
+"""What modules and their methods give, and what is called like one."""
+
+from __future__ import annotations
+
+import ast
+
+from ..system.regex import regex
+from ..torch_api.operators import operator
+from .arguments import Arguments
+from .common_names import LOSS_NAME
+from .moves import MOVES, move
+from .operator_results import made, result_of
+from .values import (
+    LIKELY,
+    LIKELY_TENSOR,
+    NONE,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Dict,
+    FunctionValue,
+    ModuleValue,
+    Tensor,
+    Tuple,
+    Value,
+    constant,
+    replace,
+    sequence,
+    tensor,
+)
+
+PARAMETERS = sequence(Tensor(parameter=True))
+NAMED_PARAMETERS = sequence(Tuple(items=(STR, Tensor(parameter=True))))
+STATE_DICT = Dict(element=TENSOR)
+_MAKES_MODEL = regex(r"(?:build|create|make|load|init|setup|construct|define|instantiate)_")
+
+
+def module_method(base: ModuleValue, attr: str, node: ast.Call, args: Arguments) -> Value | None:
+    """What the methods that every nn.Module has give; None for others."""
+    if attr in MOVES:
+        return move(base, attr, args)
+    if attr in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty", "type"):
+        return base
+    if attr == "parameters":
+        return sequence(Tensor(parameter=True, device=base.device))
+    if attr == "buffers":
+        return sequence(Tensor(device=base.device))
+    if attr == "named_parameters":
+        return NAMED_PARAMETERS
+    if attr == "named_buffers":
+        return sequence(Tuple(items=(STR, TENSOR)))
+    if attr in ("modules", "children"):
+        return sequence(ModuleValue(LIKELY))
+    if attr in ("named_modules", "named_children"):
+        return sequence(Tuple(items=(STR, ModuleValue(LIKELY))))
+    if attr == "state_dict":
+        return STATE_DICT
+    if attr in ("zero_grad", "load_state_dict", "register_buffer", "register_parameter", "add_module", "compile"):
+        return NONE
+    if attr == "clip_grad_norm_":  # FSDP's
+        return tensor(base.device, scalar=True)
+    if attr == "get_parameter":
+        return Tensor(parameter=True)
+    return None
+
+
+def module_result(base: ModuleValue) -> Value:
+    """What calling a module of torch, or one we can't see into, gives."""
+    likely = Tensor(LIKELY, device=base.device, grad=True)
+    row = operator(f"{base.class_name}.forward")
+    result = result_of(row, _made_with(base.made_by)) if row is not None else None
+    if result is None or result.kind == "unknown":
+        return likely
+    value = replace(made(result, base.device, True), certainty=base.certainty)
+    if base.class_name.endswith("Loss") and value.kind == "tensor":
+        reduction = None
+        if isinstance(base.made_by, ast.Call):
+            reduction = next((k.value for k in base.made_by.keywords if k.arg == "reduction"), None)
+        none = isinstance(reduction, ast.Constant) and reduction.value == "none"
+        return replace(value, scalar=not none, device="")
+    return value
+
+
+def _made_with(origin: ast.expr | None) -> Arguments:
+    """The literals that a module was made with: a flag of a module stands there."""
+    if not isinstance(origin, ast.Call):
+        return Arguments((), {}, open=True)
+    return Arguments.of(origin, lambda node: constant(node.value) if isinstance(node, ast.Constant) else UNKNOWN)
+
+
+def compiled(given: Value) -> Value:
+    """What torch.compile makes of a value."""
+    if given.kind in ("module", "function", "name", "class", "instance"):
+        return replace(given, compiled=True)
+    return FunctionValue(LIKELY, compiled=True)
+
+
+def called_by_name(name: str) -> Value:
+    """What calling something gives that is named like a model: `Net(16)`, `build_model(16)` make one, `net(x)`, `netD(x)` run one."""
+    makes = (name[:1].isupper() and name[1:2].islower()) or _MAKES_MODEL.match(name) is not None
+    return ModuleValue(LIKELY) if makes else likely_module_result()
+
+
+def is_loss(name: str, args: Arguments) -> bool:
+    """Whether something that is named like a loss is called with a model's output: it computes one, whoever made it."""
+    return bool(LOSS_NAME.search(name)) and any(one.grad for one in args.positional)
+
+
+def likely_module_result() -> Value:
+    """What a model or a loss likely gives: a tensor with a graph."""
+    return replace(LIKELY_TENSOR, grad=True)

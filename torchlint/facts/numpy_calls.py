@@ -1,0 +1,52 @@
+"""What functions of NumPy give."""
+
+from __future__ import annotations
+
+from .arguments import Arguments
+from .values import NDARRAY, NUMBER, UNKNOWN, Value
+
+_NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
+_NUMPY_ELEMENTWISE = frozenset(
+    """log log1p exp expm1 exp2 sqrt cbrt square abs absolute fabs sign negative reciprocal power float_power maximum minimum
+    fmax fmin clip mod sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh deg2rad rad2deg radians degrees""".split()
+)
+"""What gives a number of numbers."""
+# Draws of one number, up to so many positional arguments; one more is a shape.
+_DRAWS = {
+    "rand": 0,
+    "randn": 0,
+    "random": 0,
+    "randint": 2,
+    "uniform": 2,
+    "normal": 2,
+    "choice": 1,
+    "beta": 2,
+    "poisson": 1,
+}
+NUMPY_REDUCES = frozenset("mean sum min max amin amax std var median prod argmax argmin average any all".split())
+"""What gives one number of all elements, where no axis is given."""
+
+
+def numpy_call(name: str, args: Arguments) -> Value:
+    """What a call of `numpy....` gives: an array, or one number where that is known."""
+    last = name.rpartition(".")[2]
+    if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
+        return NUMBER
+    if (
+        last in _NUMPY_ELEMENTWISE
+        and not (args.open or args.keywords)
+        and args.positional
+        and all(one.kind == "number" for one in args.positional)
+    ):
+        return NUMBER
+    if last in NUMPY_REDUCES and len(args) == 1 and not args.open:
+        return NUMBER
+    if last in ("load", "savez", "save", "savez_compressed"):
+        return UNKNOWN
+    if (
+        name.startswith("numpy.random.")
+        and "size" not in args.keywords
+        and len(args.positional) <= _DRAWS.get(last, -1)
+    ):
+        return NUMBER
+    return NDARRAY
