@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, empties, operator_results
+from torchlint.facts import arguments, empties, frequency, operator_results
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import Guard, Loop
@@ -168,7 +168,7 @@ def _index(site: Site) -> Iterator[Finding]:
         return
     use = next((use for use in uses if _is_of_device(site, use)), None)
     often = _often(site, None) if use is not None else ""
-    if use is not None and not often and site.loop() is not None and not site.rare and reads.in_forward(site):
+    if use is not None and not often and site.loop() is not None and not site.rare and frequency.in_forward(site):
         often = "in every forward pass"  # it is not made for a loop, but in one
     if use is not None and often and not site.makes_on_accelerator:
         message = f"`{site.short()}` is filled on the host and copied to the device {often}: it is an index of `{site.short(use.value)}`"
@@ -185,7 +185,7 @@ def _is_of_device(site: Site, use: ast.Subscript) -> bool:
     around = site.flow.parents.get(use)
     if isinstance(around, ast.Attribute) and around.attr in ("to", "cuda", "type_as"):
         return False
-    if site.in_forward or value.grad or (value.proven and reads.in_forward(site)):
+    if site.in_forward or value.grad or (value.proven and frequency.in_forward(site)):
         return True
     # In a step what has a name there, and is not known to be on the host, is where the model is; what an object keeps may be a memory.
     named = isinstance(use.value, ast.Name) and site.hot is not None
@@ -448,10 +448,10 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
         rare = any(not (_is_made(site, one, site.warm) or _stays(site, one, site.warm)) for one in conditions)
         return "" if rare else "on every iteration"
     if site.warm_caller and not site.rare:
-        return reads.how_often(site)
+        return frequency.how_often(site)
     if site.function.name == "__init__" or site.role == "benchmark":
         return ""
-    if not site.rare and not _precedes_loop(site) and reads.in_forward(site):
+    if not site.rare and not _precedes_loop(site) and frequency.in_forward(site):
         return "in every forward pass"
     if not isinstance(target, ast.expr):
         return ""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import host_reads as reads
+from torchlint.facts import frequency
 from torchlint.facts.distributions import validated_at
 from torchlint.rule import Finding, Site, plain, rule
 
@@ -120,7 +120,7 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
     given = [site.value(node) for node in (*site.call.args, *(keyword.value for keyword in site.call.keywords))]
     if all(value.on_cpu for value in given):
         return
-    if site.hot is None and site.warm is None and not reads.in_forward(site):
+    if site.hot is None and site.warm is None and not frequency.in_forward(site):
         return
     if site.analysis.context.switched_on(_SWITCHED_OFF):
         return

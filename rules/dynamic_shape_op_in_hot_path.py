@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, names
 from torchlint.facts import host_reads as reads
-from torchlint.facts import names
 from torchlint.facts.masks import is_mask
 from torchlint.facts.operator_calls import has_dynamic_shape, waits
 from torchlint.facts.values import LIKELY, PROVEN, Certainty
@@ -93,7 +93,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     if site.in_compiled or not site.accelerator or not waits(site, site.call):
         return
-    if site.rare or not reads.repeated(site) or _packs(site):
+    if site.rare or not frequency.repeated(site) or _packs(site):
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
     yield _finding(site, name)
@@ -134,10 +134,10 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     if site.role in ("test", "benchmark"):
         return
     masks = [part for part in parts if is_mask(site, part)]
-    if not masks or site.value(node.value).on_cpu or not site.accelerator or site.rare or not reads.repeated(site):
+    if not masks or site.value(node.value).on_cpu or not site.accelerator or site.rare or not frequency.repeated(site):
         return
     # What is no tensor for certain may have a bool as its index, but not in a step or a forward, nor beside a mask that is one.
-    certainty = LIKELY if reads.in_forward(site) or site.hot is not None else PROVEN
+    certainty = LIKELY if frequency.in_forward(site) or site.hot is not None else PROVEN
     if _on_device(site, node.value, certainty) or any(_on_device(site, mask, PROVEN) for mask in masks):
         yield _finding(site, site.short(node))
 

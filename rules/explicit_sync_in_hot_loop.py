@@ -4,8 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, serving
 from torchlint.facts import host_reads as reads
-from torchlint.facts import serving
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
@@ -102,8 +102,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     """
     if site.name == ".synchronize()" and not site.receiver.class_name.startswith("torch.cuda."):
         return
-    looped = reads.severity(site)
-    level = looped or ("warning" if reads.in_forward(site) and not site.rare else None)
+    looped = frequency.severity(site)
+    level = looped or ("warning" if frequency.in_forward(site) and not site.rare else None)
     served = level is None and serving.is_handler(site.function) and not site.rare
     each = level is None and not served and site.name in _CACHES and _behind_model(site)
     if served or each:
@@ -125,14 +125,14 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     if guards or read:
         level = "info"
     if read:
-        message = f"`{site.short()}` waits for all streams {reads.how_often(site)}; the read behind it waits for what it needs"
+        message = f"`{site.short()}` waits for all streams {frequency.how_often(site)}; the read behind it waits for what it needs"
         yield site.finding(message, severity=level, related=site.why_hot())
         return
     where = "on every request" if served else "on every call of the module"
     if each:
         where = "on every call, after the model has run"
     if looped is not None:
-        where = reads.how_often(site)
+        where = frequency.how_often(site)
     # A collection shows as no event of a traced run.
     provable = site.name != "gc.collect()"
     yield site.finding(

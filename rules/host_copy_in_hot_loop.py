@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, host_needs, logging_calls
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.module import Function
@@ -95,11 +96,11 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     returns = _returns_batch(site)
     by_default = site.hot is not None or returns or _of_one(site) or _scored(site) or _is_collected(site)
-    if not site.settings.preview and (not by_default or reads.behind_type_test(site)):
+    if not site.settings.preview and (not by_default or frequency.behind_type_test(site)):
         return
     if reads.host_copy(site, site.call, LIKELY) is None:
         return
-    level = reads.severity(site)
+    level = frequency.severity(site)
     if level is not None and reads.host_copy(site, site.call) is None:
         level = None  # a forward is given tensors, loops elsewhere may be given arrays
     forward = level is None and site.hot is None and _in_forward(site)
@@ -107,8 +108,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if (
         reads.scalar_reads(site, site.statement)
-        or reads.is_logged(site, site.call)
-        or (reads.host_needs(site, site.call) and not returns)
+        or logging_calls.is_logged(site, site.call)
+        or (host_needs.host_needs(site, site.call) and not returns)
     ):
         return
     if forward:
@@ -118,9 +119,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if reads.host_copies(site, site.statement)[0] is not site.call or (not by_default and _writes(site)):
         return
-    back = reads.comes_back(site, site.call)
+    back = host_needs.comes_back(site, site.call)
     what = "copies what the loader gave on the host back to it" if returns else "copies to the host"
-    message = f"`{site.short()}` {what} and waits for the device {reads.how_often(site)}"
+    message = f"`{site.short()}` {what} and waits for the device {frequency.how_often(site)}"
     if back:
         message += ", though the value goes back to the device"
     yield site.finding(message, severity="warning" if back and level == "warning" else "info", related=site.why_hot())
@@ -145,8 +146,8 @@ def _of_lambda(site: Site) -> Iterator[Finding]:
         place = site.at(function, call)
         if place.hot is None or len(call.args) != 1 or reads.device_tensor(place, call.args[0]) is None:
             continue
-        if not reads.is_logged(place, call) and not reads.host_needs(place, call):
-            message = f"`{place.short()}` copies to the host and waits for the device {reads.how_often(place)}"
+        if not logging_calls.is_logged(place, call) and not host_needs.host_needs(place, call):
+            message = f"`{place.short()}` copies to the host and waits for the device {frequency.how_often(place)}"
             yield place.finding(message, severity="info", related=place.why_hot())
 
 
@@ -213,7 +214,7 @@ def _is_criterion(site: Site, call: ast.Call) -> bool:
 def _in_forward(site: Site) -> bool:
     """Whether a forward, or what it calls, runs the place, of which no loop and no compiled region is known."""
     plain = site.accelerator and not site.in_compiled and site.role != "test"
-    return plain and not site.rare and not reads.behind_type_test(site) and reads.in_forward(site)
+    return plain and not site.rare and not frequency.behind_type_test(site) and frequency.in_forward(site)
 
 
 def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Finding]:
@@ -221,13 +222,11 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
     there = site.value(holder)
     if not (there.is_tensor and there.device == "cpu" and not there.from_loader):
         return
-    if reads.severity(site) is None or site.in_compiled or reads.device_tensor(site, stored) is not stored:
+    if frequency.severity(site) is None or site.in_compiled or reads.device_tensor(site, stored) is not stored:
         return  # what is copied by name, `output.cpu()`, is told there
     value = site.value(stored)
     if site.hot is not None or (value.is_tensor and value.scalar) or site.settings.preview:
-        message = (
-            f"`{site.short(holder)}` is in host memory: what is written into it is waited for {reads.how_often(site)}"
-        )
+        message = f"`{site.short(holder)}` is in host memory: what is written into it is waited for {frequency.how_often(site)}"
         yield site.finding(message, severity="info", at=stored, related=site.why_hot())
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, host_needs, logging_calls, loop_ends
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
 
@@ -98,15 +99,15 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html>
     """
     tensor = reads.scalar_read(site, site.call)
-    level = reads.severity(site) if tensor is not None else None
-    if level is None or reads.is_logged(site, site.call) or reads.per_element(site, site.call):
+    level = frequency.severity(site) if tensor is not None else None
+    if level is None or logging_calls.is_logged(site, site.call) or reads.per_element(site, site.call):
         return
-    if reads.for_environment(site, site.call) or reads.decides(site, site.call):
+    if host_needs.for_environment(site, site.call) or loop_ends.decides(site, site.call):
         return
     found = reads.scalar_reads(site, site.statement)
     if found[0] is not site.call:
         return
-    message = f"`{site.short()}` waits for the device {reads.how_often(site)}"
+    message = f"`{site.short()}` waits for the device {frequency.how_often(site)}"
     together = reads.reads_together(site)
     if isinstance(site.statement, ast.AugAssign) and not isinstance(site.statement.value, ast.List):
         message += ": keep the sum on the device and read it once"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency
 from torchlint.facts import host_reads as reads
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
@@ -83,7 +84,7 @@ def linalg_error_check_sync(site: Site) -> Iterator[Finding]:
         return
     if site.value(matrix).on_cpu or site.role == "test" or site.in_compiled or _caught(site):
         return
-    if site.hot is None and site.warm is None and not reads.in_forward(site):
+    if site.hot is None and site.warm is None and not frequency.in_forward(site):
         return
     name = site.name.removesuffix("()")
     message = f"`{name}` waits for the device to know whether it succeeded; `{_CHECKED[name]}` does not"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, host_needs, logging_calls
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Severity, Site, rule
 
@@ -74,10 +75,10 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     """
     repeated = reads.per_element(site, site.call)
     tensor = reads.scalar_read(site, site.call) if repeated is not None else None
-    if tensor is None or reads.is_logged(site, site.call) or site.role == "test":
+    if tensor is None or logging_calls.is_logged(site, site.call) or site.role == "test":
         return
-    level = reads.severity(site) or _anywhere(site, tensor)
-    if level is None or reads.for_environment(site, site.call):
+    level = frequency.severity(site) or _anywhere(site, tensor)
+    if level is None or host_needs.for_environment(site, site.call):
         return
     if reads.scalar_reads(site, site.statement)[0] is not site.call:
         return
@@ -92,4 +93,4 @@ def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
     if any(site.analysis.steps.is_step_loop(site.function, loop) for loop in loops):
         return None
     proven = site.value(tensor).device == "accelerator" and site.name == ".item()"
-    return "info" if proven and site.loop() is not None and not reads.shows(site.function) else None
+    return "info" if proven and site.loop() is not None and not frequency.shows(site.function) else None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments
+from torchlint.facts import arguments, frequency
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import contains
@@ -116,7 +116,7 @@ def _samples(site: Site) -> Iterator[Finding]:
         return
     if not _to_accelerator(site) or site.rare:
         return
-    if site.hot is None and site.warm is None and not reads.in_forward(site):
+    if site.hot is None and site.warm is None and not frequency.in_forward(site):
         return
     often = "on every step" if site.hot is not None else "on every iteration" if site.warm else "in each forward pass"
     message = f"`{site.short()}` copies one sample at a time, and waits for it, {often}"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import empties, syntax
+from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
@@ -108,9 +108,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     level: Severity = "warning" if constant else "info"
     message = _message(site, data, value, stored, constant=constant)
     # Whether it runs again and again takes longest to tell.
-    if not message or not site.accelerator or _leaves_early(site) or not reads.repeated(site):
+    if not message or not site.accelerator or _leaves_early(site) or not frequency.repeated(site):
         return
-    if value.kind == "number" and not constant and reads.behind_type_test(site):
+    if value.kind == "number" and not constant and frequency.behind_type_test(site):
         return  # a path for tensors of what is a number in most programs
     yield site.finding(message, severity=level, related=site.why_hot())
 
@@ -152,7 +152,7 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     for part in parts:
         message = "" if isinstance(part, ast.Slice | ast.Constant) else _copied(site, node, part)
         # Whether it runs again and again takes longest to tell.
-        if message and site.accelerator and reads.severity(site) is not None:
+        if message and site.accelerator and frequency.severity(site) is not None:
             yield site.finding(message, severity="info", at=part, related=site.why_hot())
 
 

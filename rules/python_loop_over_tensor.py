@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts import host_reads as reads
+from torchlint.facts import frequency
 from torchlint.facts.module import BODIES
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
@@ -114,8 +114,8 @@ def _often(site: Site) -> str:
     if site.rare:
         return ""
     if site.warm is not None or site.warm_caller is not None:
-        return reads.how_often(site)
-    return "in every forward pass" if reads.in_forward(site) else ""
+        return frequency.how_often(site)
+    return "in every forward pass" if frequency.in_forward(site) else ""
 
 
 def _rows(site: Site, loop: ast.For) -> list[str]:

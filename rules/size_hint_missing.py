@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
 
@@ -67,7 +68,7 @@ def size_hint_missing(site: Site) -> Iterator[Finding]:
         return
     missing = _one_hot(site) if site.name.endswith("one_hot()") else _repeats(site)
     if missing is None or (
-        site.hot is None and site.warm is None and site.region is None and not reads.in_forward(site)
+        site.hot is None and site.warm is None and site.region is None and not frequency.in_forward(site)
     ):
         return
     message = f"`{site.short()}` computes its size on the device and the host waits for it: give `{missing}`"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, host_needs
 from torchlint.facts import host_reads as reads
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
@@ -82,7 +83,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
     found = _found(site)
     if found is None or not site.accelerator:
         return
-    if site.rare or reads.behind_type_test(site) or not reads.in_forward(site):
+    if site.rare or frequency.behind_type_test(site) or not frequency.in_forward(site):
         return
     if site.warm is not None or site.warm_caller is not None or _told_by_ranks(site, found):
         return
@@ -114,7 +115,7 @@ def _read(site: Site) -> ast.expr | None:
     if not _reads(site, site.call):
         return None
     first = next((node for node in reads.own_nodes(site.statement) if _reads(site, node)), None)
-    return site.call if first is site.call and not reads.host_needs(site, site.call) else None
+    return site.call if first is site.call and not host_needs.host_needs(site, site.call) else None
 
 
 def _cast(site: Site) -> ast.expr | None:

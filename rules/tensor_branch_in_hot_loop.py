@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, logging_calls, loop_ends
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, plain, rule
 
@@ -84,16 +85,16 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if (
         site.shown_whole
-        and reads.severity(site.at(site.function, branch if isinstance(branch, ast.expr) else test)) is None
+        and frequency.severity(site.at(site.function, branch if isinstance(branch, ast.expr) else test)) is None
     ):
         return
     place = site.at(site.function, found)
-    level = reads.severity(place)
-    if level is None or (level == "info" and reads.decides(place, found)) or _first(site) is not branch:
+    level = frequency.severity(place)
+    if level is None or (level == "info" and loop_ends.decides(place, found)) or _first(site) is not branch:
         return
-    if reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
+    if logging_calls.is_logged(site, found) or reads.scalar_reads(site, site.statement):
         return
-    message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {reads.how_often(place)}"
+    message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {frequency.how_often(place)}"
     yield site.finding(message, severity=level, at=found, related=place.why_hot())
 
 

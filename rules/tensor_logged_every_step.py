@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, logging_calls
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
 
@@ -80,18 +81,18 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
         yield from _kept_as_text(site, site.target.value)
         return
     formats = site.name == ".format()"
-    if not site.may_have_accelerator or not (formats or reads.logging_call(site, site.call)):
+    if not site.may_have_accelerator or not (formats or logging_calls.logging_call(site, site.call)):
         return
-    found = reads.logged(site, site.call) if site.hot or site.warm else None
-    level = reads.severity(site) if found is not None else None
-    if level is None or found is None or not site.accelerator or reads.is_logged(site, site.call):
+    found = logging_calls.logged(site, site.call) if site.hot or site.warm else None
+    level = frequency.severity(site) if found is not None else None
+    if level is None or found is None or not site.accelerator or logging_calls.is_logged(site, site.call):
         return
     if formats and isinstance(found, ast.Call) and reads.scalar_read(site, found) is not None:
         return  # a read of its own, which TL101 tells
     if any(True for guard in site.flow.guards(site.target) for _ in reads.tested(site, guard.test)):
         return  # the condition is a read of its own, and what it warns of is rare
     what = "written as text" if formats else "logged"
-    message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be {what}"
+    message = f"`{site.short(found)}` is read from the device {frequency.how_often(site)} to be {what}"
     yield site.finding(message, severity=level, related=site.why_hot())
 
 
@@ -99,11 +100,13 @@ def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:
     """`text = f"{loss:.3f}"`, `text += "%.3f" % loss`: a tensor is read where the text is made, whoever sees it."""
     if not _is_text(site, made) or not (site.hot or site.warm) or not site.accelerator:
         return
-    found = next((one for one in reads.formatted(site, made) if reads.device_tensor(site, one) is not None), None)
-    level = reads.severity(site) if found is not None else None
+    found = next(
+        (one for one in logging_calls.formatted(site, made) if reads.device_tensor(site, one) is not None), None
+    )
+    level = frequency.severity(site) if found is not None else None
     if level is None or found is None:
         return
-    message = f"`{site.short(found)}` is read from the device {reads.how_often(site)} to be written as text"
+    message = f"`{site.short(found)}` is read from the device {frequency.how_often(site)} to be written as text"
     yield site.finding(message, at=found, severity=level, related=site.why_hot())
 
 

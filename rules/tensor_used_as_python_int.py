@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency, logging_calls
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
 
@@ -79,12 +80,12 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     found = next((node for node in needed if _tensor(site, node) and reads.device_tensor(site, node) is not None), None)
     if found is None or not site.accelerator:
         return
-    if reads.is_logged(site, found) or reads.scalar_reads(site, site.statement):
+    if logging_calls.is_logged(site, found) or reads.scalar_reads(site, site.statement):
         return
-    level = reads.severity(site)
-    if level is None and (site.rare or site.role in ("test", "benchmark") or not reads.in_forward(site)):
+    level = frequency.severity(site)
+    if level is None and (site.rare or site.role in ("test", "benchmark") or not frequency.in_forward(site)):
         return
-    often = reads.how_often(site) if level is not None else "on every call of the module"
+    often = frequency.how_often(site) if level is not None else "on every call of the module"
     message = f"`{site.short(found)}` is read from the device {often}: {_why(site)}"
     yield site.finding(message, severity=level or "info", at=found, related=site.why_hot())
 

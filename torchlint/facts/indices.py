@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .host_reads import Place
+from .place import Place
 
 _USES = 20
 """A name that stands in more places is more than an index."""

@@ -7,8 +7,8 @@ import ast
 from ..system.regex import regex
 from . import names
 from .bindings import Assigned, Augmented, Binding, Joined, Narrowed
-from .host_reads import Place
 from .module import Function
+from .place import Place
 from .values import Value
 
 _MASK = regex(r"(?:^|_)masks?(?:_[a-z]|_?\d)?$")

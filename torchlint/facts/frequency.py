@@ -1,0 +1,137 @@
+"""How often a place runs: on training steps, on iterations of an evaluation, in a forward."""
+
+from __future__ import annotations
+
+import ast
+from typing import Literal
+
+from ..system.regex import regex
+from . import names
+from .module import Class, Function
+from .place import Place
+
+_PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
+_QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
+_CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
+_FUNCTION = "torch.autograd.Function"
+_TRACERS = frozenset(
+    ("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance", "is_tensor")
+)
+
+
+def severity(place: Place) -> Literal["warning", "info"] | None:
+    """`warning` in step loops, `info` in evaluation and generation loops and in what these call, None elsewhere and in tests."""
+    if place.role == "test":
+        return None
+    if place.hot is not None:
+        return "warning"
+    return "info" if place.warm is not None or place.warm_caller is not None else None
+
+
+def repeated(place: Place) -> bool:
+    """Whether the place runs in a `forward`, or on each iteration of a loop as `severity` has it."""
+    return in_forward(place) or severity(place) is not None  # the loops that call a function take longer to find
+
+
+def how_often(place: Place) -> str:
+    """The end of a sentence: when the cost is paid."""
+    if place.hot is not None:
+        return "on every training step"
+    if place.warm is not None:
+        return "on every iteration of this loop"
+    called = place.warm_caller is not None and isinstance(place.warm_caller[1], ast.FunctionDef | ast.AsyncFunctionDef)
+    return "on every batch that it is called for" if called else "on every iteration of a loop that calls it"
+
+
+def in_forward(place: Place) -> bool:
+    """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most five deep.
+
+    A call that is rare there, or behind an option that nobody gives, is none, nor is one of a test.
+    A function that keeps its results (`@lru_cache`) runs once for the same numbers, but again for each batch's tensors.
+    """
+    function = place.function
+    return place.once(("in forward", function), lambda: _runs_in_forward(place, function, 5, {}))
+
+
+def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, int]) -> bool:
+    # Callers in the same file come first: where they tell, the other files are not parsed.
+    if seen.get(function, -1) >= depth or _keeps_results(function):
+        return False
+    seen[function] = depth
+    return (
+        _is_forward(place, function)
+        or _is_part(place, function)
+        or (
+            depth > 0
+            and any(
+                _runs_in_forward(place, site.function, depth - 1, seen) and not place.at(site.function, site.call).rare
+                for site in place.callers(function)
+                if not place.project.in_test(site.function.module.path, site.function.name)
+            )
+        )
+    )
+
+
+def _is_forward(place: Place, function: Function) -> bool:
+    if function.cls is None:
+        return _is_attention(place, function)
+    if function.name == "forward" and place.project.is_module(function.cls):
+        return True
+    if function.name in ("forward", "backward"):
+        return any(place.project.base_name(function.cls, base) == _FUNCTION for base in function.cls.bases)
+    return (
+        function.name == "__call__"
+        and _PROCESSOR.search(function.cls.name) is not None
+        and any(parameter.arg.startswith(("attn", "attention", "hidden")) for parameter in function.parameters)
+    )
+
+
+def _is_part(place: Place, function: Function) -> bool:
+    """Whether a module makes a method of its own a part of itself: `downsample = partial(self.pad, planes=64)`."""
+    klass = function.cls
+    if klass is None or not klass.module.source.holds(b"partial("):
+        return False
+    return function.name in place.once(("partial parts", klass), lambda: _parts_of(place, klass))
+
+
+def _parts_of(place: Place, klass: Class) -> frozenset[str]:
+    """The methods that a module gives to `partial`."""
+    if not place.project.is_module(klass):
+        return frozenset()
+    given = (
+        names.chain(call.args[0])
+        for method in klass.methods.values()
+        for call in method.flow.calls_named("partial")
+        if call.args
+    )
+    return frozenset(parts[1] for parts in given if parts is not None and len(parts) == 2 and parts[0] == "self")
+
+
+def behind_type_test(place: Place) -> bool:
+    """Whether the place is behind a test of how a module runs, or of what it was given."""
+    return any(
+        isinstance(part, ast.Call) and names.last(part.func) in _TRACERS
+        for guard in place.flow.guards(place.target)
+        for part in ast.walk(guard.test)
+    )
+
+
+def _keeps_results(function: Function) -> bool:
+    if not any("cache" in name for name in function.decorator_names):
+        return False
+    annotations = [parameter.annotation for parameter in function.parameters if parameter.annotation is not None]
+    return not any("Tensor" in ast.unparse(annotation) for annotation in annotations)
+
+
+def _is_attention(place: Place, function: Function) -> bool:
+    """`def sage_attention(query, key, value)`: who computes attention runs in a forward, however it is called.
+
+    Not what other kernels are compared with, which is free to be slow.
+    """
+    given = {parameter.arg for parameter in function.parameters}
+    return any(names <= given for names in _QUERY_KEY_VALUE) and place.role != "test" and not shows(function)
+
+
+def shows(function: Function) -> bool:
+    """Whether a function checks, draws or prepares something, by its name, and so may be slow."""
+    return _CHECKS.search(function.name) is not None

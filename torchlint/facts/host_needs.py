@@ -1,0 +1,73 @@
+"""What needs a value on the host, or sends it back to the device."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+
+from . import common_names, names
+from .loop_ends import assigned
+from .module import Function
+from .place import Place
+
+_WRITES = frozenset(("save", "savez", "savez_compressed", "dump", "imwrite", "imsave", "save_image", "write_video"))
+_SHOWS = frozenset(("imshow", "fromarray", "plot", "scatter", "hist", "to_pil_image", "numpy_to_pil"))
+_NEEDS_HOST = (
+    _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put", "dumps", "loads"}
+)
+_NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
+_NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
+_BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
+_MOST_CALLERS = 8
+
+
+def host_needs(place: Place, node: ast.expr) -> bool:
+    """Whether the value goes to something that works on the host: an environment, a file, a picture, a decoder."""
+    return place.consumed_by(_NEEDS_HOST, node) or _is_action(place, node)
+
+
+def for_environment(place: Place, node: ast.expr) -> bool:
+    """Whether the value goes to `env.step(action)`, which needs it on the host."""
+    directly = place.consumed_by(("step",), node) and _steps_environment(place.function)
+    return directly or _is_action(place, node)
+
+
+def _is_action(place: Place, node: ast.expr) -> bool:
+    """Whether a function returns the value to who gives it to an environment: `action = agent.act(x)`, `env.step(action)`."""
+    statement = place.statement
+    returned = isinstance(statement, ast.Return) or any(
+        isinstance(place.flow.statement(load), ast.Return)
+        for name in assigned(statement)
+        for load in place.flow.loads.get(name, ())
+    )
+    if not returned:
+        return False
+    callers = itertools.islice(place.callers(place.function), _MOST_CALLERS)
+    return any(
+        _steps_environment(site.function) and place.at(site.function, site.call).consumed_by(("step",))
+        for site in callers
+    )
+
+
+def _steps_environment(function: Function) -> bool:
+    """Whether a function takes a step of something else than an optimizer or its schedule: `scheduler.step(loss)` takes none."""
+    owners = (
+        names.last(call.func.value)
+        for call in function.flow.calls_named("step")
+        if isinstance(call.func, ast.Attribute)
+    )
+    return any("sched" not in owner.lower() and not common_names.OPTIMIZER_NAME.search(owner) for owner in owners)
+
+
+def comes_back(place: Place, call: ast.Call) -> bool:
+    """Whether what a copy gives is sent to the device again."""
+    if place.consumed_by(_BACK, call):
+        return True
+    chain = [a for a in place.flow.expressions(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
+    return any(
+        a.func.attr in ("to", "cuda") for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call)
+    )
+
+
+def _receives(func: ast.Attribute, call: ast.Call) -> bool:
+    return any(node is call for node in ast.walk(func.value))

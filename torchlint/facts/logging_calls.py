@@ -1,0 +1,108 @@
+"""Calls that log or print, and what they read of the device for that."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .host_reads import device_tensor, scalar_read
+from .module import Function
+from .place import Place
+
+# Loggers format at once, except for a level that is mostly off.
+_LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
+_WRITERS = frozenset(
+    [
+        "add_scalar",
+        "add_scalars",
+        "log_metric",
+        "log_metrics",
+        "set_postfix",
+        "set_postfix_str",
+        "set_description",
+        "set_description_str",
+        "track",
+        "log_scalar",
+    ]
+)
+_FRAMEWORK_LOGS = frozenset(("log", "log_dict"))
+_FORMATS = frozenset(("str", "repr", "format"))
+
+
+def logging_call(place: Place, call: ast.Call) -> bool:
+    """`print`, a method of a logger, a progress bar or an experiment tracker."""
+    name = place.resolve(call.func)
+    if name == "print" or name in (
+        "wandb.log",
+        "mlflow.log_metric",
+        "mlflow.log_metrics",
+        "tqdm.tqdm.write",
+        "tqdm.write",
+    ):
+        return True
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not (call.args or call.keywords):
+        return False
+    if func.attr in _LOGGERS | _WRITERS:
+        # `metrics.log_scalar(...)` of a module of the project's own: what it is given was read before.
+        return name is None or not isinstance(place.project.definition(name, place.function.module), Function)
+    if func.attr in _FRAMEWORK_LOGS:
+        # `self.log("loss", loss)` of Lightning keeps the tensor; `loss.log()` is arithmetic.
+        receiver = func.value
+        return (
+            not (isinstance(receiver, ast.Name) and receiver.id == "self")
+            and place.value(receiver).kind != "tensor"
+            and name is None
+        )
+    return False
+
+
+def logged(place: Place, call: ast.Call) -> ast.expr | None:
+    """The first device tensor that a logging call formats or reads."""
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for node in formatted(place, given):
+            if device_tensor(place, node) is not None:
+                return node
+        for part in ast.walk(given):
+            if isinstance(part, ast.Call) and scalar_read(place, part) is not None:
+                return part
+    keys = [place.value(given).entries for given in call.args]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _FRAMEWORK_LOGS | _WRITERS:
+        for given, found in zip(call.args, keys, strict=True):
+            if (
+                any(v.is_tensor and not v.on_cpu and not v.from_loader for v in (found or {}).values())
+                and place.accelerator
+            ):
+                return given
+    return None
+
+
+def formatted(place: Place, node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that a value to be logged turns into text."""
+    if isinstance(node, ast.JoinedStr | ast.Tuple | ast.List):
+        for part in node.values if isinstance(node, ast.JoinedStr) else node.elts:
+            yield from formatted(place, part)
+    elif isinstance(node, ast.FormattedValue | ast.Starred):
+        yield from formatted(place, node.value)
+    elif isinstance(node, ast.Dict):
+        for value in node.values:
+            yield from formatted(place, value)
+    elif isinstance(node, ast.BinOp) and place.value(node).kind == "str":
+        for side in (node.left, node.right):
+            yield from formatted(place, side)
+    elif isinstance(node, ast.Call) and _formats(place, node):
+        for given in (*node.args, *(keyword.value for keyword in node.keywords)):
+            yield from formatted(place, given)
+    else:
+        yield node
+
+
+def _formats(place: Place, call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr == "format" and place.value(call.func.value).kind in ("str", "unknown")
+    return place.resolve(call.func) in _FORMATS
+
+
+def is_logged(place: Place, node: ast.expr) -> bool:
+    """Whether the place stands in the arguments of a logging call, which TL104 reports."""
+    return any(isinstance(a, ast.Call) and logging_call(place, a) for _, a in place.flow.takers(node))

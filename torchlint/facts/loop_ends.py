@@ -1,0 +1,125 @@
+"""Whether a value of the device decides how long a loop goes on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from . import names
+from .flow import Loop, contains
+from .place import Place
+
+_COUNTED_FROM = frozenset(f"torch.{name}" for name in ("tensor", "arange", "zeros", "ones", "full"))
+_COLLECTIVES = ("broadcast", "all_reduce")
+
+
+def decides(place: Place, node: ast.expr) -> bool:
+    """Whether the value decides if the loop goes on, or is handed out by it, and so has to be on the host.
+
+    `while t.item() > limit`, and in evaluation and generation loops `if token.item() == end: break` and
+    `yield token.item()`; in a step loop such a test is mostly a check for NaN, unless processes agree on it.
+    """
+    loops = place.flow.loops(node)
+    if not loops:
+        return False
+    if isinstance(loops[0], ast.While) and contains(loops[0].test, node):
+        return not _is_counted(place, node, loops[0])
+    statement = place.statement
+    leaves = isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body))
+    if place.hot is not None:
+        return leaves and _is_agreed(place, loops[0], node)
+    if leaves:
+        return True
+    names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
+    return not names.isdisjoint(assigned(place.statement)) or (bool(calls_) and ast.dump(node) in calls_)
+
+
+def _is_counted(place: Place, node: ast.expr, loop: ast.While) -> bool:
+    """Whether `while t < n` asks for a counter that is kept on the device though the host has all that goes into it.
+
+    It begins as a tensor of numbers, `t = torch.tensor([n])`, and the loop only adds numbers: `t.add_(k)`, `t += 1`.
+    """
+    read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and place.value(part).kind == "tensor"}
+    return len(read) == 1 and _adds_numbers(place, next(iter(read)), loop)
+
+
+def _adds_numbers(place: Place, name: str, loop: ast.While) -> bool:
+    flow = place.flow
+    added = [
+        call
+        for call in flow.calls_named("add_")
+        if contains(loop, call) and names.chain(call.func) == [name, "add_"] and _are_numbers(place, call.args)
+    ]
+    sums = 0
+    for store in flow.stores.get(name, ()):
+        statement = flow.parents.get(store)
+        if isinstance(statement, ast.AugAssign):
+            if not (isinstance(statement.op, ast.Add) and _are_numbers(place, [statement.value])):
+                return False
+            sums += contains(loop, statement)
+        elif not (isinstance(statement, ast.Assign) and _is_of_numbers(place, statement.value)):
+            return False
+    return bool(flow.stores.get(name)) and bool(added or sums)
+
+
+def _is_of_numbers(place: Place, made: ast.expr) -> bool:
+    """`torch.tensor([n], device=device)`"""
+    if not isinstance(made, ast.Call) or place.resolve(made.func) not in _COUNTED_FROM:
+        return False
+    return _are_numbers(
+        place, [part for one in made.args for part in (one.elts if isinstance(one, ast.List) else [one])]
+    )
+
+
+def _are_numbers(place: Place, given: Collection[ast.expr]) -> bool:
+    return bool(given) and all(place.value(one).kind == "number" for one in given)
+
+
+def _is_agreed(place: Place, loop: Loop, node: ast.expr) -> bool:
+    """Whether the loop gives what is read to a collective: `broadcast(stop, 0)` before `if stop.item(): break`."""
+    read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return any(
+        loop in place.flow.loops(call) and any(isinstance(one, ast.Name) and one.id in read for one in call.args)
+        for name in _COLLECTIVES
+        for call in place.flow.calls_named(name)
+    )
+
+
+def _leaving(loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that tests which may leave a loop read, and what it yields; and the calls those make."""
+    read: list[ast.expr] = []
+    for node in ast.walk(loop):
+        if isinstance(node, ast.If) and any(map(_leaves, node.body)):
+            read.append(node.test)
+        elif isinstance(node, ast.Yield) and node.value is not None:
+            read.append(node.value)
+    parts = [part for node in read for part in ast.walk(node)]
+    return (
+        frozenset(part.id for part in parts if isinstance(part, ast.Name)),
+        frozenset(ast.dump(part) for part in parts if isinstance(part, ast.Call)),
+    )
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """Whether a statement breaks or returns somewhere; what a function defined in it does is its own."""
+    if isinstance(statement, ast.Break | ast.Return):
+        return True
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    return any(
+        _leaves(part)
+        for child in ast.iter_child_nodes(statement)
+        for part in (child.body if isinstance(child, ast.ExceptHandler | ast.match_case) else [child])
+        if isinstance(part, ast.stmt)
+    )
+
+
+def assigned(statement: ast.stmt) -> set[str]:
+    """The names in what a statement assigns to."""
+    return {part.id for target in _targets(statement) for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.Assign):
+        return statement.targets
+    return [statement.target] if isinstance(statement, ast.AnnAssign | ast.AugAssign) else []

@@ -1,0 +1,53 @@
+"""What the facts that hang on a place ask of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import Any, Protocol, TypeVar
+
+from .flow import Flow, Loop
+from .module import Function
+from .values import Value
+
+T = TypeVar("T")
+
+
+class StepLoop(Protocol):
+    """Why a place runs on every training step."""
+
+    @property
+    def loop(self) -> Loop | None: ...
+
+
+class Place(Protocol):
+    """What is asked of a place (a Site)."""
+
+    function: Function
+    target: ast.AST
+    name: str
+
+    @property
+    def flow(self) -> Flow: ...
+    @property
+    def statement(self) -> ast.stmt: ...
+    @property
+    def accelerator(self) -> bool: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def hot(self) -> StepLoop | None: ...
+    @property
+    def warm(self) -> Loop | None: ...
+    @property
+    def warm_caller(self) -> tuple[Function, ast.AST] | None: ...
+    @property
+    def project(self) -> Any: ...
+    @property
+    def rare(self) -> bool: ...
+    def at(self, function: Function, target: ast.AST) -> Place: ...
+    def callers(self, function: Function) -> Iterator[Any]: ...
+    def value(self, node: ast.expr) -> Value: ...
+    def resolve(self, node: ast.expr) -> str | None: ...
+    def consumed_by(self, words: Collection[str], node: ast.expr | None = None) -> bool: ...
+    def once(self, key: Hashable, answer: Callable[[], T]) -> T: ...
