@@ -11,6 +11,7 @@ _FLOATING = frozenset(
     f"torch.{name}" for name in ("float16", "half", "bfloat16", "float32", "float", "float64", "double")
 )
 _CAST_ELSEWHERE = "a number that an integer dtype can't hold may become another one, as the cast may happen elsewhere"
+_OTHER_CLASS = "what an operator of another class gives may be something that this class keeps"
 _READ_LATER = "the host may write to the tensor while the copy reads it"
 
 
@@ -19,7 +20,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(func, ast.Attribute)
     if isinstance(finding.told, copies.Needless):
         code = operand(site, finding.told.made, place_of(site, site.call), site.call)
-        return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "safe")
+        note = "" if _is_calculated(site, finding.told.made) else _OTHER_CLASS
+        return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
     if isinstance(finding.told, copies.Doubled):
         return _copied_once(site, finding.told)
     if site.name == ".type()":
@@ -39,6 +41,18 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     note = "" if site.resolve(dtype) in _FLOATING else _CAST_ELSEWHERE
     return Fix(
         "Move and cast in one call", (site.tree.replace(site.caught(), code),), "unsafe" if note else "safe", note
+    )
+
+
+def _is_calculated(site: Site, node: ast.expr) -> bool:
+    """Whether operators are those of torch: between tensors and numbers. What a function of torch gives is new anyway."""
+    if not isinstance(node, ast.BinOp):
+        return True
+    return all(
+        _is_calculated(site, side)
+        if isinstance(side, ast.BinOp)
+        else site.value(side).is_tensor or site.value(side).kind == "number"
+        for side in (node.left, node.right)
     )
 
 

@@ -68,6 +68,9 @@ def test_what_a_magic_names_stays(line: str) -> None:
         "from model import *\nfrom pkg import Variable as V\n",
         "from model import *\nfrom pkg import nets\nprint(nets.Variable)\n",
         "from model import *\ndef f(:\n    Variable\n",
+        "import model\ngetattr(model, 'Variable')\n",
+        "import importlib\nimportlib.import_module('model').__dict__[\"Variable\"]\n",
+        "@mock.patch('model.Variable')\ndef test(variable): ...\n",
     ],
 )
 def test_what_another_file_takes_from_here_stays(other: str) -> None:

@@ -77,6 +77,19 @@ from torch.cuda.amp import autocast
 a = autocast(False)
 print(isinstance(a, autocast), isinstance(a, torch.autocast), type(a) is torch.autocast, torch.FloatTensor([1]))
 """,
+    "copies of what another class adds": r"""
+import torch
+class Vector:
+    def __init__(self, values): self.values = values
+    def __add__(self, other): return self
+    def clone(self): return Vector(list(self.values))
+class M(torch.nn.Module):
+    def forward(self, x, y: torch.Tensor):
+        a = (x + y).clone(); a.values.append(1)
+        b = (y + y * 2 - 1).clone()
+        return x.values, a.values, b
+print(M()(Vector([0]), torch.ones(1)))
+""",
     "typed constructors anywhere": r"""
 import torch; a = torch.LongTensor([1]); b = torch.FloatTensor(
     [1,

@@ -176,6 +176,8 @@ def _handed_on(name: str, others: Callable[[bytes], Iterable[Source]]) -> bool:
 def _imported_by(source: Source, stem: str, names: frozenset[str]) -> Iterator[str]:
     """The names that another file takes from a module of that name; "*" where it may be any."""
     wanted = {name for name in names if source.holds(name.encode())}
+    # `getattr(module, "name")`, `mock.patch("module.name")`
+    yield from (name for name in wanted if re.search(rb"[\"'](?:[\w.]*\.)?%s[\"']" % name.encode(), source.data))
     if not wanted and not source.holds(_STAR):
         return
     try:
