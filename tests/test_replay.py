@@ -324,7 +324,7 @@ def test_an_entry_that_says_something_else(body: bytes) -> None:
 def test_what_is_printed_depends_on_known_variables_only() -> None:
     """Every variable that is named where a run's output is made."""
     named = set()
-    for path in [ROOT / "torchlint/commands/check.py", ROOT / "torchlint/commands/terminal.py"]:
+    for path in (ROOT / "torchlint/commands" / f"{name}.py" for name in ("check", "options", "terminal")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 named |= {node.value} if node.value.isupper() and "_" in node.value else set()

@@ -53,7 +53,7 @@ def test_a_run_without_findings_imports_nothing_heavy(project: Path) -> None:
     assert set() == found & HEAVY
     assert "torchlint.rules.item_in_hot_loop" in found
     assert not any(name.startswith("torchlint.fixers.") for name in found)
-    assert {f"torchlint.commands.{name}" for name in ("check", "progress", "terminal")} == {
+    assert {f"torchlint.commands.{name}" for name in ("check", "options", "progress", "terminal")} == {
         name for name in commands(found) if "commands" in name
     }
 

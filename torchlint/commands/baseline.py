@@ -7,7 +7,8 @@ import argparse
 from torchlint.settings.home import around
 
 from . import terminal
-from .check import linter, places, selection, settings_of, speed, work_of
+from .check import linter, work_of
+from .options import places, selection, settings_of, speed
 
 _DESCRIPTION = """\
 Write the findings in the given files and directories into a baseline, which `torchlint check --baseline` hides.

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Delete the cache, if there is one."""
     from torchlint.cache.run import cache_of
 
-    from .check import settings_of
+    from .options import settings_of
 
     cache = cache_of(settings_of(args))
     try:

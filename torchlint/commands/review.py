@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from torchlint.system.failure import Failure
 
 from . import terminal
-from .check import fails, linter, selection, settings_of, speed
+from .check import fails, linter
+from .options import selection, settings_of, speed
 
 if TYPE_CHECKING:
     from torchlint.review.run import Review

@@ -9,7 +9,7 @@ import os
 from torchlint.system import streams
 from torchlint.system.failure import Failure
 
-from .check import plug_of
+from .options import plug_of
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
