@@ -10,8 +10,9 @@ import pytest
 
 from torchlint.program.project import Project
 from torchlint.rule import load
+from torchlint.rule.analysis import Analysis
 from torchlint.rule.operand import Place, operand, place_of
-from torchlint.rule.site import Analysis, Site
+from torchlint.rule.site import Site
 from torchlint.settings.config import Settings
 from torchlint.text.tree import NoNode
 

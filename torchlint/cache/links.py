@@ -18,7 +18,7 @@ from ..program.files import read
 from ..program.noting import INDEXED, Answer, Atom
 from ..program.step_index import StepIndex
 from ..rule import load
-from ..rule.site import Analysis
+from ..rule.analysis import Analysis
 from ..settings.config import Settings
 from ..settings.home import Home
 from ..system.cached import cached_property

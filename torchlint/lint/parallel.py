@@ -20,7 +20,7 @@ from ..program.places import asked_here, where
 from ..program.project import Project
 from ..program.regions import Regions, region_index
 from ..program.step_index import step_index
-from ..rule.site import Analysis
+from ..rule.analysis import Analysis
 from ..settings.config import Settings, compiled_in
 from ..settings.home import Home
 from ..system.cached import cached_property

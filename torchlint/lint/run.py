@@ -17,7 +17,8 @@ from ..program.context import ACCELERATOR
 from ..program.files import normal, read
 from ..program.project import Project
 from ..rule import Rule, Scope, fixer, load
-from ..rule.site import Analysis, FileSite, Site
+from ..rule.analysis import Analysis
+from ..rule.site import FileSite, Site
 from ..settings.config import Settings
 from ..settings.home import Home
 from ..system.fault import FileError, fault

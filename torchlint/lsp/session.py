@@ -15,7 +15,7 @@ from ..cache.links import Index
 from ..facts.module import Module
 from ..lint.run import Result, lint, lint_project
 from ..program.files import normal
-from ..rule.site import Analysis
+from ..rule.analysis import Analysis
 from ..settings.config import Settings
 from ..settings.discover import ProjectFiles, excluded
 from ..settings.home import project_root

@@ -18,7 +18,7 @@ from ..program.steps import Steps
 from ..program.texts import STARTS, Sought
 from ..program.warm_loops import WarmLoops
 from ..query.incremental import Incremental
-from ..rule.site import Analysis
+from ..rule.analysis import Analysis
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import import_text

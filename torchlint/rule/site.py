@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..facts import versions
 from ..facts.flow import Flow, Loop
 from ..facts.guards import Meaning
-from ..facts.minima import demanded
 from ..facts.module import Function, Module
 from ..facts.operator_results import DEFAULT_TYPE
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
@@ -19,21 +17,20 @@ from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
 from ..program import conditions, families
 from ..program.calling import CallSite
-from ..program.context import Context
 from ..program.feeding import feeders, is_handed_over
 from ..program.model_calls import runs_module
 from ..program.places import place_of
 from ..program.project import Project
-from ..program.regions import Region, Regions
-from ..program.stated import Stated, project_torch
-from ..program.steps import Hot, Steps
-from ..program.warm_loops import Caller, WarmLoops
-from ..settings.config import Settings, compiled_in
+from ..program.regions import Region
+from ..program.steps import Hot
+from ..program.warm_loops import Caller
+from ..settings.config import Settings
 from ..system.cached import cached_property
 from ..text.finding import Finding, Fix, Related, Severity
 from ..text.source import Source, SourceError
 from ..text.tree import HEADED, NoNode, Tree
-from ..torch_api.version import LATEST, Range, oldest_in_use
+from ..torch_api.version import Range, oldest_in_use
+from .analysis import Analysis
 
 if TYPE_CHECKING:
     import libcst
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from ..pattern.match import Match
     from ..text.suppress import Suppressions
 
-_LATEST = Range(low=LATEST)
 
 T = TypeVar("T")
 
@@ -55,74 +51,6 @@ class Ruled(Protocol):
     def name(self) -> str: ...
     @property
     def severity(self) -> Severity: ...
-
-
-class Analysis:
-    """Everything that is known of a project in one run."""
-
-    def __init__(self, project: Project, settings: Settings) -> None:
-        self.project = project
-        self.settings = settings
-        self.steps = Steps(project)
-        self.warm_loops = WarmLoops(self.steps)
-        self.regions = Regions(project, compiled_in(project.paths, settings))
-        self.context = Context(project)
-        self._trees: dict[str, Tree] = {}
-        self.known_torch: dict[str, Range | None] = {}
-        """`stated_torch` of the folders that it was asked for."""
-        self._stated = Stated()
-        self._tests_versions: dict[str, bool] = {}
-        self._stated_for: dict[str, Range | None] = {}
-        self._kept: dict[Hashable, Any] = {}
-        self.dispatches: dict[Hashable, Any] = {}
-        """What rules are shown, by scope; an editor keeps them from run to run."""
-
-    def tree(self, module: Module) -> Tree:
-        if module.path not in self._trees:
-            self._trees[module.path] = Tree(module.text, module.whole_tree, module.look_at)
-        return self._trees[module.path]
-
-    def torch(self, module: Module) -> Range:
-        """The torch versions that a file is for; the latest where nothing is said of them."""
-        return self.stated_for(module) or _LATEST
-
-    def stated_for(self, module: Module) -> Range | None:
-        """What the settings, its project or the file itself say of its torch; None where they say nothing."""
-        if module.path not in self._stated_for:
-            self._stated_for[module.path] = self._told_for(module)
-        return self._stated_for[module.path]
-
-    def _told_for(self, module: Module) -> Range | None:
-        stated = self.stated_torch(module.path.rpartition("/")[0])
-        if self.settings.target_torch is not None or not self.tests_versions(module):
-            return stated
-        own = self.once(("demanded", module.path), lambda: demanded(module.tree))
-        if own == Range():
-            return stated
-        return own if stated is None else stated.intersection(own)
-
-    def stated_torch(self, folder: str) -> Range | None:
-        """What the settings, or the project of the files in a folder, say of its torch; None where they say nothing."""
-        if folder not in self.known_torch:
-            told = self.settings.at_folder(folder).target_torch
-            self.known_torch[folder] = told or project_torch(Path(folder), self._stated)
-        return self.known_torch[folder]
-
-    def know_torch(self, known: Mapping[str, Range | None]) -> None:
-        """Take over `stated_torch` of some folders, which was looked up elsewhere."""
-        self.known_torch.update(known)
-
-    def once(self, key: Hashable, answer: Callable[[], T]) -> T:
-        """What is asked several times in a run, worked out at the first time."""
-        if key not in self._kept:
-            self._kept[key] = answer()
-        return self._kept[key]  # type: ignore[no-any-return]
-
-    def tests_versions(self, module: Module) -> bool:
-        """Whether the file asks for torch's version anywhere."""
-        if module.path not in self._tests_versions:
-            self._tests_versions[module.path] = module.source.holds(versions.MENTIONED)
-        return self._tests_versions[module.path]
 
 
 @cache
