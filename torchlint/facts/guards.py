@@ -21,6 +21,9 @@ EVERY = 4
 # A condition on a counter below this bound holds for the first steps of a run only.
 FIRST = 100
 
+# What of all iterations a draw may let through.
+SELDOM = 0.1
+
 # How many statements a block has at most that is for an accident because it warns.
 SHORT = 10
 
@@ -187,7 +190,8 @@ class _Reading:
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.Eq) and _is_true(test.comparators[0]):
             return self.test(test.left, true)
         if isinstance(test, ast.Compare):
-            return _compare(test, true, self.value_of) or ("throttled" if self._since_last(test, true) else "")
+            rare = self._since_last(test, true) or self._is_nth(test, true) or (true and _is_seldom_drawn(test))
+            return _compare(test, true, self.value_of) or ("throttled" if rare else "")
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
             return _modulo(test, true, self.value_of)
         if isinstance(test, ast.Name):
@@ -301,6 +305,23 @@ class _Reading:
         name = names.chain(counter)
         return name is not None and any(self._is_mark(mark, name) for mark in marks)
 
+    def _is_nth(self, test: ast.Compare, true: bool) -> bool:
+        """`self.calls == 1` of what the function counts, `self.calls += 1`: one time of all."""
+        number = test.comparators[0]
+        name = names.chain(test.left)
+        if name is None or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq if true else ast.NotEq):
+            return False
+        if not (isinstance(number, ast.Constant) and type(number.value) is int and number.value > 0):
+            return False
+        stores = self.flow.targets.get(".".join(name), ())
+        loop = next(iter(self.flow.loops(test)), None)
+        return bool(stores) and all(
+            isinstance(made := self.flow.parents.get(store), ast.AugAssign)
+            and isinstance(made.op, ast.Add)
+            and next(self.flow.guards(store, loop), None) is None
+            for store in stores
+        )
+
     def _is_mark(self, mark: ast.expr, counter: list[str]) -> bool:
         """Whether something is written where a counter stands: `last = seen`."""
         name = names.chain(mark)
@@ -379,6 +400,8 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return ""
     left, op, right = test.left, test.ops[0], test.comparators[0]
     equal = isinstance(op, ast.Eq) if true else isinstance(op, ast.NotEq)
+    if equal and any(_is_masked(side, value_of) for side in (left, right)):
+        return "throttled"
     for a in (left, right):
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mod) and value_of(a.left).kind != "str":
             if _is_extent(a.left, value_of):
@@ -391,7 +414,7 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
             return ""
     if true and _is_elsewhere(left, op, right):
         return "cold"
-    if any(_is_clock(side) for side in (left, right)):
+    if any(_is_clock(side) for side in (left, right)) or (true and _is_due(test)):
         return "throttled"
     if equal and (_is_counter(left, right, value_of) or _is_counter(right, left, value_of)):
         return "throttled"
@@ -427,16 +450,55 @@ def _is_few(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value <= FIRST
 
 
+def _is_masked(node: ast.expr, value_of: ValueOf) -> bool:
+    """`step & 127`, which is 0 once in 128 steps."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and isinstance(node.right, ast.Constant)):
+        return False
+    mask = node.right.value
+    return type(mask) is int and mask >= EVERY and not mask & (mask + 1) and _is_index(node.left, value_of)
+
+
+def _is_seldom_drawn(test: ast.Compare) -> bool:
+    """`random.random() < 0.01`"""
+    if len(test.ops) != 1 or not isinstance(test.left, ast.Call) or not isinstance(test.comparators[0], ast.Constant):
+        return False
+    share = test.comparators[0].value
+    if names.last(test.left.func) not in ("random", "rand") or type(share) is not float:
+        return False
+    return (
+        share <= SELDOM
+        if isinstance(test.ops[0], ast.Lt | ast.LtE)
+        else isinstance(test.ops[0], ast.Gt | ast.GtE) and share >= 1 - SELDOM
+    )
+
+
+def _is_due(test: ast.Compare) -> bool:
+    """`time.time() > last + 10`: once in a while."""
+    left, op, right = test.left, test.ops[0], test.comparators[0]
+    if isinstance(op, ast.Lt | ast.LtE):
+        left, right = right, left
+    return (
+        isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE)
+        and _reads_clock(left)
+        and isinstance(right, ast.BinOp)
+        and isinstance(right.op, ast.Add)
+    )
+
+
 def _is_clock(node: ast.expr) -> bool:
     return (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Sub)
-        and any(
-            isinstance(part, ast.Call)
-            and ".".join(names.chain(part.func) or ["?"]) in _CLOCKS | {"time", "perf_counter", "timer"}
-            for part in (node.left, node.right)
-        )
+        and any(_reads_clock(part) for part in (node.left, node.right))
     )
+
+
+def _reads_clock(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ".".join(names.chain(node.func) or ["?"]) in _CLOCKS | {
+        "time",
+        "perf_counter",
+        "timer",
+    }
 
 
 _COUNTER = regex(
@@ -450,8 +512,10 @@ def _is_index(node: ast.expr, value_of: ValueOf) -> bool:
 
 
 def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
-    """`i == 0`, `step == warmup_steps`, `batch_idx == len(loader) - 1`, `step - start == 1`: once in a loop."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+    """`i == 0`, `step == warmup_steps`, `batch_idx + 1 == len(loader)`, `step - start == 1`: once in a loop."""
+    if isinstance(node, ast.BinOp) and (
+        isinstance(node.op, ast.Sub) or (isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant))
+    ):
         node = node.left
     word = names.word(node.func if isinstance(node, ast.Call) and not node.args else node)
     if word in _RANKS or not _COUNTER.search(word):

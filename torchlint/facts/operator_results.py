@@ -96,7 +96,7 @@ def _asked(row: Operator, atom: Atom, args: Arguments) -> bool | None:
     if value is None:
         return None if args.open else False
     if value.kind == "none":
-        return False
+        return None if value.other_kinds else False
     if atom.asks == "given":
         others = row.params[at] if at >= 0 and atom.argument not in args.keywords else {}
         if len(others) < 2:
