@@ -8,17 +8,17 @@ is moved by so many; places are told by labels of lines, which stay.
 from __future__ import annotations
 
 import ast
-import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..facts.module import Class, Function, FunctionNode, Module, first_line
 from ..system.cached import cached_property
 from ..system.stamp import as_bytes, digest
-from ..text.source import Searches, Source, Words, parsed
+from ..text.source import Searches, Source, Words
 from ..text.whole_words import WholeWords
+from .edits import Edit, edit_between, has_same_head, holds_no_code, parsed_function, says_same
 
 if TYPE_CHECKING:
     from ..query.database import Database
@@ -47,18 +47,6 @@ _APART = 1 << 40
 """How far apart the labels of two lines are when a file is opened; others come to lie between them."""
 _STEP = 1 << 20
 """How far the label of a new line lies behind that of the line above it, where there is room."""
-
-
-class _Edit(NamedTuple):
-    """The lines `first` to `last` (none, where `last` is the one above `first`) are others now, `more` of them than before."""
-
-    first: int
-    last: int
-    more: int
-
-    def line(self, line: int) -> int:
-        """The number of a line outside of the edit after it."""
-        return line + self.more if line > self.last else line
 
 
 class Glass(Source):
@@ -406,7 +394,7 @@ class OpenModule(_Part, Module):
     def line(self, label: int) -> int:
         return bisect_left(self._labels, label) + 1 if self._labels is not None else label // _APART
 
-    def _labelled(self, edit: _Edit, count: int) -> list[int] | None:
+    def _labelled(self, edit: Edit, count: int) -> list[int] | None:
         """The labels of the lines after an edit; None where there is no room for those of new ones. `count` were there before."""
         labels = self._labels if self._labels is not None else [line * _APART for line in range(1, count + 2)]
         kept = labels[edit.first - 1 : edit.last][: max(edit.last - edit.first + 1 + edit.more, 0)]
@@ -461,7 +449,7 @@ class OpenModule(_Part, Module):
 
     def _take(self, source: Source) -> frozenset[str] | None:
         before, after = self._source.data.splitlines(True), source.data.splitlines(True)
-        edit = _edit(before, after)
+        edit = edit_between(before, after)
         if edit is None:
             return None
         labels = self._labelled(edit, len(before)) if edit.more else self._labels
@@ -469,7 +457,7 @@ class OpenModule(_Part, Module):
             return None
         function = self._outermost(edit, before)
         end = edit.last + edit.more
-        is_bare = all(map(_is_bare, chain(before[edit.first - 1 : edit.last], after[edit.first - 1 : end])))
+        is_bare = all(map(holds_no_code, chain(before[edit.first - 1 : edit.last], after[edit.first - 1 : end])))
         changed: frozenset[str] = frozenset()
         self._around = b"", b""
         if function is None or (is_bare and (function._node.end_lineno or 0) < edit.first):  # type: ignore[union-attr]
@@ -493,19 +481,19 @@ class OpenModule(_Part, Module):
         self._forget(changed, edit)
         return changed
 
-    def _outermost(self, edit: _Edit, before: list[bytes]) -> OpenFunction | None:
+    def _outermost(self, edit: Edit, before: list[bytes]) -> OpenFunction | None:
         """The outermost function that an edit is in, or that stands right above what it puts in or takes away."""
         line = min(edit.first, edit.last)
-        while line > 0 and _is_bare(before[line - 1]):
+        while line > 0 and holds_no_code(before[line - 1]):
             line -= 1
         function: Function | None = self.function_at(line)
         while function is not None and function.parent is not None and function.parent.parent is not None:
             function = function.parent
         if not isinstance(function, OpenFunction) or isinstance(function._node, ast.Module):
             return None
-        return function if all(map(_is_bare, before[function._node.end_lineno or 0 : edit.last])) else None
+        return function if all(map(holds_no_code, before[function._node.end_lineno or 0 : edit.last])) else None
 
-    def _is_in_statement(self, edit: _Edit, before: list[bytes]) -> bool:
+    def _is_in_statement(self, edit: Edit, before: list[bytes]) -> bool:
         """Whether lines with nothing but comments may belong to a statement of the module or of its classes."""
         if edit.more and before[edit.first - 2].rstrip(b"\r\n").endswith(b"\\"):
             return True
@@ -518,7 +506,7 @@ class OpenModule(_Part, Module):
                 todo = list(statement.body)
         return False
 
-    def _put(self, function: OpenFunction, lines: list[bytes], edit: _Edit, is_bare: bool) -> bool | None:
+    def _put(self, function: OpenFunction, lines: list[bytes], edit: Edit, is_bare: bool) -> bool | None:
         """Put the new text of a function in its place, and tell whether it is another one; None where it can't be put there."""
         old = function._node
         assert not isinstance(old, ast.Module)
@@ -526,10 +514,10 @@ class OpenModule(_Part, Module):
         if edit.more and edit.first <= old.lineno:
             return None
         below = max(edit.last, old.end_lineno or 0)
-        new = _parsed(b"".join(lines[start - 1 : below + edit.more]), start, old.col_offset)
-        if new is None or not (edit.first > first_line(old.body[0]) or _has_same_head(old, new)):
+        new = parsed_function(b"".join(lines[start - 1 : below + edit.more]), start, old.col_offset)
+        if new is None or not (edit.first > first_line(old.body[0]) or has_same_head(old, new)):
             return None
-        if _is_same(old, new, edit, is_bare):
+        if says_same(old, new, edit, is_bare):
             self._move(edit)
             return False
         functions, classes, stars, imports = self.functions, self.classes, self.stars, function.imports
@@ -548,14 +536,14 @@ class OpenModule(_Part, Module):
             return None
         if [one.qualname for one in known_classes] != [one.qualname for one in inner_classes]:
             return None
-        self._move(_Edit(start, below, edit.more), old, new)
+        self._move(Edit(start, below, edit.more), old, new)
         pairs: Iterable[tuple[Any, Any]] = zip((*known, *known_classes), (*inner, *inner_classes), strict=True)
         for one, other in pairs:
             one._node = other._node
         old.body, old.end_lineno, old.end_col_offset = new.body, new.end_lineno, new.end_col_offset
         return True
 
-    def _move(self, edit: _Edit, old: FunctionNode | None = None, new: FunctionNode | None = None) -> None:
+    def _move(self, edit: Edit, old: FunctionNode | None = None, new: FunctionNode | None = None) -> None:
         """Move the nodes below an edit, and the ends of those around it.
 
         The text of `old` ends as that of `new`, which takes its place.
@@ -593,7 +581,7 @@ class OpenModule(_Part, Module):
             place["lineno"] += more
             place["end_lineno"] += more
 
-    def _forget(self, changed: Collection[str], edit: _Edit) -> None:
+    def _forget(self, changed: Collection[str], edit: Edit) -> None:
         """Forget what is kept of the file that may hang on the text, or on functions that are others now."""
         _keep(self._kept, _KEPT_OF_MODULE - _BY_LINE if edit.more or changed else _KEPT_OF_MODULE)
         for klass in self.classes:
@@ -610,94 +598,9 @@ def _keep(kept: dict[str, Any], names: Collection[str]) -> None:
         del kept[name]
 
 
-def _edit(before: list[bytes], after: list[bytes]) -> _Edit | None:
-    """What is another one among some lines; None where all are the same."""
-    most = min(len(before), len(after))
-    head = next((number for number, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), most)
-    if head == len(before) == len(after):
-        return None
-    ends = zip(reversed(before), reversed(after), strict=False)
-    tail = next((number for number, (a, b) in enumerate(ends) if a != b), most)
-    return _Edit(head + 1, len(before) - min(tail, most - head), len(after) - len(before))
-
-
 def _places(statement: ast.AST) -> list[dict[str, Any]]:
     """Where the lines of all nodes of a statement are kept."""
     return [node.__dict__ for node in ast.walk(statement) if "lineno" in node.__dict__]
-
-
-def _is_bare(line: bytes) -> bool:
-    """Whether nothing stands on a line but a comment."""
-    return not line.strip() or line.lstrip().startswith(b"#")
-
-
-def _parsed(text: bytes, line: int, column: int) -> FunctionNode | None:
-    """The tree of a function whose text begins on that line of a file, at that column; None where it isn't just one function."""
-    before = b"\n" * (line - 2) + b"if 1:\n" if column else b"\n" * (line - 1)
-    if column and line < 2:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = parsed((before + text).decode()).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if column and len(body) == 1 and isinstance(body[0], ast.If) and not body[0].orelse:
-        body = body[0].body
-    if len(body) != 1 or not isinstance(body[0], ast.FunctionDef | ast.AsyncFunctionDef):
-        return None
-    return body[0]
-
-
-def _has_same_head(one: FunctionNode, other: FunctionNode) -> bool:
-    return one.__class__ is other.__class__ and _head(one) == _head(other)
-
-
-def _head(node: FunctionNode) -> list[object]:
-    parts = [
-        node.args,
-        *node.decorator_list,
-        *([node.returns] if node.returns else []),
-        *getattr(node, "type_params", ()),
-    ]
-    dumped = [ast.dump(part, include_attributes=True) for part in parts]
-    return [node.name, node.lineno, node.col_offset, *dumped]
-
-
-def _is_same(old: ast.AST, new: ast.AST, edit: _Edit, is_bare: bool) -> bool:
-    """Whether two functions say the same whose texts differ by an edit only; of statements outside of it that is sure."""
-    if edit.more and not is_bare:
-        return False
-    todo: list[tuple[Any, Any]] = [(old, new)]
-    while todo:
-        one, other = todo.pop()
-        if one.__class__ is not other.__class__:
-            return False
-        if isinstance(one, list):
-            if len(one) != len(other):
-                return False
-            todo.extend(zip(one, other, strict=True))
-        elif not isinstance(one, ast.AST):
-            if repr(one) != repr(other):
-                return False
-        else:
-            if _position(one, edit) != _position(other):
-                return False
-            if isinstance(one, ast.stmt) and (first_line(one) > edit.last or (one.end_lineno or 0) < edit.first):
-                continue
-            todo.extend((getattr(one, field, None), getattr(other, field, None)) for field in one._fields)
-    return True
-
-
-def _position(node: ast.AST, edit: _Edit | None = None) -> tuple[object, ...]:
-    """The lines and columns of a node, after an edit if there is one; nothing for nodes that have none."""
-    places = node.__dict__
-    if "lineno" not in places:
-        return ()
-    lines = places["lineno"], places["end_lineno"]
-    if edit is not None:
-        lines = edit.line(lines[0]), edit.line(lines[1])
-    return *lines, places["col_offset"], places["end_col_offset"]
 
 
 def _is_inside(one: Function | Class, function: Function) -> bool:
