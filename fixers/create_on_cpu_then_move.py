@@ -32,8 +32,8 @@ _CASTS = {
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    if finding.told is not None:
-        return None  # calculated, or an index
+    if finding.told is not None or site.name == ".type()":
+        return None  # calculated, or an index; `x.type()` names a device and a dtype in one word
     move = site.call
     assert isinstance(move.func, ast.Attribute)
     made = move.func.value

@@ -3,13 +3,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, empties, frequency, operator_results
+from torchlint.facts import arguments, empties, frequency, operator_results, syntax
 from torchlint.facts import host_reads as reads
-from torchlint.facts.bindings import Assigned
+from torchlint.facts.bindings import Assigned, Stored
 from torchlint.facts.flow import Guard, Loop
 from torchlint.facts.indices import gets_number, indexed, is_number_put
+from torchlint.facts.on_call import is_tensor_by_use, on_call, precedes_runs
 from torchlint.facts.values import LIKELY
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, rule
 
 CALCULATED = "calculated"
 """Told to the fixer of what is calculated on the way to the device, which no argument of one call replaces."""
@@ -35,7 +36,7 @@ _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch")
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
 _STEPS = 8
 """How many operations on a filled tensor are looked through."""
-_SIZES = frozenset(("shape", "dim", "ndim", "numel"))
+_SIZED_BY = frozenset(("start", "end", "step", "steps", "size", "n", "m"))
 _NUMPY = frozenset(f"numpy.{name}" for name in ("zeros", "ones", "eye", "identity", "arange", "full", "linspace"))
 _USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
@@ -49,7 +50,7 @@ _FILLS = frozenset(("zero_", "fill_", "normal_", "uniform_", "random_", "bernoul
 @rule(
     "TL405",
     shape=[
-        *(f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as")),
+        *(f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as", "type")),
         *(f"torch.{name}(...)" for name in ("arange", "rand", "randint", "randperm", "ones", "zeros")),
     ],
     fix="safe",
@@ -243,9 +244,8 @@ def _filled(site: Site, value: ast.expr) -> ast.expr | None:
 def _calculated(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
     """A factory in what is calculated on the host of factories and numbers alone; None where it is made of more."""
     if isinstance(node, ast.Name):
-        bound = site.function.bindings.reach.get(node)
-        made = bound.node if isinstance(bound, Assigned) and steps and node.id not in site.flow.globals else None
-        if made is None or site.flow.loops(made) != site.flow.loops(site.target) or _is_fed(site, node):
+        made = _assigned(site, node) if steps and node.id not in site.flow.globals else None
+        if made is None or site.flow.loops(made) != site.flow.loops(site.target) or _is_fed(site, node, steps):
             return None
         return _calculated(site, made, steps - 1)
     if isinstance(node, ast.ListComp):
@@ -259,6 +259,17 @@ def _calculated(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
         return None  # most are calculated from nothing that was made here: what is a number takes longer to tell
     others = [made for part, made in found if not _is_number(site, part)]
     return others[0] if others and None not in others else None
+
+
+def _assigned(site: Site, name: ast.Name) -> ast.expr | None:
+    """What a name was assigned, whatever was written into parts of it afterwards; None where there is more than one way to it."""
+    bound = site.function.bindings.reach.get(name)
+    while isinstance(bound, Stored):
+        part: ast.expr = bound.node
+        while isinstance(part, ast.Subscript):
+            part = part.value
+        bound = site.function.bindings.reach.get(part)
+    return bound.node if isinstance(bound, Assigned) else None
 
 
 def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
@@ -299,6 +310,9 @@ def _is_scalar(site: Site, node: ast.expr, steps: int) -> bool:
         return _is_scalar(site, node.left, steps) and _is_scalar(site, node.right, steps)
     if site.value(node).kind == "number":
         return True
+    klass, attribute = site.function.cls, syntax.own_attribute(site.function, node)
+    if klass is not None and attribute is not None:
+        return not site.value(node) and site.project.is_option(klass, attribute)
     if not isinstance(node, ast.Name) or site.value(node) or not steps:
         return False
     if any(_is_size(site, load) for load in site.flow.loads.get(node.id, ())[:_USES]):
@@ -310,7 +324,9 @@ def _is_scalar(site: Site, node: ast.expr, steps: int) -> bool:
 def _is_size(site: Site, load: ast.Name) -> bool:
     """`torch.arange(n)`, `range(n)`"""
     call = site.flow.parents.get(load)
-    if not isinstance(call, ast.Call) or load not in call.args:
+    named = isinstance(call, ast.keyword) and call.arg in _SIZED_BY
+    call = site.flow.parents.get(call) if named and call is not None else call
+    if not isinstance(call, ast.Call) or not (named or load in call.args):
         return False
     name = site.resolve(call.func) or ""
     return name == "range" or name.removeprefix("torch.") in ("arange", "zeros", "ones", "empty", "randperm", "eye")
@@ -343,7 +359,7 @@ def _writes(method: ast.Attribute) -> bool:
     return method.attr.endswith("_") and method.attr not in _FILLS
 
 
-def _is_fed(site: Site, name: ast.Name) -> bool:
+def _is_fed(site: Site, name: ast.Name, steps: int) -> bool:
     """Whether something is written into a tensor before the place, or it is given to what may do so."""
     loads = site.flow.loads.get(name.id, ())
     for load in loads:
@@ -351,12 +367,20 @@ def _is_fed(site: Site, name: ast.Name) -> bool:
             continue
         part, parent = _part(site, load)
         if isinstance(getattr(part, "ctx", None), ast.Store) and not is_number_put(site, part):
-            return True
+            put = site.flow.parents[part]
+            made = put.value if isinstance(put, ast.Assign) and put.targets == [part] and steps else None
+            if made is None or (_calculated(site, made, steps - 1) is None):
+                return True
         if isinstance(parent, ast.Attribute) and _writes(parent):
             return True
-        if isinstance(parent, ast.Call) and not (site.resolve(parent.func) or "").startswith("torch."):
+        if isinstance(parent, ast.Call) and not _is_of_torch(site, parent):
             return True
     return len(loads) > _USES
+
+
+def _is_of_torch(site: Site, call: ast.Call) -> bool:
+    """Whether a call calculates a tensor, by a function of torch: `torch.save(x, path)` reads it."""
+    return (site.resolve(call.func) or "").startswith("torch.") and site.value(call).kind == "tensor"
 
 
 def _part(site: Site, load: ast.Name) -> tuple[ast.expr, ast.AST]:
@@ -375,31 +399,35 @@ def _target(site: Site) -> ast.expr | str | None:
         if isinstance(given, ast.Attribute) and given.attr == "data":
             given = given.value
         # Only a tensor is given to `type_as`: it is enough to know where that is.
-        there = given is not None and (_is_there(site, given) or site.value(given).device == "accelerator")
-        return given if given is not None and there else ""
+        return given if given is not None and _is_where(site, given) else ""
+    if site.name == ".type()":
+        return _type_of(site, site.argument("dtype", 0))
     target = site.argument("device", 0) or site.argument("other")
     if target is None:
         return None if site.name != ".to()" else ""
     value = site.value(target)
-    if value.kind == "tensor" or _calculated_with(site, target):
+    if value.kind == "tensor" or is_tensor_by_use(site, target):
         return target if _is_there(site, target) else ""
     return target if value.device != "cpu" and arguments.is_device(value) and value.const not in ("cpu", "meta") else ""
 
 
+def _type_of(site: Site, given: ast.expr | None) -> ast.expr | str | None:
+    """The tensor of `.type(x.type())`; None for `.type(torch.cuda.FloatTensor)`, "" where a cast moves nothing."""
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "type":
+        other = given.func.value
+        return other if not given.args and not given.keywords and _is_where(site, other) else ""
+    there = given is not None and (site.resolve(given) or "").startswith("torch.cuda.")
+    return None if there else ""
+
+
+def _is_where(site: Site, node: ast.expr) -> bool:
+    """Whether a tensor may be on the device: that it is one is known."""
+    return _is_there(site, node) or site.value(node).device == "accelerator"
+
+
 def _is_there(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
-    return (value.kind == "tensor" and not value.on_cpu) or _calculated_with(site, node)
-
-
-def _calculated_with(site: Site, node: ast.expr) -> bool:
-    """Whether the function calculates with the name, or asks for its size: what `.to()` is given then is a tensor, no dtype
-    and no device."""
-    if not isinstance(node, ast.Name) or site.value(node):
-        return False
-    if node.id in site.function.bindings.sliced:
-        return True
-    uses = (site.flow.parents[load] for load in site.flow.loads.get(node.id, ()))
-    return any(isinstance(use, ast.BinOp) or (isinstance(use, ast.Attribute) and use.attr in _SIZES) for use in uses)
+    return (value.kind == "tensor" and not value.on_cpu) or is_tensor_by_use(site, node)
 
 
 def _factory(site: Site, made: ast.Call) -> ast.Call | None:
@@ -451,12 +479,11 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
         return frequency.how_often(site)
     if site.function.name == "__init__" or site.role == "benchmark":
         return ""
-    if not site.rare and not _precedes_loop(site) and frequency.in_forward(site):
+    if not site.rare and not precedes_runs(site) and frequency.in_forward(site):
         return "in every forward pass"
     if not isinstance(target, ast.expr):
         return ""
-    given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
-    return "on every call" if not site.rare and _is_given(site, given) and not _prepares(site) else ""
+    return "on every call" if on_call(site, target) else ""
 
 
 def _stays(site: Site, guard: Guard, loop: Loop) -> bool:
@@ -479,34 +506,3 @@ def _is_made(site: Site, guard: Guard, loop: Loop) -> bool:
         return False
     end = loop.end_lineno or loop.lineno
     return any(loop.lineno <= store.lineno <= end for store in site.flow.stores.get(name.id, ()))
-
-
-def _prepares(site: Site) -> bool:
-    """Whether the tensor is kept in an object, or made for a loop: not what the function is called for."""
-    return _precedes_loop(site) or _is_kept(site)
-
-
-def _precedes_loop(site: Site) -> bool:
-    """Whether the tensor is made for a loop that the function runs, or for a generation, however many tokens follow."""
-    if "generat" in site.function.name:
-        return True
-    loops = [node for node in site.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1]
-    return bool(loops)
-
-
-def _is_kept(site: Site) -> bool:
-    """Whether the tensor is kept in an object."""
-    if site.consumed_by(("register_buffer",)):
-        return True
-    statement = site.statement
-    return isinstance(statement, ast.Assign) and any(isinstance(part, ast.Attribute) for part in statement.targets)
-
-
-def _is_given(site: Site, node: ast.expr) -> bool:
-    """Whether a tensor comes in from outside: a parameter of the function, or what its object holds."""
-    value = site.value(node)
-    if not (value.kind == "tensor" or _calculated_with(site, node)) or value.parameter or value.on_cpu:
-        return False
-    names = {parameter.arg for parameter in site.function.parameters}
-    root = chain(node)
-    return root is not None and root[0] in names and (len(root) == 1 or root[0] == "self")

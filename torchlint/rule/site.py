@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ..facts import versions
+from ..facts import frequency, versions
 from ..facts.flow import Flow, Loop
 from ..facts.guards import Meaning
 from ..facts.module import Function, Module
@@ -343,7 +343,9 @@ class Site:
         klass = self.function.cls
         if klass is not None and context.anywhere and self.project.is_module(klass):
             return True  # part of a model, which the program moves
-        return self.hot is not None and context.accelerator(self.hot.function.module)
+        if self.hot is not None and context.accelerator(self.hot.function.module):
+            return True
+        return klass is None and context.anywhere and frequency.in_forward(self)  # what such a part calls
 
     @property
     def makes_on_accelerator(self) -> bool:

@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from warping import warped
 
 
 class Head(nn.Module):
@@ -21,3 +22,8 @@ class Head(nn.Module):
 class Reader:
     def forward(self, x: torch.Tensor) -> float:
         return x.sum().item()
+
+
+class Aligned(nn.Module):
+    def forward(self, x: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
+        return warped(x, flow)

@@ -1,0 +1,108 @@
+"""What a function makes anew for the tensors that it is given, however it is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..torch_api.operators import operator
+from . import names
+from .place import Place
+
+_SIZES = frozenset(("shape", "ndim"))
+_SIZE_METHODS = frozenset(("size", "dim", "numel"))
+_LIBRARIES = ("torch.", "numpy.", "math.", "itertools.", "random.")
+_OF_LISTS = frozenset(("append", "extend", "insert", "pop", "items", "keys", "values", "get"))
+
+
+def on_call(place: Place, target: ast.expr) -> bool:
+    """Whether what is made for the device of `target`, `x` or `x.device`, is made on each call of a function that is given x.
+
+    Not what is kept, nor what a loop or a generation is prepared with.
+    """
+    given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
+    return not place.rare and _is_given(place, given) and not (_precedes_loop(place) or _is_kept(place))
+
+
+def precedes_runs(place: Place) -> bool:
+    """Whether something is made for a loop of the function that may run a model, or goes on for as long as it takes.
+
+    What only calculates is soon over.
+    """
+    return _generates(place) or any(
+        isinstance(loop, ast.While) or _runs_something(place, loop) for loop in _long_loops(place)
+    )
+
+
+def is_tensor_by_use(place: Place, node: ast.expr) -> bool:
+    """Whether the function calculates with the name, or asks for its size: what `.to()` is given then is a tensor, no dtype
+    and no device."""
+    if not isinstance(node, ast.Name) or place.value(node):
+        return False
+    if node.id in place.function.bindings.sliced:
+        return True
+    uses = (place.flow.parents[load] for load in place.flow.loads.get(node.id, ()))
+    return any(
+        isinstance(use, ast.BinOp) or (isinstance(use, ast.Attribute) and _tells_size(place, use)) for use in uses
+    )
+
+
+def _tells_size(place: Place, use: ast.Attribute) -> bool:
+    """`x.shape`, `x.size(0)`, `b, n = x.size()`; not `options.size`, nor the size of a group of processes."""
+    if use.attr in _SIZES:
+        return True
+    call = place.flow.parents.get(use) if use.attr in _SIZE_METHODS else None
+    if not isinstance(call, ast.Call) or call.func is not use:
+        return False
+    return use.attr != "size" or bool(call.args) or _is_unpacked(place, call)
+
+
+def _is_unpacked(place: Place, call: ast.Call) -> bool:
+    """`a, b = x.size()`"""
+    statement = place.flow.parents.get(call)
+    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple)
+
+
+def _is_given(place: Place, node: ast.expr) -> bool:
+    """Whether a tensor comes in from outside: a parameter of the function, or what its object holds."""
+    value = place.value(node)
+    if not (value.kind == "tensor" or is_tensor_by_use(place, node)) or value.parameter or value.on_cpu:
+        return False
+    given = {parameter.arg for parameter in place.function.parameters}
+    root = names.chain(node)
+    return root is not None and root[0] in given and (len(root) == 1 or root[0] == "self")
+
+
+def _is_kept(place: Place) -> bool:
+    """Whether the tensor is kept in an object."""
+    if place.consumed_by(("register_buffer",)):
+        return True
+    statement = place.statement
+    return isinstance(statement, ast.Assign) and any(isinstance(part, ast.Attribute) for part in statement.targets)
+
+
+def _precedes_loop(place: Place) -> bool:
+    """Whether the tensor is made for a loop that the function runs, or for a generation, however many tokens follow."""
+    return _generates(place) or any(True for _ in _long_loops(place))
+
+
+def _generates(place: Place) -> bool:
+    return "generat" in place.function.name
+
+
+def _long_loops(place: Place) -> Iterator[ast.For | ast.While]:
+    return (node for node in place.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1)
+
+
+def _runs_something(place: Place, loop: ast.For | ast.While) -> bool:
+    """Whether a loop calls more than functions of libraries and methods of tensors and lists: `self.layer(x)`, `model(x)`."""
+    calls = place.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+    return any(not _only_calculates(place, call) for call in calls)
+
+
+def _only_calculates(place: Place, call: ast.Call) -> bool:
+    name = place.resolve(call.func)
+    if name is not None:
+        return "." not in name or name.startswith(_LIBRARIES)
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return method in _OF_LISTS or operator(f"torch.Tensor.{method}") is not None
