@@ -65,7 +65,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
-    `randn`, `randint`, `randperm`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`) in step loops, in
+    `randn`, `randint`, `randperm`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and

@@ -7,13 +7,18 @@ from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.on_call import is_tensor_by_use, on_call
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _LEGACY = [f"{name}()" for name, (_, device) in CONSTRUCTORS.items() if not device]
-_BETWEEN = frozenset("long int short float double half bfloat16 bool view reshape unsqueeze squeeze".split())
+_BETWEEN = frozenset(
+    """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand t transpose permute
+    contiguous flatten""".split()
+)
 """Methods between a constructor and its move: `torch.tensor(0).float().cuda()`."""
+_MOVES = frozenset(("to", "cuda", "type_as"))
 _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 
 
@@ -41,7 +46,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     Finds `torch.tensor(...)`, `torch.as_tensor(...)` and the typed constructors (`torch.FloatTensor(...)`) of Python numbers, lists and NumPy arrays with an
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
     `torch.from_numpy(...).to(device)`), in step loops, in what they call, in evaluation and generation loops and in
-    what these call, and in `forward`. A constant is a warning, the rest an `info`. So are `x.new_tensor(number)`, numbers that are
+    what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
+    that it was given, whoever calls it, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers and
     tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[torch.randperm(n)]`, in loops).
     Of data that nothing is known of, and of arrays, two cases are reported: what stays the same from one iteration of
@@ -108,8 +114,12 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     level: Severity = "warning" if constant else "info"
     message = _message(site, data, value, stored, constant=constant)
     # Whether it runs again and again takes longest to tell.
-    if not message or not site.accelerator or _leaves_early(site) or not frequency.repeated(site):
+    if not message or not site.accelerator or _leaves_early(site):
         return
+    if not frequency.repeated(site):
+        if not constant or not _on_call(site):
+            return
+        level = "info"
     if value.kind == "number" and not constant and frequency.behind_type_test(site):
         return  # a path for tensors of what is a number in most programs
     yield site.finding(message, severity=level, related=site.why_hot())
@@ -321,19 +331,57 @@ def _moved(site: Site) -> bool:
         if value.kind == "device" and value.by_default_host and not (site.hot or site.warm):
             return False
         return value.device != "cpu" and value.const != "cpu"
-    made: ast.AST = site.call
-    parent = site.flow.parents.get(made)
-    while isinstance(parent, ast.Attribute) and parent.attr in _BETWEEN:
-        made = site.flow.parents[parent]
-        parent = site.flow.parents.get(made) if isinstance(made, ast.Call) else None
-    call = (
-        site.flow.parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr in ("to", "cuda") else None
-    )
-    if not isinstance(call, ast.Call):
+    call = _mover(site)
+    if call is None or any(keyword.arg == "non_blocking" for keyword in call.keywords):
         return False
-    if any(keyword.arg == "non_blocking" for keyword in call.keywords):
+    target = _target(call)
+    return site.value(call).device == "accelerator" or (target is not None and _is_there(site, target))
+
+
+def _mover(site: Site) -> ast.Call | None:
+    """The call that moves what is made in the same expression: `torch.tensor([0, 1]).view(1, 2).to(device)`."""
+    node: ast.expr = site.call
+    while isinstance(parent := site.flow.parents.get(node), ast.expr):
+        call = site.flow.parents.get(parent)
+        if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call):
+            if parent.attr in _MOVES:
+                return call
+            if parent.attr not in _BETWEEN:
+                return None
+            node = call
+        elif _is_part(site, parent, node) or _is_wrapped(site, parent):
+            node = parent
+        else:
+            return None
+    return None
+
+
+def _is_part(site: Site, parent: ast.expr, node: ast.expr) -> bool:
+    """`x[None, :]`, `x / 3.0`"""
+    if isinstance(parent, ast.Subscript):
+        return parent.value is node and not isinstance(parent.slice, ast.Name)
+    other = parent.right if isinstance(parent, ast.BinOp) and parent.left is node else None
+    return other is not None and _constant(site, other)
+
+
+def _is_wrapped(site: Site, parent: ast.expr) -> bool:
+    return isinstance(parent, ast.Call) and site.resolve(parent.func) == "torch.autograd.Variable"
+
+
+def _target(call: ast.Call) -> ast.expr | None:
+    """What a call moves a tensor to: a device, or where another tensor is."""
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("device", "other")), None)
+
+
+def _on_call(site: Site) -> bool:
+    """Whether a constant is made anew for each tensor that the function is given, whatever it is like."""
+    if any(guard.block is not None for guard in site.flow.guards(site.target)):
         return False
-    return site.value(call).device == "accelerator" or (bool(call.args) and _is_there(site, call.args[0]))
+    call = _mover(site)
+    target = site.argument("device") or (_target(call) if call is not None else None)
+    if target is None or site.function.name == "__init__" or frequency.behind_type_test(site):
+        return False
+    return on_call(site, target)
 
 
 def _is_there(site: Site, target: ast.expr) -> bool:
@@ -341,4 +389,6 @@ def _is_there(site: Site, target: ast.expr) -> bool:
     value = site.value(target)
     if value.kind == "tensor":
         return not value.on_cpu and not value.from_loader
-    return value.kind == "device" and value.device != "cpu" and value.const != "cpu"
+    if value.kind == "device":
+        return value.device != "cpu" and value.const != "cpu"
+    return is_tensor_by_use(site, target)

@@ -18,10 +18,13 @@ _OF_LISTS = frozenset(("append", "extend", "insert", "pop", "items", "keys", "va
 def on_call(place: Place, target: ast.expr) -> bool:
     """Whether what is made for the device of `target`, `x` or `x.device`, is made on each call of a function that is given x.
 
-    Not what is kept, nor what a loop or a generation is prepared with.
+    Not what is kept, here or by all who call the function, nor what a loop or a generation is prepared with.
     """
     given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
-    return not place.rare and _is_given(place, given) and not (_precedes_loop(place) or _is_kept(place))
+    if place.rare or not _is_given(place, given) or _precedes_loop(place) or _is_kept(place):
+        return False
+    calls = [place.at(site.function, site.call) for site in place.callers(place.function)]
+    return not calls or not all(call.rare or _is_kept(call) for call in calls)
 
 
 def precedes_runs(place: Place) -> bool:
