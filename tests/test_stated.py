@@ -40,6 +40,12 @@ def project(tmp_path: Path) -> Path:
         ),
         ("install.sh", "echo torch==1.9.1\npip install numpy; echo torch==1.9\n"),
         ("INSTALL.md", "pip install torch==1.9.1\n"),
+        ("README.md", "pip install torch torchvision==0.12\nTested with PyTorch 1.9.1.\n"),
+        ("README.md", "PyTorch >= 1.9, for example:\n\n    pip install torch==1.11.0+cu113\n"),
+        ("README.md", "- [PyTorch](https://pytorch.org) 1.9+\n\n    conda install pytorch==1.11.0\n"),
+        ("README.rst", "pytorch (1.9 or higher)\n\n    conda install pytorch==1.11.0\n"),
+        ("docs/README.md", "pip install torch==1.9.1\n"),
+        ("README.zh.md", "pip install torch==1.9.1\n"),
         ("setup.py", "setup(python_requires='>=3.6', classifiers=['Programming Language :: Python :: 3.7'])\n"),
         ("setup.py", "setup(python_requires='>=3.7,<3.12')\n"),
         ("setup.py", "setup(python_requires=MINIMUM)\nprint('for python 3.7')\n"),
@@ -185,6 +191,25 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
     (project / "install.sh").write_text("pip install torch==1.9.1\n")
 
     assert Range((1, 9), (1, 10)) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    ("text", "high"),
+    [
+        ("```\npip install torch==1.11.0+cu113 torchvision -f https://x.org/stable.html\n```\n", (1, 12)),
+        ("torch 2.1.1 + cu118: `pip install torch==2.1.1`\n", (2, 2)),
+        ("    conda install pytorch=1.7.1 -c pytorch\n\nor\n\n    pip install torch==1.8.0\n", (1, 9)),
+        ("- [PyTorch](https://github.com/pytorch/pytorch) >= 1.9, \\<= 1.10.2\n", (1, 11)),
+    ],
+)
+def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: str, high: tuple[int, int]) -> None:
+    (project / "README.md").write_text(text)
+
+    assert Range(high=high) == project_torch(project)
+
+    (project / "install.sh").write_text("pip install torch==2.6\n")
+
+    assert Range((2, 6), (2, 7)) == project_torch(project)
 
 
 def test_a_conda_pin_with_a_build_counts(project: Path) -> None:

@@ -29,6 +29,11 @@ _CONDA = regex(
     r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#.*)?"
 )
 _INSTALL = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?(?:py)?torch\s*={1,2}\s*(\d+(?:\.\d+)*)")
+_AT_LEAST = regex(
+    r"\b(?:py)?torch\b(?:\]\([^)]*\))?[^\w.=<]{0,6}(?:(?:version|v)\s?)?(?:>=?|≥|\d+\.\d+(?:\.\d+)?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
+    re.IGNORECASE,
+)
+_AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+)", re.IGNORECASE)
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 _CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
 _PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
@@ -154,9 +159,15 @@ def _included(path: str) -> Iterator[str]:
 
 
 def _statements(files: list[tuple[str, Reader]]) -> list[str]:
-    """The version specifiers for torch in the files of one directory: what a script installs counts where nothing else says any."""
-    stated = list(_read("torch", [one for one in files if one[1] is not _installed]))
-    return stated if any(stated) else list(_read("torch", [one for one in files if one[1] is _installed]))
+    """The version specifiers for torch in the files of one directory.
+
+    What a script installs counts where nothing else says any, and what a README tells to install where no script does.
+    """
+    for readers in (set(_READERS.values()) - _INSTALLING, {_installed}, {_told}):
+        stated = list(_read("torch", [one for one in files if one[1] in readers]))
+        if any(stated):
+            return stated
+    return []
 
 
 def _python(files: list[tuple[str, Reader]]) -> Range:
@@ -240,6 +251,18 @@ def _of_conda(text: str, package: re.Pattern[str]) -> Iterator[str]:
 def _installed(text: str) -> Iterator[str]:
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     yield from _either(f"=={match[1]}" for line in lines for match in _INSTALL.finditer(line))
+
+
+def _told(text: str) -> Iterator[str]:
+    """The newest torch that a README tells its readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`.
+
+    They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example.
+    """
+    lines = [line for line in text.splitlines() if "torch" in line.lower()]
+    if not any(_AT_LEAST.search(line) and not _AT_MOST.search(line) for line in lines):
+        yield from _either(
+            f"<={match[1]}" for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)
+        )
 
 
 def _dockerfile_python(text: str) -> Iterator[str]:
@@ -337,8 +360,10 @@ _READERS: dict[str, Reader] = {
     r"setup\.py": _setup_py,
     r"environment[^/]*\.y[^/]*ml": _environment,
     r"install[^/]*\.sh": _installed,
+    r"README(?:\.(?:md|rst|txt))?": _told,
     r"Dockerfile": _nothing,
 }
+_INSTALLING = {_installed, _told}
 _PYTHON_READERS: dict[Reader, Reader] = {
     _pyproject: _pyproject_python,
     _setup_cfg: _setup_cfg_python,

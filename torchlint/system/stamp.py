@@ -31,6 +31,7 @@ _MANIFESTS = (
     "environment",
     "install",
     "Dockerfile",
+    "README",
     "__init__.py",
 )
 SIZE = 16
