@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
+from torchlint.fix.apply import ChangedOnDisk
 
 HEAD = "import torch\ndef train(net, optimizer, loader):\n    for x in loader:\n        loss = net(x.cuda()).sum()\n        loss.backward()\n        optimizer.step()\n"
 SELECT = "--select=TL101,TL002"
@@ -94,6 +95,20 @@ def test_a_file_that_can_not_be_written(
     monkeypatch.setattr("torchlint.fix.apply.write", fail)
     assert (2, f"{ITEM}\n") == silence(f"{ITEM}\n")
     assert "torchlint failed\n  Cause: a.py: Permission denied\n" == capsys.readouterr().err
+
+
+def test_a_file_that_has_changed_since_it_was_read(
+    silence: Silence, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: str, *_: object) -> None:
+        if path == "b.py":
+            raise ChangedOnDisk(path)
+
+    Path("b.py").write_text(f"{HEAD}{ITEM}\n")
+    monkeypatch.setattr("torchlint.fix.apply.write", fail)
+    assert (2, f"{ITEM}\n") == silence(f"{ITEM}\n")
+    cause = "b.py has changed since it was read; nothing was written (1 comment in files before it)"
+    assert f"torchlint failed\n  Cause: {cause}\n" == capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

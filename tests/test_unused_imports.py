@@ -91,6 +91,19 @@ def test_what_a_star_hands_on_to_nobody_goes(other: str) -> None:
     assert "Variable" not in fixed(IMPORTS + USE, train=other)
 
 
+@pytest.mark.parametrize(
+    "line", ["# %timeit Variable(x)", "# !echo {Variable}", "# %%time\n# a = Variable(x)", "# MAGIC %time Variable(x)"]
+)
+def test_what_a_magic_names_in_a_notebook_that_is_a_script_stays(line: str) -> None:
+    code = f"# %%\n{IMPORTS}{USE}{line}\n"
+
+    assert code.replace("a = Variable(x)\n", "a = x.detach()\n", 1) == fixed(code)
+
+
+def test_what_a_comment_of_another_script_names_goes() -> None:
+    assert "from torch.autograd" not in fixed(f"#!/usr/bin/python\n{IMPORTS}{USE}# Variable(x) of 100 % are ! old\n")
+
+
 def test_what_was_unused_before_stays() -> None:
     code = "import torch\nfrom torch import nn\nfrom torch.autograd import Variable\n"
 

@@ -66,10 +66,17 @@ def write(result: Result, kind: Kind, reason: str) -> int:
             continue
         try:
             fix.write(path, source.raw, source.encode(data))
-        except (OSError, SourceError, fix.ChangedOnDisk) as error:
-            raise Failure(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        except fix.ChangedOnDisk as error:
+            raise Failure(f"{error}{_before(written)}") from None
+        except (OSError, SourceError) as error:
+            raise Failure(f"{path}: {getattr(error, 'strerror', None) or error}{_before(written)}") from None
         written += len(edits)
     return written
+
+
+def _before(written: int) -> str:
+    """What is to be said of the files before one that can't be written."""
+    return f" ({written} comment{'s' * (written != 1)} in files before it)" if written else ""
 
 
 def check_reason(reason: str) -> None:

@@ -27,6 +27,8 @@ _LARGEST = 1 << 2000
 _COUNTED = regex(r" \((?:detected at|on) line \d+\)| on line \d+")
 _COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
+_MAGIC = regex(rb"(?m)^[ \t]*#(?:[ \t]+!|[ \t]*(?:MAGIC[ \t]+)?%)")
+"""A magic, a shell line or the border of a cell, as Jupytext and Databricks write them."""
 _OF_A_LINE = regex(rb"(?:[\w|?]|\\[.()\[\]bwd]|\((?:\?:)?|\))+")
 """A pattern of words, dots, brackets and alternatives."""
 _DEFINES = regex(rb"def "), regex(rb"class ")
@@ -266,8 +268,13 @@ class Source:
 
     @property
     def unread(self) -> str:
-        """What a notebook says to IPython alone: its magics and shell lines, which may name anything."""
-        return ""
+        """What a notebook says to IPython alone: its magics and shell lines, which may name anything.
+
+        In a notebook that is kept as a script (`# %%`) they are comments, as may be what a magic of a cell takes: all are told.
+        """
+        if not self.holds(_MAGIC):
+            return ""
+        return "\n".join(line for line in self.data.decode().splitlines() if line.lstrip().startswith("#"))
 
     def encode(self, data: bytes) -> bytes:
         """New `data` as bytes for the disk: in the file's own encoding, with its BOM.
