@@ -365,6 +365,7 @@ class TestMistakes:
             ('target-torch = "new"\n', "1: `target-torch` can't be used: 'new' is not a version"),
             ('target-torch = ""\n', "1: `target-torch` can't be used: 'nothing' is not a version"),
             ('target-torch = ">=2.4,<2.0"\n', "1: `target-torch` can't be used: no version is in >=2.4 and <2.0"),
+            ('target-torch = ">=2000.1"\n', "1: `target-torch` can't be used: no version is in >=2000.1"),
             ('compiled = ["Net"]\n', "1: `compiled` can't be `Net`; it looks like `package.module:Class.method`"),
             ('select = ["TL999"]\n', "1: Unknown rule selector `TL999` in `select`"),
             ('ignore = ["tl101"]\n', "1: Unknown rule selector `tl101` in `ignore`; did you mean `TL101`?"),

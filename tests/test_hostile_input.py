@@ -354,6 +354,13 @@ class TestOtherFiles:
         assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, "--output-file", name, "--fix")
         assert TRAIN == Path(name).read_text()
 
+    @pytest.mark.parametrize("name", ["pyproject.toml", "torchlint.toml", ".torchlint.toml"])
+    def test_a_report_replaces_no_settings(self, check: Run, name: str) -> None:
+        Path(name).write_text("")
+        cause = f"{name} is a file of settings, which what is written there would replace"
+        assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, "--output-file", name)
+        assert not Path(name).read_text()
+
     def test_a_report_replaces_a_report(self, check: Run) -> None:
         for _ in range(2):
             assert (1, "", "") == check("--output-file", "report.txt")

@@ -263,6 +263,7 @@ def _between(top: str, bottom: str) -> Iterator[str]:
 
 
 def spare_code(path: str) -> None:
-    """Refuse to write over Python code: of `-o *.py` a shell makes the name of a file that was to be read."""
-    if path.endswith(SUFFIXES) and os.path.exists(path):
-        raise Failure(f"{path} is code, which what is written there would replace")
+    """Refuse to write over Python code and settings: of `-o *.py` a shell makes the name of a file that was to be read."""
+    kind = "code" if path.endswith(SUFFIXES) else "a file of settings" if os.path.basename(path) in FILES else ""
+    if kind and os.path.exists(path):
+        raise Failure(f"{path} is {kind}, which what is written there would replace")

@@ -82,7 +82,8 @@ class Range:
                 raise ValueError(f"{sign!r} compares no versions")
         met = self.intersection(other)
         if met is None:
-            raise ValueError(f"no version is in {self} and {sign}{'.'.join(map(str, release))}")
+            bounds = (str(self), f"{sign}{'.'.join(map(str, release))}")
+            raise ValueError(f"no version is in {' and '.join(filter(None, bounds))}")
         return met
 
     def contains(self, version: Version) -> bool:
