@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -132,6 +133,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
         yield from _read(site)
     elif site.value(_dropped(site)).kind in ("tensor", "unknown"):
         yield from _unused(site)
+        yield from _handed(site)
 
 
 def _is_repeated(site: Site) -> bool:
@@ -270,7 +272,7 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
     if called == model:
         return True
     if _is_part(site, called, model):
-        return _is_model(site, call)
+        return _is_model(site, call) or _is_method_of_models(site, call)
     own = site.function.parameters[0].arg if site.function.is_method else None
     if called is not None and called[0] == own == model[0]:
         return any(_runs_own(site, target, model[1:]) for target in site.project.targets(site.function, call))
@@ -288,6 +290,25 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
             for inner in target.flow.calls
         )
     return False
+
+
+def _is_method_of_models(site: Site, call: ast.Call) -> bool:
+    """`model.predict(x)` of a model whose class is not known, where all methods of that name in the project run a model with autograd on."""
+    if not isinstance(call.func, ast.Attribute) or not call.args or site.value(call.func.value).class_ is not None:
+        return False
+    methods = site.may_run(call)
+    return bool(methods) and all(_runs_model(site, method) for method in methods)
+
+
+def _runs_model(site: Site, method: Function) -> bool:
+    """Whether a method runs a module, and neither switches autograd off nor asks for gradients."""
+    return (
+        method.cls is not None
+        and site.runs_module(method)
+        and not site.analysis.context.function_off(method)
+        and "no_grad" not in _text(method)
+        and not _ASKS.search(_text(method))
+    )
 
 
 def _is_part(site: Site, called: list[str] | None, model: list[str]) -> bool:
@@ -458,7 +479,11 @@ def _dropped(site: Site) -> ast.expr:
 def _unused(site: Site) -> Iterator[Finding]:
     if site.function.name == "forward" and site.function.cls is not None:
         return  # whoever calls the model decides
-    calls = [] if _evaluates(site) else list(_sources(site))
+    yield from _told(site, [] if _evaluates(site) else list(_sources(site)))
+
+
+def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
+    """Of calls of models those that run again and again, and whose results lose their graph everywhere."""
     # Whether it runs again and again takes longest to tell.
     if not calls or not _is_repeated(site) or site.grad_off or not (site.warm or _runs_often(site)):
         return
@@ -467,6 +492,45 @@ def _unused(site: Site) -> Iterator[Finding]:
             continue
         if _goes_nowhere(site, call, 0):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
+
+
+def _handed(site: Site) -> Iterator[Finding]:
+    """What callers give a helper that drops the graph: `to_np(self.network(x))`, of `def to_np(t): return t.detach().cpu().numpy()`."""
+    name = _drops(site.function)
+    if name is None or _says_so(_dropped(site)):
+        return
+    told: set[ast.Call] = set()
+    for one in itertools.islice(site.callers(site.function), _CALLERS):
+        given = site.function.argument(one.call, name)
+        if given is None:
+            continue
+        caller = site.at(one.function, one.call)
+        calls = () if _evaluates(caller) else dict.fromkeys(_models_in(caller, given, frozenset()))
+        yield from _told(caller, [call for call in calls if call not in told])
+        told.update(calls)
+
+
+def _drops(function: Function) -> str | None:
+    """The parameter whose graph a function of one statement drops; None where it does anything else."""
+    body = function.telling
+    returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+    name = next((node.id for node in _steps(returned) if isinstance(node, ast.Name)), None)
+    if returned is None or not _says_so(returned):
+        return None
+    return name if name in {parameter.arg for parameter in function.parameters} else None
+
+
+def _says_so(node: ast.expr) -> bool:
+    """Whether a chain of methods drops the graph: `t.cpu().detach()`."""
+    return any(isinstance(part, ast.Attribute) and part.attr in ("detach", "data", "numpy") for part in _steps(node))
+
+
+def _steps(node: ast.expr | None) -> Iterator[ast.expr]:
+    """What a chain of attributes, indices and calls is made of, outermost first."""
+    while node is not None:
+        yield node
+        inner = node.func if isinstance(node, ast.Call) else None
+        node = inner or (node.value if isinstance(node, ast.Attribute | ast.Subscript) else None)
 
 
 def _read(site: Site) -> Iterator[Finding]:
@@ -558,14 +622,20 @@ def _made_by_models(site: Site, name: str, through: frozenset[str]) -> Iterator[
     for store in site.flow.stores.get(name, ()):
         statement = site.flow.statement(store)
         made = statement.value if isinstance(statement, ast.Assign) else None
-        if not isinstance(made, ast.Call):
+        inner = _innermost(made)
+        if inner is not None and _is_model(site, inner):
+            yield inner
+        elif not isinstance(made, ast.Call):
             continue
-        if _is_model(site, made):
-            yield made
         elif (site.resolve(made.func) or "").startswith("torch."):
             for given in made.args[:1]:
                 if isinstance(given, ast.Name):
                     yield from _models_in(site, given, through | {name})
+
+
+def _innermost(node: ast.expr | None) -> ast.Call | None:
+    """The call that methods and indices work on: `model(x)` of `model(x)["scores"].mean(-1)`."""
+    return next((part for part in reversed([*_steps(node)]) if isinstance(part, ast.Call)), None)
 
 
 def _is_model(site: Site, call: ast.Call) -> bool:
@@ -583,13 +653,7 @@ def _is_model(site: Site, call: ast.Call) -> bool:
     if owner.kind != "module" or owner.class_ is None:
         return False
     method = site.project.method(owner.class_, func.attr)
-    return (
-        method is not None
-        and site.runs_module(method)
-        and not site.analysis.context.function_off(method)
-        and "no_grad" not in _text(method)
-        and not _ASKS.search(_text(method))
-    )
+    return method is not None and _runs_model(site, method)
 
 
 def _trains_nothing(site: Site, klass: Class) -> bool:
@@ -645,7 +709,7 @@ def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
             return True
         if isinstance(parent, ast.Call) and child is not parent.func:
             name = site.resolve(parent.func) or ""
-            if name in _SINK_CALLS or carries_no_graph(name):
+            if name in _SINK_CALLS or carries_no_graph(name) or _is_given_to_drop(site, parent, child):
                 return True
             if (
                 not name.startswith("torch.")
@@ -659,6 +723,14 @@ def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
             return False
         child = parent
     return False
+
+
+def _is_given_to_drop(site: Site, call: ast.Call, given: ast.AST) -> bool:
+    """Whether a helper of the project drops the graph of what a call gives it."""
+    targets = site.project.targets(site.function, call) if site.value(call.func).kind == "function" else []
+    return bool(targets) and all(
+        (name := _drops(target)) is not None and target.argument(call, name) is given for target in targets
+    )
 
 
 def _is_method(site: Site, call: ast.Call) -> bool:

@@ -663,6 +663,36 @@ def test_callers_that_import_a_module_whose_name_others_have_too(path: str, code
     assert bool(expected) == (path in project.parsed)
 
 
+@pytest.mark.parametrize(
+    ("agent", "expected"),
+    [
+        ("from .base import *\nto_np(x)", ["agents/dqn.py:2"]),
+        ("from .base import *\nprint(to_np)", []),
+        ("from .base import Base\nto_np(x)", []),
+        ("from .other import *\nto_np(x)", []),
+        ("from .base import *\ndef to_np(x): pass\nto_np(x)", []),
+    ],
+)
+def test_callers_of_what_modules_hand_on_with_all_they_have(agent: str, expected: list[str]) -> None:
+    files = {
+        "tools/__init__.py": "from .arrays import *",
+        "tools/arrays.py": "def to_np(x): pass",
+        "agents/__init__.py": "from .dqn import *",
+        "agents/base.py": "from tools import *\nclass Base: pass",
+        "agents/other.py": "def to_np(x): pass",
+        "agents/dqn.py": agent,
+    }
+
+    assert expected == callers(files, "tools/arrays.py", "to_np")
+
+
+def test_where_too_many_take_all_of_something_none_is_looked_at() -> None:
+    files = {"a.py": "def f(): pass", "b.py": "from a import f\nf()", "c.py": "from a import *"}
+    many = {f"d{n}.py": "from c import *\nf()" for n in range(MAX_FILES)}
+
+    assert ["b.py:2"] == callers({**files, **many}, "a.py", "f")
+
+
 def test_callers_of_what_everybody_uses_are_not_counted() -> None:
     files = {"a.py": "def f(): pass", **{f"b{n}.py": "from a import f\nf()" for n in range(MAX_FILES + 1)}}
 

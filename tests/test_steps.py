@@ -1155,6 +1155,23 @@ def test_model_handed_on() -> None:
     )
 
 
+def test_model_handed_on_by_what_it_is_handed_to() -> None:
+    check_one(
+        "def batch_loss(model, x, fused=False):\n    if fused:\n        return inner(model, x)\n    return inner(model, x)\n"
+        "def inner(net, x):\n    if x is None:\n        return None\n    return net(x)\n"
+        "def validate(model: nn.Module, loader):\n    for x in loader:\n        loss = batch_loss(model, x)  # warm\n"
+        # Only named, run in a loop of its own, and another thing that is called.
+        "def describe(model, x):\n    return show(model, x)\n"
+        "def show(net, x):\n    return len(net)\n"
+        "def tell(model: nn.Module, loader):\n    for x in loader:\n        describe(model, x)\n"
+        "def many(model, xs):\n    return each(model, xs)\n"
+        "def each(model, xs):\n    for x in xs:\n        model(x)  # warm\n"
+        "def by_file(model: nn.Module, files):\n    for file in files:\n        many(model, file)\n"
+        "def call(model, collate):\n    return inner(collate, model)\n"
+        "def sort(model: nn.Module, keys):\n    for key in keys:\n        call(key, model)\n"
+    )
+
+
 def test_a_library_that_runs_the_model() -> None:
     check_one(
         "from monai.inferers import sliding_window_inference\n"

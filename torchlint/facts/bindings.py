@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import names
 from .flow import CHILDREN
-from .logic import required
 from .module import has_slice, key_of
 from .torch_table import TENSOR_ONLY
 
@@ -374,16 +373,17 @@ class Bindings:
 
     def _narrow(self, test: ast.expr, true: bool) -> list[tuple[str, Binding | None]]:
         """Note what a condition says of names where it is true, or false; the names, and what they were before."""
-        narrowed = []
-        for part, holds in required(test, true):
-            asked = names.type_tested(part)
-            key = key_of(asked) if asked is not None else None
-            if key is None or not isinstance(part, ast.Call):
-                continue
-            before = self._env.get(key)
-            self._set(key, self._new(Narrowed(part, holds, before)))
-            narrowed.append((key, before))
-        return narrowed
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._narrow(test.operand, not true)
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
+            return [one for value in test.values for one in self._narrow(value, true)]
+        asked = names.type_tested(test)
+        key = key_of(asked) if asked is not None else None
+        if key is None or not isinstance(test, ast.Call):
+            return []
+        before = self._env.get(key)
+        self._set(key, self._new(Narrowed(test, true, before)))
+        return [(key, before)]
 
     def _widen(self, narrowed: list[tuple[str, Binding | None]]) -> None:
         """Forget what a condition said, behind the part of an expression that it is the condition of."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from ..system.regex import regex
 from . import break_table
 from .break_place import Break, Place, argument, called, found, is_tensor
-from .logic import required
 from .operator_calls import operator_call
 from .operator_results import holds
 from .values import LIKELY, PROVEN
@@ -206,8 +205,7 @@ def _of_half_precision(place: Place, leaf: ast.expr) -> bool:
         and isinstance(part.ops[0], ast.Eq)
         and place.resolve(part.comparators[0]) in ("torch.float16", "torch.half")
         for test in tests
-        for part, true in required(test)
-        if true
+        for part in (test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test])
     )
 
 

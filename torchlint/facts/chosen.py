@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping
 
 from .arguments import Arguments
-from .logic import plain
 from .module import Function
 
 Choice = tuple[tuple[str, bool], ...]
@@ -48,7 +47,9 @@ def _conditions(function: Function, node: ast.expr) -> list[tuple[str, bool]]:
     """The names that have to be true, or false, on the way to an expression."""
     found = []
     for guard in function.flow.guards(node):
-        test, true = plain(guard.test, guard.true)
+        test, true = guard.test, guard.true
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, true = test.operand, not true
         if isinstance(test, ast.Name):
             found.append((test.id, true))
     return found

@@ -28,20 +28,6 @@ DEVICE_NAME = regex(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 _DEVICE_WORDS = ("device", "rank", "gpu", "cuda", "gpu_id", "local_rank")
 
 
-_NO_OPTIMIZERS = frozenset(("prof", "profiler", "p", "pbar", "self"))
-"""What has a `step` that is no optimizer's."""
-
-
-def is_scheduler(name: str) -> bool:
-    """Whether a name says that something is a schedule, of learning rates or of noise."""
-    return "sched" in name.lower()
-
-
-def is_no_optimizer(name: str) -> bool:
-    """Whether the name of what has a `step` says that it is a scheduler, an environment, a profiler or a bar of progress."""
-    return not OPTIMIZER_NAME.search(name) and (is_scheduler(name) or "env" in name.lower() or name in _NO_OPTIMIZERS)
-
-
 def named_like_device(node: ast.expr) -> bool:
     """Whether people give such a name to a device: `self.device`, `local_rank`."""
     return names.last(node).lower().strip("_").endswith(_DEVICE_WORDS)

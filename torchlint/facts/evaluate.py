@@ -12,7 +12,6 @@ from .binding_values import BINDINGS
 from .call_values import CASTS, call
 from .elements import element, subscript
 from .evaluator import Evaluator, Given, Reader, World
-from .logic import required
 from .members import attribute
 from .module import Function
 from .values import (
@@ -170,10 +169,9 @@ def _awaited(values: Evaluator, node: ast.Await) -> Value:
 
 def _is_scripting(test: ast.expr) -> bool:
     """Whether a condition holds in torch.jit only: `torch.jit.is_tracing() and ...`."""
-    return any(
-        true and isinstance(part, ast.Call) and names.last(part.func) in ("is_tracing", "is_scripting")
-        for part, true in required(test)
-    )
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(_is_scripting, test.values))
+    return isinstance(test, ast.Call) and (names.chain(test.func) or [""])[-1] in ("is_tracing", "is_scripting")
 
 
 EXPRESSIONS: dict[type[ast.expr], Reader] = {

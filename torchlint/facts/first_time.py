@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
-from .logic import plain, required
 from .syntax import same
 
 FEW = 100
@@ -33,7 +32,9 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
 
     That may come behind it: `if not self.ready: ...`, and then `self.ready = True`. A flag that is a buffer is written in place.
     """
-    test, true = plain(guard.test, guard.true)
+    test, true = guard.test, guard.true
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, true = test.operand, not true
     name = names.chain(test)
     if name is None:
         return False
@@ -61,7 +62,8 @@ def _is_taken_back_later(guard: Guard, name: list[str], true: bool, flow: Flow, 
 
 def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:
     """Whether a function only ever gives a flag the other value: `not self.fresh`, where `self.fresh = False` follows."""
-    test, true = plain(test, true)
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, true = test.operand, not true
     name = names.chain(test)
     stores = flow.targets.get(".".join(name), ()) if name is not None and len(name) > 1 else ()
     return bool(stores) and all(_takes_back(flow.parents[store], name or [], true) for store in stores)
@@ -158,8 +160,9 @@ def given(guard: Guard, flow: Flow) -> Iterator[str]:
 
 def advanced(loop: ast.While, flow: Flow) -> Iterator[str]:
     """`self.at` of `while self.at < len(self.plan) and ...: ...; self.at += 1`: what has to stay below a bound for the loop to go on."""
-    for part, true in required(loop.test):
-        if not (true and isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Lt | ast.LtE)):
+    test = loop.test
+    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        if not (isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Lt | ast.LtE)):
             continue
         left = part.left
         if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "item":
@@ -186,14 +189,18 @@ def fillers(guard: Guard, flow: Flow) -> Iterator[tuple[ast.Call, str]]:
 
 def there(guard: Guard) -> Iterator[str]:
     """The names that a condition asks to be set: `if x is not None`, `if x`, what follows `if x is None: continue`."""
-    for part, true in required(guard.test, guard.true):
+    test, true = guard.test, guard.true
+    for part in test.values if true and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        holds = true
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            part, holds = part.operand, not holds
         if isinstance(part, ast.Name):
-            if true:
+            if holds:
                 yield part.id
         elif isinstance(part, ast.Compare) and isinstance(part.left, ast.Name) and len(part.ops) == 1:
             right = part.comparators[0]
             none = isinstance(right, ast.Constant) and right.value is None
-            if none and isinstance(part.ops[0], ast.IsNot if true else ast.Is):
+            if none and isinstance(part.ops[0], ast.IsNot if holds else ast.Is):
                 yield part.left.id
 
 
@@ -201,7 +208,9 @@ def first_few(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """`if shown < 5: shown += 1; print(x)`: a counter that its own condition counts to a small number."""
     if not guard.true or guard.block is None:
         return False
-    return any(true and _counts(part, guard.block, flow, loop) for part, true in required(guard.test))
+    test = guard.test
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return any(_counts(part, guard.block, flow, loop) for part in parts)
 
 
 def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop | None) -> bool:

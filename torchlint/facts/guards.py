@@ -10,7 +10,6 @@ from typing import Literal
 from ..system.regex import regex
 from . import environment, names, versions
 from .flow import Flow, Guard
-from .logic import required
 from .values import Value
 
 Meaning = Literal["throttled", "weak", "cold", ""]
@@ -154,14 +153,14 @@ def _begins_again(guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
 
 def evaluates(test: ast.expr, true: bool) -> bool:
     """Whether a condition holds outside of training alone: `not self.training`; `return_loss` of mmengine's models is false."""
-    return any(names.last(part) in _SAYS_EVALUATION[holds] for part, holds in required(test, true))
-
-
-_SAYS_EVALUATION = {
-    True: ("test", "test_only", "eval_only"),
-    False: ("training", "is_training", "return_loss"),
-}
-"""What is true, or false, outside of training alone."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return evaluates(test.operand, not true)
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) == true and any(evaluates(one, true) for one in test.values)
+    last = names.last(test)
+    return (
+        last in ("training", "is_training", "return_loss") if not true else last in ("test", "test_only", "eval_only")
+    )
 
 
 class _Reading:

@@ -56,9 +56,7 @@ def _steps_environment(function: Function) -> bool:
         for call in function.flow.calls_named("step")
         if isinstance(call.func, ast.Attribute)
     )
-    return any(
-        not common_names.is_scheduler(owner) and not common_names.OPTIMIZER_NAME.search(owner) for owner in owners
-    )
+    return any("sched" not in owner.lower() and not common_names.OPTIMIZER_NAME.search(owner) for owner in owners)
 
 
 def comes_back(place: Place, call: ast.Call) -> bool:

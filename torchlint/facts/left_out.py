@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from .flow import Guard
-from .logic import required
+from .syntax import required
 
 
 def left_out(guards: Iterable[Guard], name: str | None) -> list[str] | None:

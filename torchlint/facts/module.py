@@ -227,11 +227,16 @@ class Function:
                 names.add(target.id)
         return frozenset(names)
 
+    @property
+    def telling(self) -> list[ast.stmt]:
+        """The statements of the body but for texts and `...`; none of a file."""
+        body = [] if isinstance(self.node, ast.Module) else self.node.body
+        return [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+
     @cached_property
     def is_abstract(self) -> bool:
         """Whether a method leaves all it does to subclasses: `raise NotImplementedError`, or nothing behind `@abstractmethod`."""
-        body = [] if isinstance(self.node, ast.Module) else self.node.body
-        telling = [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+        telling = self.telling
         if telling and isinstance(telling[0], ast.Raise):
             raised = telling[0].exc
             raised = raised.func if isinstance(raised, ast.Call) else raised

@@ -108,6 +108,17 @@ def calls_anything(node: ast.AST) -> bool:
     )
 
 
+def required(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The parts of a condition that have to be true, or false, where the condition is to be so."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from required(test.operand, not true)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
+        for one in test.values:
+            yield from required(one, true)
+    else:
+        yield test, true
+
+
 def same(one: ast.AST | None, other: ast.AST | None) -> bool:
     """Whether two expressions are written alike."""
     return one is not None and other is not None and ast.dump(one) == ast.dump(other)

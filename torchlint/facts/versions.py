@@ -12,7 +12,6 @@ from ..text.source import Words
 from ..torch_api.version import LATEST, Range
 from . import names
 from .flow import Flow
-from .logic import required
 
 MENTIONS = (
     b"__version__",
@@ -144,15 +143,10 @@ def _missing(kind: ast.expr | None) -> bool:
 
 def condition(test: ast.expr, true: bool) -> Range | None:
     """The versions under which a test of torch's version comes out so; None where it says nothing of them."""
-    asked = [found for part, holds in required(test, true) if (found := _of_part(part, holds)) is not None]
-    found = asked[0] if asked else None
-    for one in asked[1:]:
-        found = found.intersection(one) if found is not None else None
-    return found
-
-
-def _of_part(test: ast.expr, true: bool) -> Range | None:
-    """The same for a test that is not made of others."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return condition(test.operand, not true)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
+        return _all_of(test.values, true)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(test, true)
     if isinstance(test, ast.Compare) and true:
@@ -165,6 +159,15 @@ def _of_part(test: ast.expr, true: bool) -> Range | None:
         if len(digits) == 2:
             return _range(">=", ".".join(digits), true)
     return None
+
+
+def _all_of(tests: list[ast.expr], true: bool) -> Range | None:
+    """What conditions that hold together leave; None where none of them says anything."""
+    asked = [found for test in tests if (found := condition(test, true)) is not None]
+    found = asked[0] if asked else None
+    for one in asked[1:]:
+        found = found.intersection(one) if found is not None else None
+    return found
 
 
 def _compared(test: ast.Compare, true: bool) -> Range | None:

@@ -11,7 +11,7 @@ from ..facts.calls import calculated
 from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function
 from ..facts.promises import promised
-from ..facts.values import BOOL, UNKNOWN, Tensor, Value, join, replace
+from ..facts.values import BOOL, LIKELY, UNKNOWN, ModuleValue, Tensor, Value, join, replace
 from ..system.stamp import as_bytes
 from .results import joined
 from .texts import MAX_SITES
@@ -41,7 +41,7 @@ def stored(code: Code, klass: Class, name: str) -> Value:
         # A number beside an entry of a checkpoint, which may be anything, is a number.
         known = [v for v in known if not v.may_be_anything] or known
         if not known:
-            return code.declared(klass, name) or values[0]
+            return code.declared(klass, name) or _trained(klass, name) or values[0]
         value = joined(known)
         if value.kind == "number" and not value.boolean:
             value = join(value, _added(code, klass, name) or value)
@@ -74,6 +74,17 @@ def declared(code: Code, klass: Class, name: str) -> Value:
         if declared:
             return declared
     return UNKNOWN
+
+
+def _trained(klass: Class, name: str) -> Value:
+    """A module, where the file of a class says `self.name.parameters()`, or that one takes the state of the other."""
+    uses = (
+        f"self.{name}.parameters()",
+        f"self.{name}.named_parameters()",
+        f"self.{name}.load_state_dict(self.",
+        f"load_state_dict(self.{name}.state_dict(",
+    )
+    return ModuleValue(LIKELY) if any(klass.module.source.holds(as_bytes(use)) for use in uses) else UNKNOWN
 
 
 def _appended(code: Code, klass: Class, name: str) -> Value | None:

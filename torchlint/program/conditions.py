@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from ..facts import first_time, guards, names
 from ..facts.flow import Guard, Loop, contains
-from ..facts.logic import plain, required
 from ..facts.module import Function
+from ..facts.syntax import required
 from . import passed, settled
 from .calling import CallSite, last_name
 from .loops import calls_in, first_target
@@ -281,7 +281,8 @@ def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
     What is enumerated may be the batches, unless it is in the `own` function of the step's loop.
     """
     steps = (["range"], ["enumerate"]) if own else (["range"],)
-    test, _ = plain(test)
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
         return False
     return any(

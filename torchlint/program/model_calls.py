@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ..facts import common_names, names
 from ..facts.module import Function
@@ -139,17 +140,44 @@ def hands_on_model(project: Project, function: Function, call: ast.Call) -> bool
     """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
     given = [one for one in (*call.args, *(k.value for k in call.keywords)) if not isinstance(one, ast.Constant)]
     # The values of what is given take longest to tell: most calls are of nothing that calls one of its names.
+    targets = project.targets(function, call) if given else []
     called = [
         (target, c.func)
-        for target in (project.targets(function, call) if given else ())
+        for target in targets
         for c in target.flow.calls
         if isinstance(c.func, ast.Name) and not target.flow.loops(c) and project.may_be_own(target, c)
     ]
-    return (
-        bool(called)
-        and any(project.value(function, argument).kind == "module" for argument in given)
-        and any(project.value(target, name).kind == "module" for target, name in called)
+    if not called or not any(project.value(function, argument).kind == "module" for argument in given):
+        return False
+    return any(project.value(target, name).kind == "module" for target, name in called) or any(
+        _is_module(project, function, target.argument(call, name))
+        for target in targets
+        for name in run_by(project, target)
     )
+
+
+def _is_module(project: Project, function: Function, node: ast.expr | None) -> bool:
+    return node is not None and project.value(function, node).kind == "module"
+
+
+def run_by(project: Project, function: Function) -> frozenset[str]:
+    """The parameters, named for models, that a function calls once, or hands on to one that does: `return _loss(model, images)`."""
+    return project.ask(("run by", function), lambda: frozenset(_run_by(project, function)), frozenset[str]())
+
+
+def _run_by(project: Project, function: Function) -> Iterator[str]:
+    models = {one.arg for one in function.parameters if common_names.MODEL_NAME.search(one.arg)}
+    for call in function.flow.calls if models else ():
+        if function.flow.loops(call):
+            continue
+        if isinstance(call.func, ast.Name) and call.func.id in models:
+            yield call.func.id
+        elif any(isinstance(one, ast.Name) and one.id in models for one in call.args):
+            for target in project.targets(function, call):
+                for name in run_by(project, target):
+                    handed = target.argument(call, name)
+                    if isinstance(handed, ast.Name) and handed.id in models:
+                        yield handed.id
 
 
 def is_computed(project: Project, function: Function, call: ast.Call) -> bool:

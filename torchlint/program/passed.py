@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from ..facts import first_time, guards
 from ..facts.flow import Guard
-from ..facts.logic import plain
 from ..facts.module import Function
 from .calling import CallSite
 from .project import Project
@@ -51,8 +50,10 @@ def _said(project: Project, site: CallSite, node: ast.expr, true: bool) -> guard
     flow = site.function.flow
     if first_time.taken_back(node, true, flow):
         return "cold"
-    asked, _ = plain(node)
-    if isinstance(asked, ast.Attribute) or (isinstance(asked, ast.Name) and guards.definition(asked, flow) is None):
+    plain: ast.expr = node
+    while isinstance(plain, ast.UnaryOp) and isinstance(plain.op, ast.Not):
+        plain = plain.operand
+    if isinstance(plain, ast.Attribute) or (isinstance(plain, ast.Name) and guards.definition(plain, flow) is None):
         return ""
     guard = Guard(node, true, None, site.call)
     return guards.meaning(guard, flow, lambda n: project.value(site.function, n))

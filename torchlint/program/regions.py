@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ..facts import names
-from ..facts.logic import truth
 from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import CALLS, nodes_on
 from ..facts.values import Value
@@ -386,13 +385,16 @@ def _known(test: ast.expr, says: Callable[[ast.Call], bool | None]) -> bool | No
 
     `says` tells it of calls that are none of those which say that Dynamo traces.
     """
-
-    def known(part: ast.expr) -> bool | None:
-        if isinstance(part, ast.Call):
-            return True if names.last(part.func).lstrip("_") in _TRUE_IN_TRACE else says(part)
-        return bool(part.value) if isinstance(part, ast.Constant) else None
-
-    return truth(test, known)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _known(test.operand, says)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        decisive = isinstance(test.op, ast.Or)
+        parts = [_known(value, says) for value in test.values]
+        return decisive if decisive in parts else None if None in parts else not decisive
+    if isinstance(test, ast.Call):
+        return True if names.last(test.func).lstrip("_") in _TRUE_IN_TRACE else says(test)
+    return bool(test.value) if isinstance(test, ast.Constant) else None
 
 
 def _is_autograd(function: Function) -> bool:

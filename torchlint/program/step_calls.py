@@ -66,7 +66,9 @@ def _is_optimizer_step(project: Project, function: Function, call: ast.Call, fun
         )
     if common_names.OPTIMIZER_NAME.search(last):
         return True
-    return not common_names.is_no_optimizer(last) and bool(project.value(function, func.value).kind == "optimizer")
+    if "sched" in last.lower() or "env" in last.lower() or last in ("prof", "profiler", "p", "pbar", "self"):
+        return False
+    return bool(project.value(function, func.value).kind == "optimizer")
 
 
 def _own_backward(function: Function) -> bool:

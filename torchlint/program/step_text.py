@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from ..facts.common_names import is_no_optimizer
+from ..facts.common_names import OPTIMIZER_NAME
 from ..system.regex import regex
 from ..text.source import Source, Words
 from ..text.spoken import in_code
@@ -19,6 +19,8 @@ _TAKEN = rb"backward\(|%s|create_graph=True|\.ITERATION_" % _STEP
 TRIGGER = regex(rb"%s|def (?:%s)\b" % (_TAKEN, "|".join(sorted(STEP_NAMES)).encode()))
 STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_"))
 _CALLED = regex(_TAKEN)
+_OTHERS = ("prof", "profiler", "p", "pbar", "self")
+"""What has a `step` that is no optimizer's."""
 _OWNER = regex(rb"[\w\x80-\xff]+")
 _FAR = 100
 """So many bytes in front of a call are looked at for what it is of."""
@@ -54,4 +56,8 @@ def _is_of_another(data: bytes, end: int) -> bool:
     before = data[max(end - _FAR, 0) : end]
     owner = _OWNER.match(before[::-1])
     name = owner[0][::-1].decode(errors="replace") if owner is not None else ""
-    return is_no_optimizer(name)
+    return _is_other(name)
+
+
+def _is_other(name: str) -> bool:
+    return not OPTIMIZER_NAME.search(name) and ("sched" in name.lower() or "env" in name.lower() or name in _OTHERS)

@@ -19,6 +19,8 @@ from .files import Files
 
 _BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
 _STAR = regex(rb"import[\s\\]*\*")
+_ALL = b"*"
+"""The word of the imports that take all that a module has."""
 _RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _OWN_ATTRIBUTE = regex(rb"self\.(\w+)")
 _SET_ATTRIBUTE = regex(rb"\.(\w+)[ \t]*=(?!=)")
@@ -114,6 +116,10 @@ class Texts(Files):
                 found.append(path)
             if len(found) > MAX_FILES:
                 break
+        stars = [path for path in self._importers.get(_ALL, ()) if path not in paths and self._by_star(path, sought)]
+        handed = [path for path in stars if path != sought.path and self.mentions(path, sought.name)]
+        # Where too many take all of something, none of them is looked at.
+        found += handed if len(found) + len(handed) <= MAX_FILES else []
         return sorted(found) if len(found) <= MAX_FILES else None
 
     def _importing(self, sought: Sought) -> list[str]:
@@ -123,6 +129,11 @@ class Texts(Files):
             paths = self._importers.get(sought.stem, ())
             self._module_importers[key] = [path for path in paths if self._imports_module(path, sought)]
         return self._module_importers[key]
+
+    def _by_star(self, path: str, sought: Sought) -> bool:
+        """Whether a file may have a function or class from a module that hands on all it has: `from .agents import *`."""
+        own = sought.name == sought.imported and not path.endswith("__init__.py")
+        return own and _ALL in self.import_words(path)
 
     def _by_package(self, sought: Sought) -> Iterator[str]:
         """The files that may use it as a package hands it on: `import package`, `package.Trainer()`."""
@@ -175,6 +186,7 @@ class Texts(Files):
             as_bytes(sought.imported) in self.import_words(path)
             or self._imports_module(path, sought)
             or self._names_by_package(path, sought)
+            or self._by_star(path, sought)
         )
         return path != sought.path and imported and self.mentions(path, sought.name)
 
@@ -243,7 +255,8 @@ class Texts(Files):
         return self._import_words[path]
 
     def _words_of(self, path: str, import_text: bytes) -> frozenset[bytes]:
-        words = self._import_words[path] = frozenset(WORD.findall(import_text))
+        words = frozenset(WORD.findall(import_text))
+        self._import_words[path] = words | {_ALL} if _ALL in import_text else words
         return words
 
     def import_text(self, path: str) -> bytes:

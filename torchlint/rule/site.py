@@ -263,6 +263,10 @@ class Site:
         yield from families.calls_of(self.project, function)
         yield from families.calls_by_name(self.project, function)
 
+    def may_run(self, call: ast.Call) -> list[Function]:
+        """The project's functions that a call may run, by what is called or by its name."""
+        return families.may_run(self.project, self.function, call)
+
     @property
     def feeds_device(self) -> bool:
         """Whether the place makes a loader whose batches a training or evaluation loop, or a framework, sends to the device."""
