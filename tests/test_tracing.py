@@ -190,6 +190,15 @@ def test_repeats_are_added_up_and_a_torn_line_is_left_out(tmp_path: Path) -> Non
     assert read_events(path) == [Event("sync", "/train.py", 3, name="item", count=3, size=12, data={"via": "x"}), other]
 
 
+def test_an_event_is_written_without_what_it_has_not() -> None:
+    full = Event("h2d", "/t.py", 3, "f", "to", "pinned", 2, 8, 1, {"via": "x"}, ("/t.py:3 f",))
+    empty = Event("end")
+
+    assert Event.from_json(full.to_json()) == full
+    assert Event.from_json(empty.to_json()) == empty
+    assert empty.to_json() == '{"kind": "end", "line": 0, "count": 1, "size": 0, "step": 0}'
+
+
 def test_another_file_is_no_file_of_events(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(json.dumps({"some": "thing"}) + "\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchlint.messages.event import Event, read_events
 from torchlint.trace.program import recorder as recording
-from torchlint.trace.program.recorder import Place, Recorder, here
+from torchlint.trace.program.recorder import Place, Recorder, here, real_path
 
 AT = Place("train.py", 3, "train"), ""
 INSIDE = Place("train.py", 3, "train"), "torch/nn/functional.py:30 linear"
@@ -70,3 +70,14 @@ def test_lines_of_code_that_is_made_over_and_over_are_its_own(tmp_path: Path) ->
         del names
 
     assert lines == list(range(3, 42)), sys.version
+
+
+def test_a_file_is_known_by_where_its_links_lead(tmp_path: Path) -> None:
+    folder = tmp_path / "real"
+    folder.mkdir()
+    (folder / "train.py").touch()
+    (tmp_path / "folder").symlink_to(folder)
+    (folder / "linked.py").symlink_to(folder / "train.py")
+
+    names = ("real/train.py", "folder/train.py", "folder/linked.py", "real/../folder/train.py")
+    assert {real_path(str(tmp_path / name)) for name in names} == {str(tmp_path.resolve() / "real" / "train.py")}

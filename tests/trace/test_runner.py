@@ -189,6 +189,38 @@ print(dict(torch._dynamo.utils.counters["stats"]), torch.compiler.is_compiling()
     assert child.output == "{} False\n"
 
 
+def test_garbage_is_collected_as_ever(eager: Run) -> None:
+    child = eager("import gc\nprint(gc.isenabled())")
+
+    assert child.output == "True\n"
+
+
+def test_a_rule_for_a_mode_of_the_program_is_followed(eager: Run) -> None:
+    child = eager(
+        """
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+@torch.library.custom_op("mine::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+class Plain(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        print("mode", func.name())
+        return func(*args, **(kwargs or {}))
+@torch.library.register_torch_dispatch("mine::twice", Plain)
+def rule(mode, func, types, args=(), kwargs=None):
+    print("rule")
+    return func(*args, **(kwargs or {}))
+x = torch.ones(2, device="cuda")
+with Plain():
+    print((twice(x) + 1).device)
+""",
+        device="virtual",
+    )
+
+    assert child.output.split() == ["rule", "mode", "aten::add.Tensor", "cuda:0"]
+
+
 @pytest.mark.parametrize("device", ["cpu", "virtual"])
 def test_nested_tensors_run_and_are_counted_by_what_they_are_made_of(eager: Run, device: str) -> None:
     child = eager(

@@ -145,7 +145,7 @@ def measure(events: Iterable[Event], missing: Callable[[str], str] = lambda name
 def _unknown(events: Sequence[Event]) -> dict[str, str]:
     """Why what compiled code does is not known, by measure: a number that leaves out a graph is no number."""
     unknown: dict[str, str] = {}
-    for event in events:
+    for event in (event for event in events if event.kind in {"graph", "unsupported"}):
         at = f"{os.path.relpath(event.file)}:{event.line}" if event.file else "a library's code"
         if event.kind == "graph" and "triton" not in (event.data or {}):
             why = "" if (backend := (event.data or {}).get("backend", "inductor")) == "inductor" else f" of `{backend}`"

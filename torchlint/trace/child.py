@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import importlib.metadata
 import io
 import os
@@ -48,6 +49,7 @@ def run(job: Job) -> NoReturn:
         end_process(code)
         raise AssertionError("unreachable")
 
+    gc.disable()  # what torch and the observation are made of stays: see `_observe`
     try:
         import torch
     except ImportError as error:
@@ -87,6 +89,8 @@ def _observe(
         traceback.print_exc()
         return _NOT_RUN, "unable", f"this torch can't be observed: {type(error).__name__}: {error}"
     try:
+        gc.freeze()  # the program's own objects are all that its collections look at
+        gc.enable()
         with budget:
             _know_end_of_input(recorder)
             entry.run(job.entry, job.args, job.steps, lambda: steps.told("call"), lambda: recorder.step)

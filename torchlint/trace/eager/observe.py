@@ -43,13 +43,15 @@ def record_memory(recorder: Recorder) -> None:
     """Record what each device holds after a step, in bytes, and the peak so far; where there are several, by name."""
     devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     for device in range(devices):
-        if peak := torch.cuda.max_memory_allocated(device):
-            allocated = int(torch.cuda.memory_allocated(device))
+        # as torch has them: `memory_allocated` and its like sort them under joined names, once for each number
+        stats = torch.cuda.memory_stats_as_nested_dict(device)
+        held = stats["allocated_bytes"]["all"] if stats else {"peak": 0}
+        if peak := held["peak"]:
             data: dict[str, object] = {"peak": int(peak)}
-            if retries := torch.cuda.memory_stats(device).get("num_alloc_retries", 0):
+            if retries := stats.get("num_alloc_retries", 0):
                 data["retries"] = retries
             name = f"cuda:{device}" if devices > 1 else ""
-            recorder.emit(Event("memory", name=name, size=allocated, step=recorder.step, data=data))
+            recorder.emit(Event("memory", name=name, size=int(held["current"]), step=recorder.step, data=data))
 
 
 class _Waits:

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torchlint.torch_api import operators as table
 from torchlint.trace.eager import private
 from torchlint.trace.eager.device import CPU, Thread, VirtualGpu, size_in_bytes
-from torchlint.trace.eager.tags import shares
+from torchlint.trace.eager.tags import memory_of, shares
 from torchlint.trace.eager.watching import Eager, computes, event_name, has_parts
 from torchlint.trace.program.recorder import Place, here
 
@@ -305,7 +305,9 @@ def _refusal(name: str, one: torch.device, other: torch.device) -> RuntimeError:
     )
 
 
-def _check_same_device(func: Any, index: int, other: int | None, host: Tensors, args: Sequence[Any]) -> None:
+def _check_same_device(
+    func: Any, index: int, other: int | None, host: Sequence[torch.Tensor], args: Sequence[Any]
+) -> None:
     """Raise what a GPU raises; it takes a CPU tensor only if it is a scalar, and only to read from."""
     if func.namespace != "aten" or func in _MIXED or func._schema.name.startswith(("aten::_foreach", "aten::_nested")):
         return
@@ -433,7 +435,10 @@ def _tensors(values: Iterable[Any]) -> Tensors:
         if holds == _ONE:
             found.append(value)
         elif holds == _MANY:
-            found.extend(item for item in value if isinstance(item, torch.Tensor))
+            for item in value:
+                kind = type(item)
+                if (_HOLDS[kind] if kind in _HOLDS else _holds(kind)) == _ONE:
+                    found.append(item)
     return found
 
 
@@ -477,8 +482,10 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
                 result = func(*args, **kwargs)
         finally:
             self._asks = False
-        index, _, _, _, memory = self._tags.survey(_tensors(args))
+        inputs = _tensors(args)
+        index = self._tags.survey(inputs)[0]
         if index is not None:
+            memory = memory_of(inputs)
             for tensor in _results(result):
                 self._tags.place(tensor, index, memory)
         return result
@@ -490,23 +497,13 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
         inputs = _tensors(args)
         if kwargs:
             inputs += _tensors(kwargs.values())
-        index, other, undecided, host, memory = tags.survey(inputs)
+        index, other, undecided, host = tags.survey(inputs)
         if index is None:
-            result = known.run(*args, **kwargs)
-            results = _results(result)
-            if known.computes and self._gpu.counts:
-                # where a factory's result is, is known when it has returned
-                self._count("" if inputs else known.event_name, inputs, results, here(_OWN_FRAMES))
-            if undecided or not inputs:
-                for tensor in results:
-                    if not shares(tensor, memory):
-                        tags.mark_undecided(tensor)
-            if self._keep_fresh and known.allocates:
-                tags.mark_fresh(result)
-            return result
+            return self._run_on_host(known, args, kwargs, inputs, bool(undecided))
         for tensor in undecided:
             tags.mark_cuda(tensor, index)
-        apart = bool(host) or other is not None
+        # what shares its memory with one on the device is there already
+        apart = memory_of(inputs) if host or other is not None else None
         if apart and known.overload:
             _check_same_device(func, index, other, host, args)
         if known.rule is not None:
@@ -515,18 +512,22 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
             result = _without_computing(func, args, kwargs)
         else:
             try:
-                result = known.run(*args, **kwargs)
+                result = known.run(*args, **kwargs) if kwargs else known.run(*args)
             except NotImplementedError as error:
                 if "Could not run" in str(error):
                     self._gpu.unsupported(str(func), "no kernel for the CPU")
                 raise
         results = _results(result)
         if apart and known.foreach and len(results) > 1:
-            self._place_each(results, inputs, memory)
+            self._place_each(results, inputs, apart)
         elif not known.written:  # on the device, but for memory of an input, which stays where it is
             for tensor in results:
-                if known.host_result < 0 or tensor is not results[known.host_result]:
-                    tags.place(tensor, index, memory)
+                if known.host_result >= 0 and tensor is results[known.host_result]:
+                    continue
+                if apart is None:
+                    tags.mark_cuda(tensor, index)
+                else:
+                    tags.place(tensor, index, apart)
         if known.computes:
             gpu = self._gpu
             work = None if gpu.work is None else gpu.work.work(func, args, kwargs, result)
@@ -536,6 +537,26 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
                     self._count(known.event_name, inputs, results, at)
                 if gpu.work is not None and work is not None:
                     gpu.work.operator(work, at)
+        if self._keep_fresh and known.allocates:
+            tags.mark_fresh(result)
+        return result
+
+    def _run_on_host(
+        self, known: _Known, args: Sequence[Any], kwargs: Mapping[str, Any], inputs: Tensors, undecided: bool
+    ) -> Any:
+        """Of an operator none of whose inputs is on a device."""
+        tags = self._tags
+        unplaced = undecided or not inputs  # where its results are is known when somebody uses them
+        memory = memory_of(inputs) if unplaced else set()
+        result = known.run(*args, **kwargs)
+        results = _results(result)
+        if known.computes and self._gpu.counts:
+            # where a factory's result is, is known when it has returned
+            self._count("" if inputs else known.event_name, inputs, results, here(_OWN_FRAMES + 1))
+        if unplaced:
+            for tensor in results:
+                if not shares(tensor, memory):
+                    tags.mark_undecided(tensor)
         if self._keep_fresh and known.allocates:
             tags.mark_fresh(result)
         return result

@@ -245,6 +245,32 @@ def implementation(func: Any) -> Callable[..., Any]:
     return run
 
 
+@contextlib.contextmanager
+def dispatched_at_once(kind: type[TorchDispatchMode]) -> Iterator[None]:
+    """A mode of this class is handed each operator without a look at its name.
+
+    torch asks a registry for a rule that was made for this operator and this class of modes (`register_torch_dispatch`)
+    before it looks for the method of the mode: the method is the rule. The first operator that a process hands to any
+    mode decides whom torch asks from then on.
+    """
+    from torch._library import simple_registry
+
+    find: Callable[[Any, type], Any] | None = getattr(simple_registry, _FIND_RULE, None)
+    if find is None:
+        yield
+        return
+    ask, rule = find, kind.__torch_dispatch__
+
+    def find_rule(op: Any, mode: type) -> Any:
+        return rule if mode is kind else ask(op, mode)
+
+    with mock.patch.object(simple_registry, _FIND_RULE, find_rule):
+        yield
+
+
+_FIND_RULE = "find_torch_dispatch_rule"
+
+
 def probe_dispatch_modes() -> str | None:
     seen: list[str] = []
 

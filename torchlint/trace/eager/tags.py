@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 
@@ -43,8 +43,13 @@ def _key(tensor: torch.Tensor) -> int:
         return 0
 
 
+def memory_of(tensors: Iterable[torch.Tensor]) -> set[int]:
+    """What `shares` asks for: the memory of some tensors."""
+    return {_key(tensor) or id(tensor) for tensor in tensors}
+
+
 def shares(tensor: torch.Tensor, memory: set[int]) -> bool:
-    """Whether the tensor is one of those of a survey or shares its memory with one."""
+    """Whether the tensor is one of those of `memory_of` or shares its memory with one."""
     return (_key(tensor) or id(tensor)) in memory
 
 
@@ -113,12 +118,11 @@ class DeviceTags:
 
     def mark_cuda(self, tensor: torch.Tensor, index: int) -> None:
         """The tensor's memory is on the virtual GPU of that index from now on; memory that is on one stays there."""
-        self._mark(tensor, _storage(tensor), index)
-
-    def _mark(self, tensor: torch.Tensor, storage: torch.UntypedStorage | None, index: int) -> None:
         if tensor.is_meta:
             return
-        if storage is None:
+        try:
+            storage = tensor.untyped_storage()
+        except _NO_STORAGE:
             self.bare = True
             setattr(tensor, _ATTRIBUTE, index)
             return
@@ -133,17 +137,13 @@ class DeviceTags:
         place.memory = memory = self.memory[index]
         memory.total += size
         memory.allocated = allocated = memory.allocated + size
-        memory.peak = max(memory.peak, allocated)
+        if allocated > memory.peak:  # noqa: PLR1730 - a call of `max` for each new tensor shows
+            memory.peak = allocated
 
     def place(self, tensor: torch.Tensor, index: int, besides: set[int]) -> None:
-        """`mark_cuda`, but for what shares its memory with those of a survey."""
-        try:
-            storage = tensor.untyped_storage()
-            shared = storage._cdata in besides
-        except _NO_STORAGE:
-            storage, shared = None, id(tensor) in besides
-        if not shared:
-            self._mark(tensor, storage, index)
+        """`mark_cuda`, but for what shares its memory with those of `memory_of`."""
+        if not shares(tensor, besides):
+            self.mark_cuda(tensor, index)
 
     def mark_undecided(self, tensor: torch.Tensor) -> None:
         storage = _storage(tensor)
@@ -184,36 +184,37 @@ class DeviceTags:
 
     def survey(
         self, tensors: Iterable[torch.Tensor]
-    ) -> tuple[int | None, int | None, list[torch.Tensor], list[torch.Tensor], set[int]]:
+    ) -> tuple[int | None, int | None, Sequence[torch.Tensor], Sequence[torch.Tensor]]:
         """Where the inputs of an operator are.
 
-        The index of the first device that one is on, that of another device, the undecided ones, those on the host,
-        and the memory of all.
+        The index of the first device that one is on, that of another device, the undecided ones and those on the host.
         """
         first: int | None = None
         other: int | None = None
-        undecided: list[torch.Tensor] = []
-        host: list[torch.Tensor] = []
-        memory: set[int] = set()
+        undecided: list[torch.Tensor] | None = None  # most operators have none: each list that is made is made in vain
+        host: list[torch.Tensor] | None = None
         name = self._name
         for tensor in tensors:
             try:
-                storage = tensor.untyped_storage()
-                memory.add(storage._cdata)
-                place = getattr(storage, name, None)
+                place: _Place | None = getattr(tensor.untyped_storage(), name, None)
                 index = None if place is None else place.index
             except _NO_STORAGE:
-                memory.add(id(tensor))
                 index = getattr(tensor, _ATTRIBUTE, None)
             if index is None:
+                if host is None:
+                    host = []
                 host.append(tensor)
+            elif index == first:
+                pass
             elif index == _UNDECIDED:
+                if undecided is None:
+                    undecided = []
                 undecided.append(tensor)
             elif first is None:
                 first = index
-            elif index != first:
+            else:
                 other = index
-        return first, other, undecided, host, memory
+        return first, other, undecided or (), host or ()
 
     def clear(self) -> None:
         """Forget everything; for a new virtual GPU in the same process."""

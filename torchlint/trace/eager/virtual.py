@@ -76,6 +76,7 @@ def virtual_gpu(
         stack.enter_context(device_api.patched(locations.saving()))
         stack.enter_context(private.grouped_by(gpu.device_of))
         stack.enter_context(private.storage_package(locations.tag, locations.restore))
+        stack.enter_context(private.dispatched_at_once(DeviceOperators))
         stack.callback(_leave)
         stack.callback(_gates.set, False)
         _gates.set(True)

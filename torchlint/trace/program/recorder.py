@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FrameType
@@ -34,7 +34,17 @@ class Place(NamedTuple):
 
 @functools.cache
 def real_path(filename: str) -> str:
-    return os.path.realpath(filename)
+    if not os.path.isabs(filename):
+        return os.path.realpath(filename)
+    folder, name = os.path.split(filename)
+    path = os.path.join(_real_folder(folder), name)
+    return os.path.realpath(path) if os.path.islink(path) else path
+
+
+@functools.cache
+def _real_folder(folder: str) -> str:
+    """By itself, since a program imports many files of a folder, and each part of a path is looked at."""
+    return os.path.realpath(folder)
 
 
 @functools.cache
@@ -256,10 +266,13 @@ class Recorder:
 
     def emit(self, event: Event) -> None:
         """Write `event` as it is."""
-        if self.active:
-            line = event.to_json() + "\n"
+        self._write((event,))
+
+    def _write(self, events: Iterable[Event]) -> None:
+        """All at once: each time is a call of the system."""
+        if self.active and (text := "".join([event.to_json() + "\n" for event in events])):
             with self._lock:
-                self._file.write(line)
+                self._file.write(text)
 
     def record(
         self,
@@ -312,18 +325,19 @@ class Recorder:
             if known is not one:  # another instruction of the line
                 known.count += one.count
                 known.size += one.size
-        for (place, via), one in places.items():
-            data: dict[str, object] | None = {"via": via} if via else None
-            self.emit(Event("operator", *place, count=one.count, size=one.size, step=self.step, data=data))
+        self._write(
+            Event(
+                "operator", *place, count=one.count, size=one.size, step=self.step, data={"via": via} if via else None
+            )
+            for (place, via), one in places.items()
+        )
 
     def flush(self) -> None:
         """Write the repeats counted so far."""
         with self._lock:
             self._write_counted()
             repeats, self._repeats = self._repeats, {}
-            for repeated in repeats.values():
-                if repeated.count:
-                    self.emit(replace(repeated.event, count=repeated.count, size=repeated.size))
+            self._write(replace(one.event, count=one.count, size=one.size) for one in repeats.values() if one.count)
 
     def end_step(self, name: str = "", detail: str = "") -> None:
         """One step is done: write its events, then the event `step`."""
