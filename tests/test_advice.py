@@ -57,7 +57,10 @@ def test_waits_of_every_step_come_before_seldom_ones() -> None:
             "to",
             PAGEABLE,
             2**20,
-            ("High", "Let the DataLoader pin (pin_memory=True) and copy with non_blocking=True."),
+            (
+                "High",
+                "Make this tensor on the device, or copy from pinned memory (pin_memory()) with non_blocking=True.",
+            ),
         ),
         ("h2d", "tensor", PAGEABLE, 8, ("Medium", "Make this tensor on the device, or once before the loop.")),
         ("d2h", "cpu", PAGEABLE, 8, ("Medium", "Leave the result on the device, or copy it every few steps.")),
@@ -72,6 +75,15 @@ def test_each_copy_has_its_own_advice(
         advice.bottleneck,
         advice.recommendations,
     )
+
+
+def test_what_a_loader_gives_is_pinned_by_the_loader() -> None:
+    copied = every_step(3, "h2d", "cuda", data=PAGEABLE, size=8)
+    loaded = at(2, "data", "DataLoader", 1, data={"seconds": 0.0})
+
+    assert [one.text for one in advise(run(*copied, loaded)).recommendations] == [
+        "Let the DataLoader pin (pin_memory=True) and copy with non_blocking=True."
+    ]
 
 
 def test_a_skipped_function_is_worse_than_a_wait() -> None:

@@ -202,7 +202,8 @@ def _copying(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
     if blocking:
         count, size = sum(row.count for row in blocking), sum(row.size for row in blocking)
         evidence = f"The host waits for {_many(count, 'copy', 'copies')} {_rate(steady)}, {bytes_text(size)}."
-        yield _Suspect(0.9 * count, "blocking copies", evidence, tuple(map(_copy, blocking[:3])))
+        loads = any(event.kind == "data" for event in events)
+        yield _Suspect(0.9 * count, "blocking copies", evidence, tuple(_copy(row, loads) for row in blocking[:3]))
     small = [row for row in copies if row.count and row.size / row.count < _SMALL]
     if (count := sum(row.count for row in small)) > _MANY_COPIES:
         evidence = f"{number(count)} copies {_rate(steady)} are smaller than 64 KiB."
@@ -212,14 +213,17 @@ def _copying(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
         yield _Suspect(0.5 * count, "small copies", evidence, (todo,))
 
 
-def _copy(row: Row) -> Recommendation:
+def _copy(row: Row, loads: bool) -> Recommendation:
+    """`loads`: the program has a DataLoader, which could pin."""
     event, data = row.event, row.event.data or {}
     if event.kind == "d2h":
         text = "Leave the result on the device, or copy it every few steps."
     elif data.get("pinned"):
         text = "Copy with non_blocking=True: the batch is pinned already."
-    elif event.name in {"to", "cuda"}:
+    elif event.name in {"to", "cuda"} and loads:
         text = "Let the DataLoader pin (pin_memory=True) and copy with non_blocking=True."
+    elif event.name in {"to", "cuda"}:
+        text = "Make this tensor on the device, or copy from pinned memory (pin_memory()) with non_blocking=True."
     else:
         text = "Make this tensor on the device, or once before the loop."
     return Recommendation(_at_least(row.count) if row.size >= _SMALL else "Medium", text, _place(event))
