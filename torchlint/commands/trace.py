@@ -199,10 +199,11 @@ def run(args: argparse.Namespace) -> int:
         traced = tracing.trace(replace(job, watch=_watch(findings)), options.passes, _teller(line, job))
         larger = tracing.trace(replace(job, batch=2), "eager", _teller(line, job)) if options.assume_batch else None
     _complain(traced)
-    told = [pricing.noted(event, options.gpu) if pricing else event for event in traced.events]
-    shared.write(options.events, "".join(event.to_json() + "\n" for event in told))
+    if options.events:
+        told = (pricing.noted(event, options.gpu) if pricing else event for event in traced.events)
+        shared.write(options.events, "".join(event.to_json() + "\n" for event in told))
     here, elsewhere = _imported(findings, traced, job.entry) if options.findings else ([], 0)
-    judged = confirm.judge(here, traced.events)
+    judged = confirm.judge(here, traced.events) if here else []
     discovered = confirm.discover(traced.events, judged, entry if Path(entry).is_file() else "")
     more = larger.events if larger else None
     predicted = pricing.predict(traced.events, more, options.assume_batch) if pricing else None

@@ -17,6 +17,7 @@ from typing import IO
 
 from ..messages.event import Event, read_events
 from ..messages.job import Job, Pass, Passes
+from ..system.cached import cached_property
 
 Tell = Callable[[Pass, int, float], None]
 
@@ -84,7 +85,7 @@ class Child:
         return max((event.step for event in self.events if event.kind == "step"), default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trace:
     """A traced run: its job (that of the eager child) and its children."""
 
@@ -92,7 +93,7 @@ class Trace:
     children: tuple[Child, ...]
     passes: Passes = "both"
 
-    @property
+    @cached_property
     def events(self) -> tuple[Event, ...]:
         """Device events, lines and steps of the eager child, graph breaks and kernels of the compile child."""
         alone = len(self.children) == 1

@@ -36,6 +36,7 @@ from torchlint.evidence.tracing import Child, Trace
 from torchlint.messages.event import Event
 from torchlint.predict.changes import without
 from torchlint.predict.estimate import Estimate, band
+from torchlint.system.cached import cached_property
 from torchlint.text.finding import Finding
 
 from . import Look, budget, impact_rank, one_line, plural, profile
@@ -49,7 +50,7 @@ _FEW_LINES = 2  # the sum says it all of fewer
 _CONFIRMED: dict[str, Style] = {"confirmed": "red", "refuted": "green", "not reached": "dim"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """A traced run with the verdicts on `judged` findings and its own `discovered` ones.
 
@@ -81,7 +82,7 @@ class Report:
         ]
         return [finding for *_, finding in sorted(judged, key=lambda one: (*one[:3], one[3].sort_key))]
 
-    @property
+    @cached_property
     def steady(self) -> Steady:
         return Steady.of(self.trace.events)
 
