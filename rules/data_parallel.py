@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
 _OTHER_WAY = regex(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun")
@@ -128,9 +128,26 @@ def _only_wraps(site: Site) -> bool:
     name = statement.targets[0].id
     if name in site.flow.globals or (site.function is site.module.body and _is_read_elsewhere(site, name)):
         return False
-    used = [site.flow.parents[load] for load in site.flow.loads.get(name, ())]
+    end = _taken_off_at(site, name)
+    loads = site.flow.loads.get(name, ())
+    used = [
+        site.flow.parents[load]
+        for load in loads
+        if end is None or statement.lineno < load.lineno <= (end.end_lineno or 0)
+    ]
     methods = {use.attr if isinstance(use, ast.Attribute) else "" for use in used}
     return "module" in methods and methods <= _TAKEN_OFF
+
+
+def _taken_off_at(site: Site, name: str) -> ast.stmt | None:
+    """The statement behind the wrapping, in its block, that gives the name what is in the wrapper: `model = model.module.cuda()`."""
+    block = site.flow.block(site.statement)
+    for statement in block.statements[block.index[site.statement] + 1 :] if block is not None else ():
+        if isinstance(statement, ast.Assign) and chain(statement.targets[0]) == [name]:
+            parts = (node for node in ast.walk(statement.value) if isinstance(node, ast.Attribute))
+            taken = any(part.attr == "module" and chain(part.value) == [name] for part in parts)
+            return statement if taken else None
+    return None
 
 
 def _is_read_elsewhere(site: Site, name: str) -> bool:
