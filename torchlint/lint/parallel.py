@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -254,43 +254,15 @@ class Shared:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For a process that knows nothing, has another working directory and maybe another disk."""
+        from .elsewhere import elsewhere
+
         files = {path: self.project.raw(path) for path in self.project.paths}
         folders = {path.rpartition("/")[0] for path in files}
         torch = {folder: self.analysis.stated_torch(folder) for folder in folders}
         home = self.project.home
         for path in files:
             home(path)
-        return _shared, (type(self.project), files, home, _elsewhere(self.settings, files), torch)
-
-
-@dataclass(frozen=True)
-class _Elsewhere(Settings):
-    """The settings of a run in another directory, and maybe on another disk."""
-
-    directory: Path = Path()
-    others: Mapping[str, _Elsewhere] = field(default_factory=dict, compare=False)
-    """Those of the files and directories that have others."""
-
-    def at(self, path: Path | str) -> Settings:
-        return self.others.get(str(path), self)
-
-    def at_folder(self, folder: str) -> Settings:
-        return self.at(folder)
-
-    def enabled(self, path: Path | str) -> frozenset[str]:
-        here = self.at(path)
-        return Settings.enabled(here, self.directory / path)
-
-
-def _elsewhere(settings: Settings, paths: Iterable[str]) -> _Elsewhere:
-    def moved(one: Settings, **more: Any) -> _Elsewhere:
-        options = {item.name: getattr(one, item.name) for item in fields(one) if item.name != "closest"}
-        return _Elsewhere(**options, directory=Path.cwd(), **more)
-
-    known = {path: settings.at(path) for path in paths}
-    known.update({folder: settings.at_folder(folder) for folder in {path.rpartition("/")[0] for path in known}})
-    made = {id(one): moved(one) for one in known.values() if one is not settings}
-    return moved(settings, others={path: made[id(one)] for path, one in known.items() if one is not settings})
+        return _shared, (type(self.project), files, home, elsewhere(self.settings, files), torch)
 
 
 def _shared(
