@@ -264,9 +264,10 @@ def _atom(parts: Any) -> Atom:
 
 
 def _plain(answer: Any) -> Any:
-    if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
-        return {type(answer).__name__: [_plain(getattr(answer, one.name)) for one in dataclasses.fields(answer)]}
-    return [_plain(part) for part in answer] if isinstance(answer, list | tuple) else answer
+    if not isinstance(answer, list | tuple):
+        return answer
+    parts = [_plain(part) for part in answer]
+    return {type(answer).__name__: parts} if type(answer) in _KINDS.values() else parts
 
 
 def _answer(data: Any) -> Any:
@@ -283,5 +284,6 @@ _KINDS = {
     kind.__name__: kind
     for module in (step_index, stepping, regions)
     for kind in vars(module).values()
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__module__ == module.__name__
+    if hasattr(kind, "_fields") and kind.__module__ == module.__name__
 }
+"""The named tuples that answers are made of."""

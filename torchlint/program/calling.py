@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..facts import names
 from ..facts.module import Function, Module
@@ -16,8 +16,7 @@ _STARTERS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CallSite:
+class CallSite(NamedTuple):
     """A call of a function, and the function it stands in.
 
     `given` holds the arguments where the call passes them on: `Process(target=train, args=(a, b))`.

@@ -6,9 +6,8 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..facts import names
 from ..facts.module import BODIES, Function, Module
@@ -52,8 +51,7 @@ def _holds_option(data: bytes) -> bool:
     return any(option in lowered for option in _OPTIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """One use of torch.compile: where it stands, with which options, and what it compiles."""
 
     path: str
@@ -66,8 +64,7 @@ class Region:
     root: Place
 
 
-@dataclass(frozen=True, slots=True)
-class RegionIndex:
+class RegionIndex(NamedTuple):
     """What is compiled in a project."""
 
     functions: Mapping[Place, Region]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import stepping
 from .frameworks import may_run_on_steps
@@ -15,8 +14,7 @@ from .step_text import may_step
 Closures = dict[CallPlace, list[Place]]
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(NamedTuple):
     """Why a function runs on every training step, as plain data; see `Hot`."""
 
     function: Place
@@ -25,8 +23,7 @@ class Why:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StepIndex:
+class StepIndex(NamedTuple):
     """What a project does on every step: the step loops with the functions they stand in, and what these call."""
 
     loops: Mapping[Place, Place]

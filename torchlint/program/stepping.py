@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..facts import input_gradients, names, runs
 from ..facts.flow import Flow, Loop
@@ -21,8 +21,7 @@ from .step_calls import BACKWARDS, Step, parts_of_step, updates
 from .step_text import lines_of_steps
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
+class Own(NamedTuple):
     """What the functions of a file do by themselves."""
 
     loops: list[tuple[Place, Place, str]]
@@ -33,16 +32,14 @@ class Own:
     """Functions that run on each step, whoever calls them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Callers:
+class Callers(NamedTuple):
     """Who calls a function, the loops around the calls (None where there is none), names; and the calls that it is given to."""
 
     sites: list[tuple[Place, Place | None, str]]
     given_to: list[CallPlace]
 
 
-@dataclass(frozen=True, slots=True)
-class Calling:
+class Calling(NamedTuple):
     """A question: what does a function call, between `loop` (None: its start) and the call unthrottled?"""
 
     function: Place
@@ -53,8 +50,7 @@ class Calling:
     """The nested functions that calls in its file are given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Iterating:
+class Iterating(NamedTuple):
     """A question: what generators does a loop go through?"""
 
     function: Place

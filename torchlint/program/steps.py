@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Container
-from dataclasses import replace
 from typing import TypeVar
 
 from ..facts.flow import Flow, Loop
@@ -149,7 +148,7 @@ class Steps:
         weight = in_training(self.project, function, node, None)
         if weight in ("throttled", "cold"):
             return None
-        return Hot(self.project, replace(why, weak=why.weak or weight == "weak"))
+        return Hot(self.project, why._replace(weak=why.weak or weight == "weak"))
 
     def holds_step_loop(self, function: Function) -> bool:
         self.project.note("steps", function.module.path)
