@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import frequency
 from torchlint.facts.distributions import validated_at
 from torchlint.rule import Finding, Site, plain, rule
+from torchlint.torch_api.version import Range
 
 # The classes that check their parameters, by the module that defines them.
 _MODULES = {
@@ -51,6 +52,8 @@ _ON = {
     for name in names.split()
     for path in ("", f"{module}.")
 }
+_BY_DEFAULT = Range(low=(1, 8))
+"""Where arguments are checked unless told otherwise: https://github.com/pytorch/pytorch/releases/tag/v1.8.0"""
 _SWITCHED_OFF = rb"set_default_validate_args\(\s*(?:value\s*=\s*)?False"
 
 
@@ -115,7 +118,7 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
 
     - <https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.distribution.Distribution.set_default_validate_args>
     """
-    if site.spread or _is_decided(site) or not site.accelerator or site.in_compiled:
+    if site.spread or _is_decided(site) or not site.accelerator or site.in_compiled or not _validates(site):
         return
     given = [site.value(node) for node in (*site.call.args, *(keyword.value for keyword in site.call.keywords))]
     if all(value.on_cpu for value in given):
@@ -127,6 +130,11 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
     name = site.name.removesuffix("()").rpartition(".")[2]
     message = f"`{name}(...)` checks its parameters, and the host waits for the device to know the result"
     yield site.finding(message, related=site.why_hot())
+
+
+def _validates(site: Site) -> bool:
+    """Whether a torch that the project is for checks by default."""
+    return site.torch is None or site.torch.intersects(_BY_DEFAULT)
 
 
 def _is_decided(site: Site) -> bool:

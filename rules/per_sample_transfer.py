@@ -288,6 +288,19 @@ def _over(site: Site) -> ast.comprehension | None:
     return generator if named else None
 
 
+def _is_unpacked(site: Site) -> bool:
+    """Whether what is made is taken apart into names: `batch = tuple(t.to(device) for t in batch)` in front of `ids, mask = batch`."""
+    statement = site.statement
+    name = chain(statement.targets[0]) if isinstance(statement, ast.Assign) else None
+    return any(
+        isinstance(taken := site.flow.parents.get(load), ast.Assign)
+        and taken.value is load
+        and isinstance(taken.targets[0], ast.Tuple)
+        and load.lineno > statement.lineno
+        for load in (site.flow.loads.get(name[0], ()) if name is not None and len(name) == 1 else ())
+    )
+
+
 def _in_batch(site: Site) -> bool:
     """Whether an inner loop over a batch takes what is moved out of it: `for image, label in samples`, `for row in images`."""
     loop, node = site.loop(), site.call.func
@@ -320,6 +333,8 @@ def _holds_tensors(site: Site, iterated: ast.expr) -> bool:
     part = iterated.slice if isinstance(iterated, ast.Subscript) else None
     if isinstance(part, ast.Slice) and all(_is_written(bound) for bound in (part.lower, part.upper)):
         return False  # `batch[:4]`: the tensors that a batch begins with, each of all its samples
+    if _is_unpacked(site):
+        return False
     elements = site.value(iterated)
     if elements.from_loader and elements.kind == "tensor":
         return True
