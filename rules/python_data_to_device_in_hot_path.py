@@ -19,6 +19,8 @@ _BETWEEN = frozenset(
 )
 """Methods between a constructor and its move: `torch.tensor(0).float().cuda()`."""
 _MOVES = frozenset(("to", "cuda", "type_as"))
+_BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
+"""What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
 _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 
 
@@ -50,6 +52,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     that it was given, whoever calls it, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers and
     tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[torch.randperm(n)]`, in loops).
+    A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is.
     Of data that nothing is known of, and of arrays, two cases are reported: what stays the same from one iteration of
     the loop to the next, and what goes element by element into a tensor that the loop does not read
     (`rewards[step] = torch.tensor(reward).to(device)`), where one copy after the loop does.
@@ -117,7 +120,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if not message or not site.accelerator or _leaves_early(site):
         return
     if not frequency.repeated(site):
-        if not constant or not _on_call(site):
+        if not (_on_call(site) if constant else _grows(site, data)):
             return
         level = "info"
     if value.kind == "number" and not constant and frequency.behind_type_test(site):
@@ -138,6 +141,8 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return ""
     if _same(site, data):
         return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
+    if _grows(site, data):
+        return f"`{site.short(data)}` grows in this loop, and all of it is copied to the device each time"
     if (buffer := _collected(site)) is not None:
         return f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
     if _is_counted(site, data):
@@ -277,6 +282,51 @@ def _same(site: Site, data: ast.expr) -> bool:
     return not any(_may_change(site, load) for load in site.flow.loads.get(root.id, ()) if _within(loop, load))
 
 
+def _grows(site: Site, data: ast.expr) -> bool:
+    """Whether the data is a list that the loop around the place only adds to: `rewards.append(r)`, `tokens += [token]`."""
+    while isinstance(data, ast.List) and len(data.elts) == 1:
+        data = data.elts[0]  # `[tokens]`, a batch of one
+    loop = site.loop()
+    if loop is None or not isinstance(data, ast.Name) or data.id in site.flow.globals:
+        return False
+    if any(guard.block is not None for guard in site.flow.guards(site.target, loop)):
+        return False  # from time to time
+    stores = site.flow.stores.get(data.id, ())
+    inside = [store for store in stores if _within(loop, store)]
+    if len(inside) == len(stores) or not all(_is_extended(site, store) for store in inside):
+        return False
+    if not all(_begins_list(site, store) for store in stores if store not in inside):
+        return False
+    called = [
+        method for load in site.flow.loads.get(data.id, ()) if _within(loop, load) and (method := _method(site, load))
+    ]
+    return bool(inside or called) and all(method in ("append", "extend") for method in called)
+
+
+def _begins_list(site: Site, store: ast.Name) -> bool:
+    """`rewards = []`, `state, tokens = begin(), [start]`"""
+    target = site.flow.parents[store]
+    statement = site.flow.parents[target] if isinstance(target, ast.Tuple) else target
+    made = statement.value if isinstance(statement, ast.Assign) else None
+    if isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple) and len(made.elts) == len(target.elts):
+        made = made.elts[target.elts.index(store)]
+    return isinstance(made, ast.List)
+
+
+def _is_extended(site: Site, store: ast.Name) -> bool:
+    """`tokens += [token]`"""
+    statement = site.flow.parents[store]
+    return isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.List)
+
+
+def _method(site: Site, load: ast.Name) -> str:
+    """`append` of `tokens.append(token)`, `del` of `del tokens[0]`; "" of what only reads."""
+    use = site.flow.parents[load]
+    if isinstance(use, ast.Subscript) and not isinstance(use.ctx, ast.Load):
+        return "del"
+    return use.attr if isinstance(use, ast.Attribute) else ""
+
+
 def _within(loop: Loop, name: ast.Name) -> bool:
     return loop.lineno <= name.lineno <= (loop.end_lineno or loop.lineno)
 
@@ -332,10 +382,18 @@ def _moved(site: Site) -> bool:
             return False
         return value.device != "cpu" and value.const != "cpu"
     call = _mover(site)
-    if call is None or any(keyword.arg == "non_blocking" for keyword in call.keywords):
+    if call is None:
+        return site.name in _BY_DEFAULT and site.made_on_accelerator and not _is_read(site)
+    if any(keyword.arg == "non_blocking" for keyword in call.keywords):
         return False
     target = _target(call)
     return site.value(call).device == "accelerator" or (target is not None and _is_there(site, target))
+
+
+def _is_read(site: Site) -> bool:
+    """Whether what is made goes to the host, or is no more than read: `torch.tensor(numbers).numpy()`, `torch.tensor(numbers).cpu()`."""
+    method = site.flow.parents.get(site.call)
+    return isinstance(method, ast.Attribute) and method.attr in ("cpu", "numpy", "tolist", "item", "type", "shape")
 
 
 def _mover(site: Site) -> ast.Call | None:

@@ -8,6 +8,8 @@ from .place import Place
 
 _USES = 20
 """A name that stands in more places is more than an index."""
+_NAMES = 2
+"""Through how many names a tensor is followed."""
 _STEPS = 12
 """How many operations between the tensor and the brackets are looked through."""
 _TOLD = frozenset(("shape", "device", "dtype", "ndim"))
@@ -17,11 +19,11 @@ _TOLD_BY_CALL = frozenset(("size", "dim", "numel"))
 
 def indexed(place: Place, made: ast.expr) -> list[ast.Subscript]:
     """The places whose index is calculated of a tensor of the host alone; none where it is used for something else, too."""
-    return _indexed(place, made, named=False) or []
+    return _indexed(place, made, _NAMES) or []
 
 
-def _indexed(place: Place, node: ast.expr, *, named: bool) -> list[ast.Subscript] | None:
-    """The same; None where it is used for something else."""
+def _indexed(place: Place, node: ast.expr, names: int) -> list[ast.Subscript] | None:
+    """The same, through so many names; None where it is used for something else."""
     parents = place.flow.parents
     for _ in range(_STEPS):
         parent = parents.get(node)
@@ -32,8 +34,8 @@ def _indexed(place: Place, node: ast.expr, *, named: bool) -> list[ast.Subscript
         if isinstance(node, ast.Tuple):
             return None
         if isinstance(parent, ast.Assign):
-            target = parent.targets[0] if len(parent.targets) == 1 and not named else None
-            return _of_name(place, target.id, parent) if isinstance(target, ast.Name) else None
+            target = parent.targets[0] if len(parent.targets) == 1 and names else None
+            return _of_name(place, target.id, parent, names - 1) if isinstance(target, ast.Name) else None
         if isinstance(parent, ast.Subscript) and place.value(parent.slice).kind == "number":
             return []  # an element is read by the host
         if isinstance(parent, ast.Attribute):
@@ -55,7 +57,7 @@ def _indexed(place: Place, node: ast.expr, *, named: bool) -> list[ast.Subscript
     return None
 
 
-def _of_name(place: Place, name: str, made: ast.Assign) -> list[ast.Subscript] | None:
+def _of_name(place: Place, name: str, made: ast.Assign, names: int) -> list[ast.Subscript] | None:
     """What a name is an index of, behind the statement that gives it."""
     loads = place.flow.loads.get(name, ())
     if len(loads) > _USES or name in place.flow.globals:
@@ -64,7 +66,7 @@ def _of_name(place: Place, name: str, made: ast.Assign) -> list[ast.Subscript] |
     for load in loads:
         if load.lineno <= (made.end_lineno or made.lineno) or gets_number(place, load):
             continue
-        uses = _indexed(place, load, named=True)
+        uses = _indexed(place, load, names)
         if uses is None:
             return None
         found += uses

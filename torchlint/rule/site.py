@@ -356,6 +356,14 @@ class Site:
         """Whether a script of the project has tensors made there by default: `torch.set_default_tensor_type(torch.cuda.FloatTensor)`."""
         return self.project.any_holds(DEFAULT_TYPE, word=b"set_default_tensor_type")
 
+    @property
+    def made_on_accelerator(self) -> bool:
+        """Whether the file, or one that imports it, has tensors made there by default."""
+        if not self.makes_on_accelerator:
+            return False
+        holders = self.project.holders(DEFAULT_TYPE)
+        return not holders.isdisjoint((self.module.path, *self.project.importers(self.module)))
+
     def _stays_on_host(self) -> bool:
         """Whether the loop that runs the place on each step or iteration is one of the host."""
         context = self.analysis.context
