@@ -150,8 +150,15 @@ def _is_own(site: Site, name: str) -> bool:
         return False
     if any(isinstance(call.func, ast.Name) for look in _LOOKS for call in flow.calls_named(look)):
         return False
+    if any(_is_later(site, load) for load in flow.loads.get(name, ())):
+        return False
     inner = (one for one in site.module.functions if one is not function and _is_inside(one, function))
     return not any(name in one.flow.loads or name in one.flow.stores for one in inner)
+
+
+def _is_later(site: Site, load: ast.Name) -> bool:
+    """Whether a name is read when somebody calls a lambda, or goes on with a generator, and that may be inside the loop."""
+    return any(isinstance(around, ast.Lambda | ast.GeneratorExp) for around in site.flow.expressions(load))
 
 
 def _is_inside(function: Function, outer: Function) -> bool:
