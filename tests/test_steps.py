@@ -1774,6 +1774,8 @@ EVALUATES = "    for batch in loader:\n        out = model(batch)  # often\n    
 READS = "def read(x):\n    x.item()\ndef count(x):\n    len(x)\n"
 OFTEN = READS.replace("item()", "item()  # often")
 BOTH = OFTEN.replace("len(x)", "len(x)  # often")
+FACTORY = "def make(n):\n    def read(x):\n        x.item()\n    return read\n"
+OFTEN_MADE = FACTORY.replace("item()", "item()  # often")
 
 
 @pytest.mark.parametrize(
@@ -1791,6 +1793,15 @@ BOTH = OFTEN.replace("len(x)", "len(x)  # often")
             f"{READS}def run(model, loader, f):\n    for i, batch in enumerate(loader):\n        out = model(batch)  # often\n"
             "        if i % 100 == 0:\n            f(out)\nrun(net, data, read)\n"
         ),
+        # Given to what is not called, or called for something else, or once.
+        f"{READS}def run(model, loader):\n{EVALUATES.replace('fn(out)', 'retry(read)')}",
+        f"{READS}def run(model, loader):\n{EVALUATES.replace('fn(out)', 'type(read)(out)')}",
+        f"{READS}def run(model, loader):\n{EVALUATES.replace('fn(out)', 'retry(1)(read)')}",
+        f"{READS}def run(model, loader, fn):\n    retry(read)(1)\n{EVALUATES}",
+        # Given by a function that nobody calls in the loop, or that gives another one.
+        f"{FACTORY}def run(model, loader, fn):\n    other = make(1)\n    other(1)\n{EVALUATES}",
+        f"{FACTORY}def run(model, loader, fn):\n    make(1)\n{EVALUATES}",
+        f"{FACTORY.replace('return read', 'return other')}def run(model, loader):\n    fn = make(1)\n{EVALUATES}",
         # Kept by another object, under the same name.
         (
             f"{READS}class A:\n    def __init__(self):\n        self.fn = read\nclass B:\n    def run(self, model, loader):\n"
@@ -1817,6 +1828,14 @@ def test_what_no_loop_calls_by_another_name(code: str) -> None:
             f"{indented(EVALUATES.rstrip()).replace('fn(out)', 'self.fn(out)')}A(read).run(net, data)\n"
         ),
         f"{OFTEN}def run(model, loader):\n{EVALUATES.replace('fn(out)', 'list(map(read, out))')}",
+        f"{OFTEN}def run(model, loader):\n{EVALUATES.replace('fn(out)', 'retry(read)(out)')}",
+        f"{OFTEN_MADE}def run(model, loader):\n    fn = make(1)\n{EVALUATES}",
+        f"{OFTEN_MADE}def run(model, loader, flag):\n    fn = make(1) if flag else None\n{EVALUATES}",
+        f"{OFTEN_MADE.replace('return read', 'return read  # often')}def run(model, loader):\n{EVALUATES.replace('fn(out)', 'make(1)(out)')}",
+        (
+            f"{OFTEN_MADE}class A:\n    def __init__(self):\n        self.fn = make(1)\n    def run(self, model, loader):\n"
+            f"{indented(EVALUATES.rstrip()).replace('fn(out)', 'self.fn(out)')}"
+        ),
         (
             "class A:\n    def __init__(self, kind):\n        self.fn = self.read\n    def read(self, x):\n        x.item()  # often\n"
             f"    def run(self, model, loader):\n{indented(EVALUATES.rstrip()).replace('fn(out)', 'self.fn(out)')}"
@@ -1837,6 +1856,20 @@ def test_a_function_that_another_file_gives_on() -> None:
         "from file0 import read\nfrom file2 import run\nrun(net, data, read)\n",
         f"def run(model, loader, fn):\n{EVALUATES}",
     )
+
+
+def test_a_step_that_a_factory_gives() -> None:
+    made = (
+        "def make(net, optimizer):\n    def train(x):\n        for part in x.split(2):\n            loss = net(part)  # often\n"
+        "            loss.backward()  # often\n        optimizer.step(){mark}\n        return loss.item(){mark}\n    return train\n"
+    )
+    idle, often = (made.format(mark=mark) for mark in ("", "  # often"))
+    runs = "from file0 import make\ndef fit(rows):\n    step = make(net, adam)\n    for x in rows:\n"
+    check_often(idle, f"{runs}        print(x)\n    step(rows)\n")
+    check_often(idle, f"{runs}        make(net, adam)\n")
+    check_often(often, f"{runs}        y = step(x)  # often\n")
+    made_often = often.replace("return train", "return train  # often")
+    check_often(made_often, "import file0\nfor x in rows:\n    y = file0.make(net, adam)(x)  # often\n")
 
 
 def test_generators() -> None:

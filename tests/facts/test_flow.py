@@ -163,6 +163,26 @@ def test_what_runs_after_an_exception_only(here: Here) -> None:
         assert not flow.in_handler(node)
 
 
+def test_what_stands_behind_a_return_that_may_fail(here: Here) -> None:
+    for left in ("with suppress(E):\n    return a()", "try:\n    return a()\nexcept E:\n    b()"):
+        flow, node = here(f"def f():\n{indented(left)}\n    if c:\n        here")
+        assert flow.in_handler(node)
+        flow, node = here(f"def f():\n    for x in y:\n{indented(left, 2)}\n        here")
+        (loop,) = flow.loops(node)
+        assert flow.in_handler(node, loop)
+        flow, node = here(f"def f():\n    for x in y:\n        if d:\n{indented(left, 3)}\n        here")
+        assert not flow.in_handler(node)
+    for plain in (
+        "with suppress(E):\n    a()",
+        "with lock:\n    if b:\n        return a()",
+        "try:\n    a()\nexcept E:\n    return b()",
+    ):
+        flow, node = here(f"def f():\n{indented(plain)}\n    here")
+        assert not flow.in_handler(node)
+    flow, node = here("def f():\n    here\n    with suppress(E):\n        return a()")
+    assert not flow.in_handler(node)
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -331,3 +351,7 @@ def test_shown_by_place(module_of: Modules) -> None:
     function: Function = module.functions[1]
 
     assert ["<example.py:outer>", "<class example.py:Net>"] == [repr(function), repr(module.classes[0])]
+
+
+def indented(code: str, levels: int = 1) -> str:
+    return "\n".join("    " * levels + line for line in code.splitlines())

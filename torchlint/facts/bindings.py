@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft update".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
-_OF_MODULES = frozenset(("parameters", "named_parameters"))
+_OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))
 _OF_ARRAYS = frozenset(("shape", "max", "min", "sum", "mean", "argmax", "cumsum"))
 """What tensors and arrays have, and neither lists nor dictionaries."""
 

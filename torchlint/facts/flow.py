@@ -75,10 +75,15 @@ class Guard(NamedTuple):
     node: ast.AST
 
 
+def _leaves_unless_failing(statement: ast.stmt) -> bool:
+    """`with suppress(E): return f(x)`, `try: return f(x)`: what stands behind runs after an exception that was kept back."""
+    return isinstance(statement, ast.With | ast.AsyncWith | ast.Try) and isinstance(statement.body[-1], ast.Return)
+
+
 class Block:
     """The statements of one block by their place in it, and the conditions under which they leave it."""
 
-    __slots__ = ("_exits", "_places", "index", "statements")
+    __slots__ = ("_exits", "_left", "_places", "index", "statements")
 
     def __init__(self, block: list[ast.stmt]) -> None:
         self.statements = block
@@ -86,11 +91,16 @@ class Block:
         exits = [(at, guard) for at, statement in enumerate(block) if (guard := _exit(statement)) is not None]
         self._places = [at for at, _ in exits]
         self._exits = [guard for _, guard in exits]
+        self._left = next((at for at, statement in enumerate(block) if _leaves_unless_failing(statement)), len(block))
 
     def before(self, statement: ast.stmt) -> Iterator[Guard]:
         """What earlier statements make sure of, the nearest ones, the last first: after `if c: continue`, `c` is false."""
         end = bisect_left(self._places, self.index[statement])
         return reversed(self._exits[max(0, end - NEAREST) : end])
+
+    def is_left(self, statement: ast.stmt) -> bool:
+        """Whether only an exception that was kept back leads to a statement: `with suppress(E): return f(x)` is before it."""
+        return self._left < self.index[statement]
 
 
 class Flow:
@@ -297,6 +307,8 @@ class Flow:
     def in_handler(self, node: ast.AST, within: ast.AST | None = None) -> bool:
         """Whether the node only runs after an exception, or for the text of one (before `within`, seen from inside)."""
         for child, parent in self.around(node):
+            if isinstance(child, ast.stmt) and (block := self.block(child)) is not None and block.is_left(child):
+                return True
             if parent is within:
                 return False
             if isinstance(parent, ast.ExceptHandler) or (isinstance(parent, ast.Assert) and child is parent.msg):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 
+from ..system.regex import regex
 from . import common_names, names
 from .loop_ends import assigned
 from .module import Function
@@ -19,11 +20,23 @@ _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 _MOST_CALLERS = 8
+_ACTION = regex(r"(?:^|_)actions?$")
+_ENVIRONMENT = regex(r"(?:^|_)(?:env|envs|robot)$")
 
 
 def host_needs(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to something that works on the host: an environment, a file, a picture, a decoder."""
-    return place.consumed_by(_NEEDS_HOST, node) or _is_action(place, node)
+    return place.consumed_by(_NEEDS_HOST, node) or _is_action(place, node) or _is_told_environment(place)
+
+
+def _is_told_environment(place: Place) -> bool:
+    """`action = policy(obs)["action"].cpu()` beside `env.exec_actions(poses)`: an environment has other names for a step."""
+    if not any(_ACTION.search(name) for name in assigned(place.statement)):
+        return False
+    return any(
+        isinstance(call.func, ast.Attribute) and _ENVIRONMENT.search(names.last(call.func.value))
+        for call in place.flow.calls
+    )
 
 
 def for_environment(place: Place, node: ast.expr) -> bool:

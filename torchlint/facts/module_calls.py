@@ -32,7 +32,7 @@ from .values import (
 PARAMETERS = sequence(Tensor(parameter=True))
 NAMED_PARAMETERS = sequence(Tuple(items=(STR, Tensor(parameter=True))))
 STATE_DICT = Dict(element=TENSOR)
-_MAKES_MODEL = regex(r"(?:build|create|make|load|init|setup|construct|define|instantiate)_")
+_MAKES_MODEL = regex(r"(?:get|build|create|make|load|init|setup|construct|define|instantiate)_")
 
 
 def module_method(base: ModuleValue, attr: str, node: ast.Call, args: Arguments) -> Value | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..facts import aliases, names
 from ..facts.flow import Loop
@@ -28,7 +28,7 @@ _APPLY = frozenset(("map", "filter", "starmap", "imap", "tree_map", "apply_to_co
 
 
 def calls_by_others(project: Project, function: Function) -> Iterator[CallSite]:
-    """The calls of a function by other names: `fn = a if flag else b`, `run(fn=a)`, `self.fn = a`, `{"a": a}[name]`, `map(a, rows)`."""
+    """The calls of a function by other names: `fn = a if flag else b`, `run(fn=a)`, `self.fn = a`, `{"a": a}[name]`, `map(a, rows)`, `retry(a)(x)`, `return a`."""
     for module in _naming(project, function):
         yield from _by_others(project, module, function.name).get(function, ())
 
@@ -44,13 +44,21 @@ def _by_others(project: Project, module: Module, name: str) -> dict[Function, li
                 call = where.flow.parents.get(use)
                 if not isinstance(call, ast.Call) or (call.func is use and use is taken):
                     continue
-                run = project.targets(where, call) if call.func is use else given if last_name(call) in _APPLY else ()
-                for one in run:
+                for one in _run(project, where, call, use, given):
                     if one in given:
                         sites.setdefault(one, []).append(CallSite(where, call))
         return sites
 
     return project.ask(("by others", module, name), found, {})
+
+
+def _run(
+    project: Project, function: Function, call: ast.Call, use: ast.expr, given: Sequence[Function]
+) -> Sequence[Function]:
+    """What a call runs of what it is given, or of what it calls: `map(f, rows)`, `fn(x)`, `retry(f)(x)`."""
+    if call.func is not use:
+        return given if last_name(call) in _APPLY else ()
+    return project.targets(function, call) or (given if isinstance(use, ast.Call) else ())
 
 
 def loops_over(project: Project, generator: Function) -> Iterator[tuple[Function, Loop]]:
@@ -153,19 +161,30 @@ def _goes_to(project: Project, function: Function, node: ast.expr) -> Iterator[U
     elif isinstance(parent, ast.Assign) and parent.value is node:
         for target in parent.targets:
             yield from _reads(project, function, target)
+    elif isinstance(parent, ast.Return):
+        yield from ((site.function, site.call) for site in itertools.islice(project.calls_of(function), MAX_SITES))
     elif isinstance(taker, ast.Call) and taker.func is not node:
         yield from _given(project, function, taker, node)
 
 
 def _given(project: Project, function: Function, call: ast.Call, node: ast.expr) -> Iterator[Use]:
     """Where what a call is given is read in what it runs."""
-    if last_name(call) in _PASS_ON:
+    targets = project.targets(function, call)
+    if last_name(call) in _PASS_ON or (not targets and _is_wrapper(project, function, call)):
         yield function, call
         return
-    for target in project.targets(function, call):
+    for target in targets:
         for parameter in target.parameters:
             if target.argument(call, parameter.arg) is node:
                 yield from _loads(target, parameter.arg)
+
+
+def _is_wrapper(project: Project, function: Function, call: ast.Call) -> bool:
+    """`retry(self.measure)` of a library, called at once: that runs what it was given."""
+    around = function.flow.parents.get(call)
+    if not isinstance(around, ast.Call) or around.func is not call:
+        return False
+    return project.resolve(function, call.func) not in names.BUILTINS
 
 
 def _reads(project: Project, function: Function, target: ast.expr) -> Iterator[Use]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from .places import CallPlace, Place, Subject, call_place, function_at, loop_at,
 from .project import Project
 from .step_calls import BACKWARDS, Step, parts_of_step, updates
 from .step_text import lines_of_steps
+from .texts import MAX_SITES
 
 
 class Own(NamedTuple):
@@ -77,7 +79,9 @@ def callers_of(subject: Subject, place: Place) -> Callers:
     function = function_at(project, place)
     passed_on = list(_passed_on(project, function))
     found = Callers([], [call_place(site.function, site.call) for site in passed_on])
-    for site in [*families.callers(project, function), *passed_on]:
+    others = itertools.islice(handed.calls_by_others(project, function), MAX_SITES)
+    sites = [*families.callers(project, function), *passed_on, *others]
+    for site in {one.call: one for one in sites}.values():
         project.note_lines(site.function.module)
         flow = site.function.flow
         if any(_fits_on_host(project, site.function, loop) for loop in flow.loops(site.call)[:1]):
