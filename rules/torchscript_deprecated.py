@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
+from torchlint.facts.module import Class
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -49,7 +50,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
     asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`), is not
     reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph` or for another library,
-    nor a class that is no module (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
+    nor a class that only holds data (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
     are not reported, nor are tests.
 
@@ -74,19 +75,23 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb4695.html
     """
     call = site.target if isinstance(site.target, ast.Call) else None
-    if site.role == "test" or site.shim or _asked_for(site) or _is_plain_class(site):
+    if site.role == "test" or site.shim or _asked_for(site):
         return
     if call is not None and _for_others(site, call):
         return
+    plain = _plain_class(site)
+    if plain is not None and all(name.startswith("__") for name in plain.methods):
+        return
     name = site.text(call.func if call is not None else None)
-    yield site.finding(f"`{name}` is deprecated and gets no new optimisations; use `torch.compile` or `torch.export`")
+    instead = "use `torch.compile` or `torch.export`" if plain is None else "TorchScript alone needs it"
+    yield site.finding(f"`{name}` is deprecated and gets no new optimisations; {instead}")
 
 
-def _is_plain_class(site: Site) -> bool:
-    """Whether what is decorated is a class that is no module: a type of TorchScript, which nothing takes the place of."""
+def _plain_class(site: Site) -> Class | None:
+    """The class that is decorated, where it is no module: a type of TorchScript, which nothing takes the place of."""
     node = site.flow.parents.get(site.target)
     klass = site.module.class_of.get(node) if isinstance(node, ast.ClassDef) else None
-    return klass is not None and not site.project.is_module(klass)
+    return klass if klass is not None and not site.project.is_module(klass) else None
 
 
 def _asked_for(site: Site) -> bool:

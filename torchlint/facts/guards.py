@@ -185,7 +185,7 @@ class _Reading:
             return self.test(test.value, true)
         if true and _is_short_of_memory(test):
             return "cold"
-        if self._is_extra(test, true) or (true and environment.is_off(test, self.flow)):
+        if self._is_empty(test, true) or self._is_extra(test, true) or (true and environment.is_off(test, self.flow)):
             return "cold"
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.Eq) and _is_true(test.comparators[0]):
             return self.test(test.left, true)
@@ -207,6 +207,23 @@ class _Reading:
         if true and isinstance(test, ast.Call) and names.last(test.func) in _MAKES_GRAPHS:
             return "cold"
         return "cold" if _is_accident(test, true, self.flow) else _named(test, true)
+
+    def _is_empty(self, test: ast.expr, true: bool) -> bool:
+        """Whether there are no rows where a test comes out so: `boxes.numel() == 0`, and the `else` of `if len(boxes) > 0`."""
+        op: ast.cmpop = ast.Gt()
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            zero = test.comparators[0]
+            if not (isinstance(zero, ast.Constant) and type(zero.value) is int):
+                return False
+            op = test.ops[0]
+            if zero.value != (1 if isinstance(op, ast.GtE | ast.Lt) else 0):
+                return False
+            test = test.left
+        if isinstance(test, ast.Name):
+            test = self.flow.function.assigned_once(test.id) or test
+        return _counts_rows(test) and isinstance(
+            op, ast.Eq | ast.LtE | ast.Lt if true else ast.Gt | ast.NotEq | ast.GtE
+        )
 
     def _is_mode(self, name: ast.Name) -> bool:
         """`if eval_masks:` in a loop, where the function set it to a constant before: it holds on each iteration, or on none."""
@@ -341,6 +358,18 @@ class _Reading:
                 self._followed -= 1
                 self._flags[key] = next(iter(found), "") if all(found) else ""
         return self._flags[key]
+
+
+def _counts_rows(node: ast.expr) -> bool:
+    """`x.numel()`, `x.size(0)`, `x.shape[0]`: the rows of a tensor, as the host knows them."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="numel" | "nelement"), args=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=[ast.Constant(value=0)]):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=0)):
+            return True
+    return False
 
 
 def _is_true(node: ast.expr) -> bool:
