@@ -15,13 +15,13 @@ from .calling import last_name
 from .project import Project
 
 _PARTS = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
-RUNS = regex(r"(?:^|_)(?:model|denoiser?|pred|score|eps|velocity)_fn$")
+_RUNS = regex(r"(?:^|_)(?:model|denoiser?|pred|score|eps|velocity)_fn$")
 _PREDICTS = frozenset(("predict", "infer", "inference", "recommend"))
 _NOT_ONE = regex(r"batch|s$|^(?:obs|state|observation)")
 """What a loop over batches, or an environment that wants an action, gives."""
 _INFERS = regex(r"(?:^|_)(?:infer|inference|inferer|predictor)$")
 _OFF = frozenset(("no_grad", "inference_mode"))
-MAKES = regex(
+_MAKES = regex(
     r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
 )
 
@@ -32,6 +32,19 @@ def runs_module_once(project: Project, function: Function, call: ast.Call) -> bo
     return bool(targets) and all(
         one.cls is not None and runs_module(project, one) and _runs_once(project, one) for one in targets
     )
+
+
+def is_named_like_model(project: Project, function: Function, call: ast.Call, callee: Value) -> bool:
+    """`net(x)`, `score_fn(x, t)`, `net.forward(x)`: by its name, where nothing else is known of what is called."""
+    last = (names.chain(call.func) or [""])[-1]
+    if last == "forward" and project.value(function, receiver(call)).kind == "module":
+        return True
+    if _MAKES.match(last):
+        return False
+    if _RUNS.search(last) and callee.kind in ("unknown", "function"):
+        return True
+    named = common_names.MODEL_NAME.search(last) is not None and not last.endswith(("encoder", "decoder"))
+    return named and callee.kind == "unknown"
 
 
 def is_method_of_module(project: Project, function: Function, call: ast.Call, callee: Value) -> bool:

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Collection, Sequence
 
-from ..facts import common_names, names, runs
+from ..facts import runs
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
 from ..text.source import Words
@@ -16,17 +16,15 @@ from .conditions import guarded
 from .frameworks import runs_on_batches
 from .loops import brings_batches, calls_in, counts_up, makes_what_it_runs
 from .model_calls import (
-    MAKES,
-    RUNS,
     hands_on_model,
     infers,
     is_computed,
     is_criterion,
     is_given_model,
     is_method_of_module,
+    is_named_like_model,
     is_part_of_model,
     predicts,
-    receiver,
     runs_module_once,
 )
 from .steps import Steps
@@ -204,41 +202,30 @@ class WarmLoops:
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
         """Whether a loop calls a model; one over a loader may do so in a loop of its own, for each of several models."""
-        over_batches: bool | None = None
-        for call in calls_in(function, loop):
-            part = is_part_of_model(call)
-            if not (part or self.project.may_be_own(function, call)):
-                continue
-            if function.flow.loops(call)[0] is not loop:
-                if over_batches is None:
-                    over_batches = isinstance(loop, ast.For) and brings_batches(self.project, function, loop.iter)
-                if not over_batches:
-                    continue
-            value = self.project.value(function, call.func)
-            if counts_up(loop) and value.kind == "module" and is_criterion(value):
-                continue
-            if value.kind == "module" or is_method_of_module(self.project, function, call, value):
-                return True
-            last = (names.chain(call.func) or [""])[-1]
-            if last == "forward" and self.project.value(function, receiver(call)).kind == "module":
-                return True
-            named = (
-                common_names.MODEL_NAME.search(last)
-                and not last.endswith(("encoder", "decoder"))
-                and not MAKES.match(last)
-            )
-            if RUNS.search(last) and not MAKES.match(last) and value.kind in ("unknown", "function"):
-                return True
-            if value.kind == "unknown" and (named or part):
-                return True
-            if hands_on_model(self.project, function, call) or infers(self.project, function, call):
-                return True
-            if is_given_model(self.project, function, call, value) or predicts(self.project, function, call):
-                return True
-            if not (call.args or call.keywords) and isinstance(call.func, ast.Attribute):
-                # `model.validate()`, of an object that was given the batch before.
-                if over_batches is None:
-                    over_batches = isinstance(loop, ast.For) and brings_batches(self.project, function, loop.iter)
-                if over_batches and runs_module_once(self.project, function, call):
-                    return True
-        return False
+        return any(self._runs_model(function, loop, call) for call in calls_in(function, loop))
+
+    def _runs_model(self, function: Function, loop: Loop, call: ast.Call) -> bool:
+        """Whether a call in a loop runs a model, there and then."""
+        part = is_part_of_model(call)
+        if not (part or self.project.may_be_own(function, call)):
+            return False
+        if function.flow.loops(call)[0] is not loop and not self._goes_over_batches(function, loop):
+            return False
+        callee = self.project.value(function, call.func)
+        if counts_up(loop) and callee.kind == "module" and is_criterion(callee):
+            return False
+        if callee.kind == "module" or is_method_of_module(self.project, function, call, callee):
+            return True
+        if is_named_like_model(self.project, function, call, callee) or (part and callee.kind == "unknown"):
+            return True
+        if hands_on_model(self.project, function, call) or infers(self.project, function, call):
+            return True
+        if is_given_model(self.project, function, call, callee) or predicts(self.project, function, call):
+            return True
+        # `model.validate()`, of an object that was given the batch before.
+        is_bare = isinstance(call.func, ast.Attribute) and not (call.args or call.keywords)
+        return is_bare and self._goes_over_batches(function, loop) and runs_module_once(self.project, function, call)
+
+    def _goes_over_batches(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop goes through what a loader gives."""
+        return isinstance(loop, ast.For) and brings_batches(self.project, function, loop.iter)
