@@ -55,8 +55,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`, `torch.cuda.empty_cache()` and
-    `gc.collect()` in step loops and in what they call, in evaluation and generation loops (`info`), and in
-    `forward` and attention processors. Behind an option of the program it is an `info` too, and so is it in a function that
+    `gc.collect()` in step loops and in what they call, in `forward` and attention processors, and, as an `info`, in
+    evaluation and generation loops: there the cache and garbage with `--preview` alone. Behind an option of the program it is an `info` too, and so is it in a function that
     a web framework, Triton Inference Server or Gradio calls for each request, or in which a class that inherits from one of
     another library empties the cache each time its model has run.
 
@@ -116,7 +116,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     read = waits and _read_next(site)
     if read and site.name == ".synchronize()":
         return
-    if looped == "info" and site.name in _CACHES and _behind_delete(site):
+    if looped == "info" and site.name in _CACHES and (_is_left_to_preview(site) or _behind_delete(site)):
         return
     loops = site.flow.loops(site.target)
     guards = list(site.flow.guards(site.target, loops[0] if loops else None))
@@ -138,6 +138,11 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     yield site.finding(
         f"`{site.short()}` {_cost(site)} {where}", severity=level, related=site.why_hot(), provable=provable
     )
+
+
+def _is_left_to_preview(site: Site) -> bool:
+    """Whether the place is in a loop that only runs a model: often once an image or a volume, whose sizes differ."""
+    return not site.settings.preview and not frequency.in_forward(site)
 
 
 def _is_told_beside(site: Site) -> bool:
