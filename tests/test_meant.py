@@ -80,6 +80,7 @@ def test_a_name_that_may_be_something_else(code: str) -> None:
         f"self.tensor = torch.tensor\n{PLACE}",
         f"f(tensor=torch.tensor)\n{PLACE}",
         f"torch.Tensor.other = 3\n{PLACE}",
+        f"self.amp.tensor = 3\nf(F.tensor == 3)\n{PLACE}",
         f"patch('torch.other')\n{PLACE}",
     ],
 )
@@ -95,6 +96,8 @@ def test_what_leaves_torch_alone(code: str) -> None:
         ("setattr(torch, 'tensor', tensor)", "tensor"),
         ("monkeypatch.setattr('torch.LongTensor', tensor)", "LongTensor"),
         ("mock.patch('torch.LongTensor')", "LongTensor"),
+        ("import torch.nn.functional as F\nF.tensor = tensor", "tensor"),
+        ("from torch import amp\nsetattr(amp, 'tensor', tensor)", "tensor"),
         ("@mock.patch.object(torch, 'tensor')\ndef f(): pass", "tensor"),
     ],
 )

@@ -12,15 +12,22 @@ from ..facts.lookup import lookup
 from ..facts.module import Module
 from ..program.project import Project
 from ..rule import Site
+from ..system.regex import regex
 from ..text.finding import Fix
 from ..text.source import Source
 
 _KNOWN = frozenset(("torch", "functorch", "triton", "numpy", "tensorrt", "time"))
 """The packages whose names fixers know."""
-_SCOPES = re.compile(rb"\b(?:global|nonlocal)\b")
-_PUT = rb"\n[ \t]*torch\.(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*%s[ \t]*=(?!=)"
-_PATCHED = rb"\b(?:setattr|patch|object)\(\s*[\"']?torch\b[\w.]*?(?:\.|,\s*[\"'])%s[\"']"
-_WORD = re.compile(rb"[A-Za-z_]\w+")
+_SCOPES = regex(rb"\b(?:global|nonlocal)\b")
+_HOMES = rb"[\"']?(?:torch|nn|F|functional|init|amp|checkpoint)\b[\w.]*?(?:\.|,\s*[\"'])%s[\"']"
+_PATCHES = (
+    rb"\n[ \t]*torch\.(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*%s[ \t]*=(?!=)",
+    rb"\n[ \t]*F\.%s[ \t]*=(?!=)",
+    rb"setattr\(\s*" + _HOMES,
+    rb"patch(?:\.object)?\(\s*" + _HOMES,
+)
+"""Ways to put something of one's own into a module of torch; searches for what begins with a text take a few milliseconds."""
+_WORD = regex(rb"[A-Za-z_]\w+")
 
 
 def is_meant(site: Site) -> bool:
@@ -30,14 +37,14 @@ def is_meant(site: Site) -> bool:
 
 def told_of_patches(site: Site, fix: Fix) -> Fix:
     """The fix; unsafe where the project puts something of its own in the place of what it takes or gives."""
-    if fix.applicability != "safe" or not any(
-        site.analysis.context.switched_on(put % rb"\w+") for put in (_PUT, _PATCHED)
-    ):
+    found = site.analysis.context.switched_on
+    patches = [way for way in _PATCHES if fix.applicability == "safe" and found(way % rb"\w+")]
+    if not patches:
         return fix
     words = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
     words |= set(_WORD.findall(site.name.rpartition(".")[2].encode()))
     for word in sorted(words):
-        if any(site.analysis.context.switched_on(put % word, word=word) for put in (_PUT, _PATCHED)):
+        if any(found(way % word, word=word) for way in patches):
             note = f"the project puts something else in the place of torch's `{word.decode()}`"
             return replace(fix, applicability="unsafe", note=note)
     return fix
