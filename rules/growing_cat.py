@@ -72,12 +72,12 @@ def growing_cat(site: Site) -> Iterator[Finding]:
             seen.append(model(images.cuda()))
         return torch.cat(seen)  # ok
 
-    def generate(model: torch.nn.Module, states: torch.Tensor, steps: int) -> torch.Tensor:
-        start = states.shape[1]
-        out = states.new_empty(states.shape[0], start + steps)
-        out[:, :start] = states
+    def generate(model: torch.nn.Module, ids: torch.Tensor, steps: int) -> torch.Tensor:
+        start = ids.shape[1]
+        out = ids.new_empty(ids.shape[0], start + steps)
+        out[:, :start] = ids
         for step in range(start, start + steps):
-            out[:, step] = model(out[:, step - 1 : step])[:, -1]  # ok
+            out[:, step] = model(out[:, step - 1 : step]).argmax(-1)[:, -1]  # ok
         return out
     ```
 
