@@ -62,6 +62,8 @@ def _of_name(place: Place, name: str, made: ast.Assign, names: int) -> list[ast.
     loads = place.flow.loads.get(name, ())
     if len(loads) > _USES or name in place.flow.globals:
         return None
+    if not names and not any(_in_brackets(place, load) for load in loads):
+        return None  # what it is takes longer to tell than where it stands
     found: list[ast.Subscript] = []
     for load in loads:
         if load.lineno <= (made.end_lineno or made.lineno) or gets_number(place, load):
@@ -71,6 +73,16 @@ def _of_name(place: Place, name: str, made: ast.Assign, names: int) -> list[ast.
             return None
         found += uses
     return found
+
+
+def _in_brackets(place: Place, load: ast.Name) -> bool:
+    """Whether a name stands in the brackets of something: `x[rows.long()]`."""
+    child: ast.AST = load
+    for parent in place.flow.expressions(load):
+        if isinstance(parent, ast.Subscript) and parent.slice is child:
+            return True
+        child = parent
+    return False
 
 
 def gets_number(place: Place, load: ast.Name) -> bool:
