@@ -139,10 +139,15 @@ def _only_wraps(site: Site) -> bool:
     return "module" in methods and methods <= _TAKEN_OFF
 
 
+_NEAR = 20
+"""In so many statements behind it a wrapper is taken off again that is there for the names of a checkpoint."""
+
+
 def _taken_off_at(site: Site, name: str) -> ast.stmt | None:
     """The statement behind the wrapping, in its block, that gives the name what is in the wrapper: `model = model.module.cuda()`."""
     block = site.flow.block(site.statement)
-    for statement in block.statements[block.index[site.statement] + 1 :] if block is not None else ():
+    at = block.index[site.statement] + 1 if block is not None else 0
+    for statement in block.statements[at : at + _NEAR] if block is not None else ():
         if isinstance(statement, ast.Assign) and chain(statement.targets[0]) == [name]:
             parts = (node for node in ast.walk(statement.value) if isinstance(node, ast.Attribute))
             taken = any(part.attr == "module" and chain(part.value) == [name] for part in parts)

@@ -512,6 +512,8 @@ def _handed(site: Site) -> Iterator[Finding]:
 
 def _drops(function: Function) -> str | None:
     """The parameter whose graph a function of one statement drops; None where it does anything else."""
+    if isinstance(function.node, ast.Module) or len(function.node.body) > 2:  # a docstring, and what is returned
+        return None
     body = function.telling
     returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
     name = next((node.id for node in _steps(returned) if isinstance(node, ast.Name)), None)

@@ -116,8 +116,10 @@ class Texts(Files):
                 found.append(path)
             if len(found) > MAX_FILES:
                 break
-        stars = [path for path in self._importers.get(_ALL, ()) if path not in paths and self._by_star(path, sought)]
-        handed = [path for path in stars if path != sought.path and self.mentions(path, sought.name)]
+        stars = self._importers.get(_ALL, ()) if sought.name == sought.imported else ()
+        handed = [
+            path for path in stars if path not in paths and path != sought.path and self.mentions(path, sought.name)
+        ]
         # Where too many take all of something, none of them is looked at.
         found += handed if len(found) + len(handed) <= MAX_FILES else []
         return sorted(found) if len(found) <= MAX_FILES else None
@@ -132,8 +134,7 @@ class Texts(Files):
 
     def _by_star(self, path: str, sought: Sought) -> bool:
         """Whether a file may have a function or class from a module that hands on all it has: `from .agents import *`."""
-        own = sought.name == sought.imported and not path.endswith("__init__.py")
-        return own and _ALL in self.import_words(path)
+        return sought.name == sought.imported and _ALL in self.import_words(path)
 
     def _by_package(self, sought: Sought) -> Iterator[str]:
         """The files that may use it as a package hands it on: `import package`, `package.Trainer()`."""
@@ -256,7 +257,10 @@ class Texts(Files):
 
     def _words_of(self, path: str, import_text: bytes) -> frozenset[bytes]:
         words = frozenset(WORD.findall(import_text))
-        self._import_words[path] = words | {_ALL} if _ALL in import_text else words
+        # What a package hands on it seldom calls itself.
+        if _ALL in import_text and not path.endswith("__init__.py"):
+            words |= {_ALL}
+        self._import_words[path] = words
         return words
 
     def import_text(self, path: str) -> bytes:
