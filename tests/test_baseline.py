@@ -299,3 +299,26 @@ def test_a_conflict_is_not_overwritten(check: Check) -> None:
     Path(baseline.FILE).write_text("<<<<<<< HEAD\n")
     assert 2 == cli.main(["baseline", SELECT])
     assert "<<<<<<< HEAD\n" == Path(baseline.FILE).read_text()
+
+
+def test_a_link_to_no_file_is_not_written_through(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.json"
+    (tmp_path / "project").mkdir()
+    link = tmp_path / "project" / ".torchlint-baseline.json"
+    link.symlink_to(outside)
+
+    with pytest.raises(Failure, match="leads to no file"):
+        baseline.write(link, [])
+    assert not outside.exists()
+
+
+def test_a_link_to_a_baseline_stays_one(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    baseline.write(kept, [])
+    link = tmp_path / "link.json"
+    link.symlink_to(kept)
+
+    baseline.write(link, [Fingerprint("a.py", "TL101", "f", "x", "y", "z")])
+
+    assert link.is_symlink()
+    assert "TL101" in kept.read_text()

@@ -275,6 +275,8 @@ def write(path: Path, known: Iterable[Fingerprint]) -> None:
     entries = sorted(Counter(known).items())
     lines = [json.dumps(_entry(one, count), ensure_ascii=False) for one, count in entries]
     body = "\n" + ",\n".join(f"    {line}" for line in lines) + "\n  " if lines else ""
+    if path.is_symlink() and not path.exists():
+        raise Failure(f"{path}: this link leads to no file; delete it, or write the baseline elsewhere")
     text = f'{{\n  "version": {VERSION},\n  "findings": [{body}]\n}}\n'
     try:
         atomic.write(str(path), text.encode("utf-8", "surrogateescape"))
