@@ -1167,6 +1167,10 @@ def test_model_handed_on_by_what_it_is_handed_to() -> None:
         "def many(model, xs):\n    return each(model, xs)\n"
         "def each(model, xs):\n    for x in xs:\n        model(x)  # warm\n"
         "def by_file(model: nn.Module, files):\n    for file in files:\n        many(model, file)\n"
+        "def generate(model, x):\n    y = inner(model, x)\n    for i in range(9):\n        y = inner(model, y)  # warm\n    return y\n"
+        "def by_sample(model: nn.Module, samples):\n    for x in samples:\n        generate(model, x)\n"
+        "def accept(model, x):\n    y = inner(model, x)\n    return y[y > 0]\n"
+        "def by_draft(model: nn.Module, drafts):\n    for x in drafts:\n        accept(model, x)\n"
         "def call(model, collate):\n    return inner(collate, model)\n"
         "def sort(model: nn.Module, keys):\n    for key in keys:\n        call(key, model)\n"
     )

@@ -185,7 +185,8 @@ def _run_by(project: Project, function: Function) -> Iterator[str]:
             continue
         if isinstance(call.func, ast.Name) and call.func.id in models:
             yield call.func.id
-        elif any(isinstance(one, ast.Name) and one.id in models for one in call.args):
+        elif isinstance(function.flow.parents.get(call), ast.Return) and not function.has_loops:
+            # Whoever does more with the result, or has loops of its own, is no mere wrapper.
             for target in project.targets(function, call):
                 for name in run_by(project, target):
                     handed = target.argument(call, name)
