@@ -212,6 +212,18 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
     assert Range((2, 6), (2, 7)) == project_torch(project)
 
 
+def test_the_readme_of_a_folder_says_nothing_of_a_project_that_asks_for_some(project: Path) -> None:
+    folder = project / "examples"
+    folder.mkdir()
+    (folder / "README.md").write_text("    conda install pytorch==1.10.1\n")
+
+    assert Range(high=(1, 11)) == project_torch(folder)
+
+    (project / "requirements.txt").write_text("torch>=2.0\n")
+
+    assert Range((2, 0)) == project_torch(folder)
+
+
 def test_a_conda_pin_with_a_build_counts(project: Path) -> None:
     (project / "environment.yml").write_text("dependencies:\n- pytorch=2.1.0=py3.9_cuda11.8_cudnn8.7.0_0\n")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..facts.minima import demanded
 from ..facts.versions import MENTIONS
@@ -48,12 +48,22 @@ _POETRY = ("tool", "poetry")
 """Where a `pyproject.toml` has what Poetry reads."""
 
 
+class Said(NamedTuple):
+    """What one directory says of torch."""
+
+    asked: list[Range | None]
+    """The versions that its manifests, or scripts that install something, ask for."""
+    told: list[Range | None]
+    """What its README tells to install: that of a folder says nothing of a project that asks for some."""
+    is_repository: bool
+    """Whether a repository begins there."""
+
+
 class Stated:
     """What directories and packages were found to say of torch."""
 
     def __init__(self) -> None:
-        self.named: dict[Path, tuple[list[Range | None], bool]] = {}
-        """What the manifests of directories ask for, and whether a repository begins there."""
+        self.named: dict[Path, Said] = {}
         self.demanded: dict[str, Range] = {}
         """What packages let themselves be imported under."""
 
@@ -77,24 +87,38 @@ def project_torch(root: Path, known: Stated | None = None) -> Range | None:
 
 def _named(root: Path, known: Stated) -> Range | None:
     """What the manifests say: all versions where they say nothing, None where they contradict each other."""
+    told: list[Range | None] = []
     for directory in (root, *root.parents):
         if directory not in known.named:
-            files = manifests(str(directory))
-            found = (_range(text) for text in _statements(files))
-            ranges: list[Range | None] = [one for one in found if one is not None and one != Range()]
-            by_python = on_python(_python(files))
-            if by_python != Range() and all(one is not None and one.intersects(by_python) for one in ranges):
-                ranges.append(by_python)
-            known.named[directory] = ranges, (directory / ".git").exists()
-        stated, is_repository = known.named[directory]
-        if stated:
-            whole: Range | None = Range()
-            for one in stated:
-                whole = whole and one and whole.intersection(one)
-            return whole
-        if is_repository:
+            known.named[directory] = _said_in(directory)
+        one = known.named[directory]
+        told = told or one.told
+        if one.asked:
+            return _of_all(one.asked)
+        if one.is_repository:
             break
-    return Range()
+    return _of_all(told)
+
+
+def _of_all(ranges: Iterable[Range | None]) -> Range | None:
+    whole: Range | None = Range()
+    for one in ranges:
+        whole = whole and one and whole.intersection(one)
+    return whole
+
+
+def _said_in(directory: Path) -> Said:
+    files = manifests(str(directory))
+    asked = _ranges(_statements(files))
+    told = [] if asked else _ranges(_read("torch", [(path, read) for path, read in files if read is _told]))
+    by_python = on_python(_python(files))
+    if by_python != Range() and all(one is not None and one.intersects(by_python) for one in (*asked, *told)):
+        (asked or told).append(by_python)
+    return Said(asked, told, (directory / ".git").exists())
+
+
+def _ranges(specifiers: Iterable[str]) -> list[Range | None]:
+    return [one for one in map(_range, specifiers) if one is not None and one != Range()]
 
 
 def packages(directory: str) -> Iterator[str]:
@@ -161,9 +185,9 @@ def _included(path: str) -> Iterator[str]:
 def _statements(files: list[tuple[str, Reader]]) -> list[str]:
     """The version specifiers for torch in the files of one directory.
 
-    What a script installs counts where nothing else says any, and what a README tells to install where no script does.
+    What a script installs counts where nothing else says any.
     """
-    for readers in (set(_READERS.values()) - _INSTALLING, {_installed}, {_told}):
+    for readers in (set(_READERS.values()) - _INSTALLING, {_installed}):
         stated = list(_read("torch", [one for one in files if one[1] in readers]))
         if any(stated):
             return stated
