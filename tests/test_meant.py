@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from torchlint import cli
 from torchlint.lint.run import lint
 from torchlint.settings.config import Settings
 from torchlint.text.finding import Fix
@@ -106,3 +108,19 @@ def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
 
     note = f"the project puts something else in the place of torch's `{name}`"
     assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
+
+
+def test_what_is_kept_follows_what_another_file_puts_into_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("import torch\n\n\ndef f(a):\n    return torch.nn.init.uniform(a)\n")
+
+    def is_safe(patch: str) -> bool:
+        Path("patches.py").write_text(f"import torch\n{patch}\n")
+        cli.main(["check", "--isolated", "--select", "TL903", "--output-format", "concise", "."])
+        return "TL903 [*]" in capsys.readouterr().out
+
+    patches = ["", "torch.other = 1", "torch.nn.init.uniform_ = 1", "torch.another = 1"]
+
+    assert [True, True, False, True] == [is_safe(patch) for patch in patches]

@@ -37,17 +37,24 @@ def is_meant(site: Site) -> bool:
 
 def told_of_patches(site: Site, fix: Fix) -> Fix:
     """The fix; unsafe where the project puts something of its own in the place of what it takes or gives."""
-    found = site.analysis.context.switched_on
-    patches = [way for way in _PATCHES if fix.applicability == "safe" and found(way % rb"\w+")]
-    if not patches:
+    if fix.applicability != "safe":
         return fix
-    words = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
+    project = site.project
+    patched = project.ask(("patched", "torch"), lambda: frozenset(_patched(project)), frozenset[bytes]())
+    words = {word for edit in fix.edits for word in _WORD.findall(edit.text)} if patched else set[bytes]()
     words |= set(_WORD.findall(site.name.rpartition(".")[2].encode()))
-    for word in sorted(words):
-        if any(found(way % word, word=word) for way in patches):
-            note = f"the project puts something else in the place of torch's `{word.decode()}`"
-            return replace(fix, applicability="unsafe", note=note)
+    for word in sorted(words & patched):
+        note = f"the project puts something else in the place of torch's `{word.decode()}`"
+        return replace(fix, applicability="unsafe", note=note)
     return fix
+
+
+def _patched(project: Project) -> Iterator[bytes]:
+    """The names in modules of torch under which any file of the project puts something of its own."""
+    for way in _PATCHES:
+        for path in project.holders(way % rb"\w+"):
+            source = project.source(path)
+            yield from re.findall(way % rb"(\w+)", source.data) if source is not None else ()
 
 
 def _imported(site: Site) -> Iterator[tuple[ast.Name, str]]:
