@@ -34,20 +34,17 @@ class Arguments:
         """The arguments of a call; `read` tells what an expression is."""
         plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
         given: dict[str, ast.expr | Value] = {}
-        rest: dict[str, Value] = {}
-        is_open = len(plain) < len(node.args)
+        rest: list[ast.expr] = []
         for keyword in node.keywords:
             if keyword.arg is not None:
                 given[keyword.arg] = keyword.value
             else:
-                is_open = True
-                rest.update(read(keyword.value).entries or {})
-        for name, value in rest.items():
-            given.setdefault(name, value)
+                rest.append(keyword.value)
         starred: Sequence[Value] = ()
         if len(plain) < len(node.args):
             starred = _Positional([one.value for one in node.args if isinstance(one, ast.Starred)], read)
-        return cls(_Positional(plain, read), _Keywords(given, read) if given else {}, is_open, starred)
+        keywords = _Keywords(given, rest, read) if given or rest else {}
+        return cls(_Positional(plain, read), keywords, len(plain) < len(node.args) or bool(rest), starred)
 
     def get(self, position: int, keyword: str) -> Value | None:
         if keyword in self.keywords:
@@ -88,23 +85,39 @@ class _Positional(Sequence[Value]):
 
 
 class _Keywords(Mapping[str, Value]):
-    __slots__ = ("_given", "_read")
+    """Those that are written, and what stands behind `**`, which is only looked at for a name that is not written."""
 
-    def __init__(self, given: dict[str, ast.expr | Value], read: Callable[[ast.expr], Value]) -> None:
+    __slots__ = ("_given", "_read", "_rest")
+
+    def __init__(
+        self, given: dict[str, ast.expr | Value], rest: Sequence[ast.expr], read: Callable[[ast.expr], Value]
+    ) -> None:
         self._given = given
+        self._rest = rest
         self._read = read
 
+    @property
+    def _all(self) -> dict[str, ast.expr | Value]:
+        if self._rest:
+            rest: dict[str, Value] = {}
+            for node in self._rest:
+                rest.update(self._read(node).entries or {})
+            for name, value in rest.items():
+                self._given.setdefault(name, value)
+            self._rest = ()
+        return self._given
+
     def __len__(self) -> int:
-        return len(self._given)
+        return len(self._all)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._given)
+        return iter(self._all)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._given
+        return name in self._given or name in self._all
 
     def __getitem__(self, name: str) -> Value:
-        value = self._given[name]
+        value = self._given[name] if name in self._given else self._all[name]
         if isinstance(value, ast.expr):
             value = self._given[name] = self._read(value)
         return value
