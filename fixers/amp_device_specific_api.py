@@ -4,13 +4,12 @@ import ast
 import re
 from dataclasses import dataclass
 
-from torchlint.facts import amp, api_table, syntax
+from torchlint.facts import amp, api_table, hidden_reads, syntax
 from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site, chain
 from torchlint.rule.rewrite import call_node, older_torch, spelled
 
-_CHECKS = rb"isinstance\([^()]*,[^()]*GradScaler|\b(?:print|type|str|repr)\(\s*[\w.]*scaler\s*[,)]|\{[\w.]*scaler[}!:=]"
-_ASKED = rb"isinstance\([^()]*,[^()]*\bautocast\b|\btype\([^()]*\)\s*(?:is|==|!=|in)\b[^\n]*\bautocast\b"
+_PRINTS = rb"\b(?:print|type|str|repr)\(\s*[\w.]*scaler\s*[,)]|\{[\w.]*scaler[}!:=]"
 _CACHE = rb"cache_enabled"
 _HIDDEN = "what `**` hides may leave out the dtype, which is then that of an autocast around this one"
 _DEFAULT = {"cuda": "float16", "cpu": "bfloat16"}
@@ -42,10 +41,22 @@ class _Rewritten:
 def _risk(site: Site, member: str) -> str:
     note = older_torch(site, api_table.there(f"torch.amp.{member}"))
     context = site.analysis.context
-    checked = context.switched_on(_CHECKS, word=b"caler") if member == "GradScaler" else context.switched_on(_ASKED)
-    if checked or (member == "GradScaler" and not _is_kept(site)):
+    if member not in amp.DECORATORS and _is_asked_for(site, member):
+        return note or "what checks the class of the object sees another one"
+    if member == "GradScaler" and (context.switched_on(_PRINTS, word=b"caler") or not _is_kept(site)):
         return note or "what prints the object, or checks its class, sees another one"
     return note
+
+
+def _is_asked_for(site: Site, member: str) -> bool:
+    """Whether any file of the project asks whether an object is of the old class."""
+    project = site.project
+
+    def found() -> bool:
+        sources = map(project.source, sorted(project.holders(amp.may_ask_for(member))))
+        return any(source is not None and amp.asks_for(source, member) for source in sources)
+
+    return project.ask(("asked for", member), found, False)
 
 
 def _is_kept(site: Site) -> bool:
@@ -99,7 +110,7 @@ def _with_import(site: Site) -> _Rewritten | None:
 
 
 def _visible_elsewhere(site: Site, name: str) -> bool:
-    """Whether another file may import the name from here, a magic of a notebook may use it, or this one binds it anew."""
+    """Whether another file may have the name from here, a text or a magic of a notebook use it, or this file bind it anew."""
     module = site.module
     for function in module.functions:
         if name in function.flow.stores or any(parameter.arg == name for parameter in function.parameters):
@@ -110,10 +121,10 @@ def _visible_elsewhere(site: Site, name: str) -> bool:
     mark = re.compile(rf"[\"']{re.escape(name)}[\"']".encode())
     if module.is_package or mark.search(module.source.data) or re.search(rf"\b{name}\b", module.source.unread):
         return True
-    return any(
-        source is not None and word.search(source.data)
-        for source in (site.project.source(path) for path in site.project.importers(module))
-    )
+    if hidden_reads.may_be_called_unseen(module.tree, name):
+        return True
+    others = {*site.project.importers(module), *site.project.holders(hidden_reads.BY_TEXT)} - {module.path}
+    return any(source is not None and word.search(source.data) for source in map(site.project.source, sorted(others)))
 
 
 def _uses(site: Site, name: str) -> _Rewritten | None:

@@ -46,21 +46,31 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         code = operand(site, given, Place.RECEIVER)
         edit = Edit(start, end, f"{code}.detach().clone()".encode())
         return Fix("Clone the tensor", (edit,), "unsafe", "a default device no longer takes the copy elsewhere")
-    if not _is_array(site, given):
+    if not isinstance(given, ast.Call) or not _is_array(site, given):
         return None
     func = call.func
     if not isinstance(func, ast.Attribute) or any(keyword.arg != "dtype" for keyword in call.keywords):
         return None
     _, name_end = _span(site, func)
     edit = Edit(name_end - len(func.attr), name_end, b"as_tensor")
-    note = "memory of NumPy can't be resized" if _may_be_resized(site) else ""
+    note = "memory of NumPy can't be resized" if _may_be_resized(site, given) else ""
     return Fix("Take over the memory of the array", (edit,), "unsafe" if note else "safe", note)
 
 
-def _may_be_resized(site: Site) -> bool:
-    """Whether some code resizes tensors in place, or may: what shards parameters does."""
+def _may_be_resized(site: Site, made: ast.Call) -> bool:
+    """Whether some code resizes tensors in place, or may: what shards parameters does, and `out=` what holds nothing yet."""
     kept = site.consumed_by(("Parameter", "register_buffer", "register_parameter"))
-    return kept or site.analysis.context.switched_on(rb"\bresize_")
+    return kept or _holds_nothing(site, made) or site.analysis.context.switched_on(rb"\bresize_")
+
+
+def _holds_nothing(site: Site, made: ast.Call) -> bool:
+    """`np.empty(0)`, `np.zeros((0, 3))`, `np.array([])`"""
+    given = made.args[0] if made.args else None
+    parts = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
+    if site.resolve(made.func) == "numpy.array":
+        return not parts
+    sized = site.resolve(made.func) in ("numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full")
+    return sized and any(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
 
 
 def _asks_for_copy(made: ast.Call) -> bool:
@@ -68,10 +78,8 @@ def _asks_for_copy(made: ast.Call) -> bool:
     return any(keyword.arg in ("copy", "out", None) for keyword in made.keywords)
 
 
-def _is_array(site: Site, made: ast.expr) -> bool:
+def _is_array(site: Site, made: ast.Call) -> bool:
     """Whether a call of NumPy makes an array of its own: `np.where(condition)` gives a tuple of them."""
-    if not isinstance(made, ast.Call):
-        return False
     name = site.resolve(made.func)
     return name in _FRESH and not _asks_for_copy(made) and (name != "numpy.where" or len(made.args) == 3)
 

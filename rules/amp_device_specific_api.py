@@ -62,8 +62,8 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
     An import that gives nothing but these names is changed together with all their uses; where that can't be done the
     use is written out as `torch.amp.autocast(...)`.
     The fix is unsafe where the project allows a torch that lacks the new name (`GradScaler` came with 2.3, `custom_fwd`
-    and `custom_bwd` with 2.4) or does not say which torch it is for, where it asks for `isinstance(..., GradScaler)`,
-    and where `**options` may leave out the dtype.
+    and `custom_bwd` with 2.4) or does not say which torch it is for, where it asks for the class of an object
+    (`isinstance(..., GradScaler)`), and where `**options` may leave out the dtype.
     Nothing is written where `*arguments` hide what is given.
 
     ## References

@@ -110,6 +110,56 @@ def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
     assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        "import a\na.other = 1\n",
+        "import a\nself.torch = a\n",
+        "import a\nx = a.torch == Fake\n",
+        "import a\nf(torch=a.torch)\n",
+        "import a, b\nb.torch = Fake\n",
+        "import a\na.torch.backends.cudnn.benchmark = True\n",
+        "import a\nsetattr(a, 'other', 1)\n",
+        "mock.patch('b.torch')\n",
+        "mock.patch('a.torch.cuda.is_available')\n",
+        "mock.patch('a.other')\n",
+        "a.torch = Fake\n",
+    ],
+)
+def test_what_leaves_the_names_of_another_file_alone(other: str) -> None:
+    files = {"a.py": f"import torch\n{PLACE}", "b.py": "import torch\n", "c.py": other}
+    assert ["safe"] == kinds(files)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "import a\na.torch = Fake\n",
+        "from pkg import a\nwith fakes():\n    a.torch = Fake\n",
+        "import pkg.a\npkg.a.torch = Fake\n",
+        "import a as module\nmodule.torch = Fake\n",
+        "import a\nsetattr(a, 'torch', Fake)\n",
+        "import a as module\nmonkeypatch.setattr(module, 'torch', Fake)\n",
+        "def test(monkeypatch):\n    import a\n    monkeypatch.setattr(a, 'torch', Fake)\n",
+        "@mock.patch('pkg.a.torch')\ndef test(): pass\n",
+        "@mock.patch('a.torch')\ndef test(): pass\n",
+        "import a\nwith patch.object(a, 'torch', Fake): pass\n",
+    ],
+)
+def test_what_another_file_puts_in_the_place_of_an_import(other: str) -> None:
+    found = fixes({"a.py": f"import torch\n{PLACE}", "c.py": other})
+
+    note = "the project puts something else in the place of this file's `torch`"
+    assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
+
+
+def test_what_a_test_puts_into_torch_by_way_of_another_file() -> None:
+    found = fixes({"a.py": f"import torch\n{PLACE}", "c.py": "mock.patch('a.torch.LongTensor')\n"})
+
+    note = "the project puts something else in the place of torch's `LongTensor`"
+    assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
+
+
 def test_what_is_kept_follows_what_another_file_puts_into_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from ..system.regex import regex
+from ..text.source import Source, SourceError
 from . import names
 from .flow import Flow
 
+_ASK = frozenset(("isinstance", "issubclass", "register"))
+_CHECKERS = regex(rb"\b(?:beartype|typechecked|jaxtyped|pydantic|get_type_hints|validate_call|validate_arguments)\b")
 _NAMES = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
 OLD = frozenset((*(f"torch.cuda.amp.{name}" for name in _NAMES), "torch.cpu.amp.autocast", "torch.cpu.amp.GradScaler"))
 MEMBERS = {
@@ -63,3 +68,51 @@ def called_later(flow: Flow, node: ast.expr) -> bool:
         return False
     kept = parent.targets[0].id
     return any(isinstance(call.func, ast.Name) for call in flow.calls_named(kept))
+
+
+def may_ask_for(member: str) -> bytes:
+    """What a file holds that asks for a class: its name where nothing is made of it, or a pattern."""
+    return rb"\b%s\b(?!\()|\bcase\b.*\b%s\(" % (member.encode(), member.encode())
+
+
+def asks_for(source: Source, member: str) -> bool:
+    """Whether a file may ask if something is of a class: `isinstance(x, GradScaler)`, `type(x) is GradScaler`, `{GradScaler: ...}`.
+
+    An annotation asks nothing, but where a library checks what annotations say.
+    """
+    try:
+        tree = source.parse()
+    except SourceError:
+        return True
+    nodes = list(ast.walk(tree))
+    annotations = {part for node in nodes for one in _annotations(node) for part in ast.walk(one)}
+    if source.holds(_CHECKERS) and any(_says(node, member) for node in annotations):
+        return True
+    return any(_says(asked, member) for node in nodes if node not in annotations for asked in _asked_by(node))
+
+
+def _says(node: ast.AST, member: str) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return member in node.value
+    return isinstance(node, ast.Name | ast.Attribute) and names.last(node) == member
+
+
+def _annotations(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.arg(annotation=ast.expr() as one) | ast.AnnAssign(annotation=one):
+            yield one
+        case ast.FunctionDef(returns=ast.expr() as one) | ast.AsyncFunctionDef(returns=ast.expr() as one):
+            yield one
+
+
+def _asked_by(node: ast.AST) -> Iterator[ast.AST]:
+    """What is compared with classes, or chosen by them."""
+    match node:
+        case ast.Call(func=func, args=args) if names.last(func) in _ASK:
+            yield from args
+        case ast.Compare(left=left, comparators=others):
+            yield from (left, *others)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts) | ast.Dict(keys=parts):
+            yield from filter(None, parts)
+        case ast.MatchClass(cls=kind):
+            yield kind

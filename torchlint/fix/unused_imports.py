@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ..facts.names import chain
+from ..facts.hidden_reads import is_doctest, is_imported_by_text, reads_any
+from ..facts.names import chain, last
 from ..system.regex import regex
 from ..text.finding import Edit
 from ..text.source import Source, SourceError
@@ -16,8 +17,6 @@ from ..text.tree import Tree
 
 _PACKAGES = ("torch", "functorch", "triton")
 """What fixes stop using; importing it does nothing else that somebody may want."""
-_AT_RUN_TIME = frozenset(("eval", "exec", "globals", "locals"))
-"""What may read a name that no expression of the file does; so may `vars()` and `dir()`, of nothing, and `sys.modules`."""
 _STAR = regex(rb"\bimport +\*")
 _CATCH_IMPORTS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"))
 
@@ -86,16 +85,14 @@ class Names:
             self._read(node, plain=node not in tried)
 
     def _read(self, node: ast.AST, plain: bool) -> None:
+        self.read_at_run_time |= reads_any(node)
         match node:
             case ast.Import() | ast.ImportFrom():
                 self._bound += [_local(node, alias) for alias in node.names]
                 if plain:
                     self.imports += [(node, alias) for alias in node.names if _is_of_packages(node, alias)]
-            case ast.Call(func=ast.Name(id="vars" | "dir"), args=[], keywords=[]):
-                self.read_at_run_time = True
             case ast.Name(id=name, ctx=ast.Load()):
                 self._loaded.add(name)
-                self.read_at_run_time |= name in _AT_RUN_TIME
             case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 self._bound.append(name)
             case ast.ClassDef(name=name):
@@ -103,9 +100,7 @@ class Names:
             case ast.Global(names=others) | ast.Nonlocal(names=others):
                 self._loaded.update(others)
             case ast.Attribute():
-                dotted = ".".join(chain(node) or ())
-                self._dotted.add(dotted)
-                self.read_at_run_time |= dotted == "sys.modules"
+                self._dotted.add(".".join(chain(node) or ()))
             case ast.Constant(value=str(text)):
                 self._texts.append(text)
 
@@ -113,7 +108,7 @@ class Names:
         """Whether anything may need the import; where several statements bind its name, whether that can't be told."""
         name = _local(statement, alias)
         word = _word(name)
-        if any(word.search(text) for text in self._texts if len(text) < 200 or ">>>" in text):
+        if any(word.search(text) for text in self._texts if len(text) < 200 or is_doctest(text)):
             return True  # in `__all__`, in an annotation, or in a doctest, which runs in the module
         if isinstance(statement, ast.Import) and alias.asname is None and "." in alias.name:
             # It binds the package too: without another import of that it stays.
@@ -192,9 +187,12 @@ def _imported_by(source: Source, stem: str, names: frozenset[str]) -> Iterator[s
         if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] == stem:
             given = {alias.name for alias in node.names}
             yield from given
+        if isinstance(node, ast.Assign) and is_imported_by_text(node.value):
+            modules.update(map(last, node.targets))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in wanted and (chain(node.value) or ("",))[-1] in modules:
-            yield node.attr
+        if isinstance(node, ast.Attribute) and node.attr in wanted:
+            known = (chain(node.value) or ("",))[-1] in modules or is_imported_by_text(node.value)
+            yield from (node.attr,) * known
 
 
 def _without(tree: Tree, statement: Import, aliases: Sequence[ast.alias]) -> Iterator[Edit]:

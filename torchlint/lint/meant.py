@@ -19,15 +19,23 @@ from ..text.source import Source
 _KNOWN = frozenset(("torch", "functorch", "triton", "numpy", "tensorrt", "time"))
 """The packages whose names fixers know."""
 _SCOPES = regex(rb"\b(?:global|nonlocal)\b")
-_HOMES = rb"[\"']?(?:torch|nn|F|functional|init|amp|checkpoint)\b[\w.]*?(?:\.|,\s*[\"'])%s[\"']"
+_HOMES = frozenset((b"torch", b"nn", b"F", b"functional", b"init", b"amp", b"checkpoint"))
+"""What modules of torch are called where something is put into them."""
+_MEMBER = rb"[\"']?([\w.]+)(?:\.|,\s*[\"'])(\w+)[\"']"
 _PATCHES = (
-    rb"\n[ \t]*torch\.(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*%s[ \t]*=(?!=)",
-    rb"\n[ \t]*F\.%s[ \t]*=(?!=)",
-    rb"setattr\(\s*" + _HOMES,
-    rb"patch(?:\.object)?\(\s*" + _HOMES,
+    rb"\n[ \t]*(torch)\.(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*(\w+)[ \t]*=(?!=)",
+    rb"\n[ \t]*(F)\.(\w+)[ \t]*=(?!=)",
+    rb"nn\.(init|functional)\.(\w+)[ \t]*=(?!=)",
+    rb"setattr\(\s*" + _MEMBER,
+    rb"patch(?:\.object)?\(\s*" + _MEMBER,
 )
-"""Ways to put something of one's own into a module of torch; searches for what begins with a text take a few milliseconds."""
-_WORD = regex(rb"[A-Za-z_]\w+")
+"""Ways to put something of one's own into a module: searches for what begins with a text take a few milliseconds."""
+_PUT = rb"\.(%(names)s)[ \t]*=(?!=)|,\s*[\"'](%(names)s)[\"']"
+"""How a file puts something into a module that it has imported: `helper.autocast = ...`, `setattr(helper, "autocast", ...)`."""
+_OWNER = regex(rb"[A-Za-z_][\w.]*$")
+_FAR = 100
+"""No dotted name is longer."""
+_WORD = regex(rb"[A-Za-z_]\w*")
 
 
 def is_meant(site: Site) -> bool:
@@ -40,21 +48,67 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     if fix.applicability != "safe":
         return fix
     project = site.project
-    patched = project.ask(("patched", "torch"), lambda: frozenset(_patched(project)), frozenset[bytes]())
-    words = {word for edit in fix.edits for word in _WORD.findall(edit.text)} if patched else set[bytes]()
-    words |= set(_WORD.findall(site.name.rpartition(".")[2].encode()))
-    for word in sorted(words & patched):
-        note = f"the project puts something else in the place of torch's `{word.decode()}`"
-        return replace(fix, applicability="unsafe", note=note)
+    given = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
+    taken = set(_WORD.findall(site.name.rpartition(".")[2].encode()))
+    for word in sorted((given | taken) & _patched_in_torch(project)):
+        return _no_longer(fix, f"the project puts something else in the place of torch's `{word.decode()}`")
+    names_ = {node.id.encode() for node, _ in _imported(site)}
+    for word in sorted((given | names_) & _replaced(project, site.module)):
+        return _no_longer(fix, f"the project puts something else in the place of this file's `{word.decode()}`")
     return fix
 
 
-def _patched(project: Project) -> Iterator[bytes]:
-    """The names in modules of torch under which any file of the project puts something of its own."""
-    for way in _PATCHES:
-        for path in project.holders(way % rb"\w+"):
-            source = project.source(path)
-            yield from re.findall(way % rb"(\w+)", source.data) if source is not None else ()
+def _no_longer(fix: Fix, note: str) -> Fix:
+    return replace(fix, applicability="unsafe", note=note)
+
+
+def _patched_in_torch(project: Project) -> frozenset[bytes]:
+    """The names in modules of torch under which any file of the project puts something."""
+
+    def found() -> Iterator[bytes]:
+        yield from (name for owner, name in _patched(project) if not _HOMES.isdisjoint(owner.split(b".")))
+
+    return project.ask(("patched", "torch"), lambda: frozenset(found()), frozenset[bytes]())
+
+
+def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
+    """What any file of the project puts into a module by its dotted name, of torch or its own: what is called how, and the member."""
+
+    def found() -> Iterator[tuple[bytes, bytes]]:
+        for way in _PATCHES:
+            for path in project.holders(way):
+                source = project.source(path)
+                yield from re.findall(way, source.data) if source is not None else ()
+
+    return project.ask(("patched", "modules"), lambda: frozenset(found()), frozenset[tuple[bytes, bytes]]())
+
+
+def _replaced(project: Project, module: Module) -> frozenset[bytes]:
+    """The imports of a module in whose place another file of the project puts something, as tests do."""
+    return project.ask(
+        ("replaced", module), lambda: frozenset(_put_from_elsewhere(project, module)), frozenset[bytes]()
+    )
+
+
+def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
+    stem = module.name.rpartition(".")[2]
+    yield from (name for owner, name in _patched(project) if owner.rpartition(b".")[2] == stem.encode())
+    imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
+    put = re.compile(_PUT % {b"names": imported})
+    for path in project.importers(module) if imported else ():
+        source, other = project.source(path), None
+        for found in put.finditer(source.data) if source is not None else ():
+            owner = _OWNER.search(found.string[max(found.start() - _FAR, 0) : found.start()])
+            other = other or project.module(path)
+            if owner is not None and other is not None and _is_called(owner[0].decode(), stem, other):
+                yield found[1] or found[2]
+
+
+def _is_called(written: str, stem: str, module: Module) -> bool:
+    """Whether a dotted name is that of an imported module whose own name has such an end."""
+    first, _, rest = written.partition(".")
+    origins = (scope.imports[first] for scope in module.functions if first in scope.imports)
+    return any(f"{origin}.{rest}".rstrip(".").rpartition(".")[2] == stem for origin in origins)
 
 
 def _imported(site: Site) -> Iterator[tuple[ast.Name, str]]:

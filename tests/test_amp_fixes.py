@@ -1,0 +1,105 @@
+"""A fix of mixed precision's old names leaves alone what else of a project relies on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchlint.fix.run import fix_files
+from torchlint.settings.config import Settings
+
+IMPORTS = "import torch\nfrom torch.cuda.amp import GradScaler, autocast\n"
+USE = "with autocast():\n    kept = GradScaler()\n"
+
+
+def fixed(folder: Path, text: str, **others: str) -> str:
+    """What the safe fixes of TL901 make of a file of a project for torch 2.6 and later."""
+    rules = frozenset(("TL901",))
+    (folder / "requirements.txt").write_text("torch>=2.6\n")
+    files = {str(folder / "a.py"): text, **{str(folder / f"{name}.py"): other for name, other in others.items()}}
+    settings = Settings(rules, fixable=rules, root=folder)
+    result = fix_files({name: code.encode() for name, code in files.items()}, settings, unsafe=False, write=False)
+    return result.contents.get(str(folder / "a.py"), text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""How it is used.\n\n>>> with autocast():\n...     pass\n"""\n',
+        'def f():\n    """\n    >>> GradScaler()\n    """\n',
+        "eval(given)\n",
+        "run(globals()[given])\n",
+        "run(getattr(sys.modules[__name__], given))\n",
+    ],
+)
+def test_an_import_that_a_text_may_use_stays(tmp_path: Path, text: str) -> None:
+    assert "from torch.cuda.amp import" in fixed(tmp_path, IMPORTS + text + USE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "import importlib\nm = importlib.import_module('a')\nm.autocast()\n",
+        "importlib.import_module('a').GradScaler()\n",
+        "m = __import__('a')\nm.autocast()\n",
+    ],
+)
+def test_an_import_that_a_file_takes_by_a_text_stays(tmp_path: Path, other: str) -> None:
+    assert "from torch.cuda.amp import" in fixed(tmp_path, IMPORTS + USE, b=other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        '"""It is run under `autocast()`."""\n',
+        '"""\n>>> f(1)\n2\n"""\n',
+        "model.eval()\nx.modules()\n",
+        "vars(options)\ndir(options)\n",
+        "importlib.import_module('a')\n",
+    ],
+)
+def test_an_import_that_no_text_uses_is_changed(tmp_path: Path, other: str) -> None:
+    assert "from torch.amp import GradScaler, autocast\n" in fixed(tmp_path, IMPORTS + other + USE)
+    assert "from torch.amp import GradScaler, autocast\n" in fixed(tmp_path, IMPORTS + USE, b=other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "isinstance(x, GradScaler)\n",
+        "isinstance(x, (Scaler, torch.cuda.amp.GradScaler))\n",
+        "issubclass(kind, (GradScaler, type(None)))\n",
+        "type(x) is GradScaler\n",
+        "x.__class__ == GradScaler\n",
+        "found = type(x.y(1)) in (GradScaler, Other)\n",
+        "match x:\n    case torch.cuda.amp.GradScaler():\n        pass\n",
+        "KINDS = (GradScaler, Optimizer)\n",
+        "SAVERS = {GradScaler: save}\n",
+        "@save.register(GradScaler)\ndef _(x): pass\n",
+        "@beartype\ndef f(x: GradScaler): pass\n",
+        "from pydantic import BaseModel\nclass A(BaseModel):\n    scaler: 'Optional[GradScaler]'\n",
+    ],
+)
+def test_an_object_whose_class_is_asked_for_stays(tmp_path: Path, other: str) -> None:
+    assert USE.replace("autocast()", 'torch.amp.autocast("cuda", dtype=torch.float16)') in fixed(
+        tmp_path, IMPORTS + USE, b=f"import torch\nfrom torch.cuda.amp import GradScaler\n{other}"
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "isinstance(x, Optimizer)\n",
+        "def f(x: GradScaler) -> Tuple[Optimizer, GradScaler]: pass\n",
+        "class Own(GradScaler): pass\n",
+        "scalers = (GradScaler(), torch.cuda.amp.GradScaler())\n",
+        "from pydantic import BaseModel\nclass A(BaseModel):\n    scale: float\n",
+        "def f(x: 'GradScaler'): pass\n",
+        "kind = torch.cuda.amp.GradScaler\n",
+    ],
+)
+def test_an_object_whose_class_nobody_asks_for_is_made_anew(tmp_path: Path, other: str) -> None:
+    assert 'kept = GradScaler("cuda")' in fixed(
+        tmp_path, IMPORTS + USE, b=f"import torch\nfrom torch.cuda.amp import GradScaler\n{other}"
+    )

@@ -1,0 +1,46 @@
+"""Reads of a module's names that no expression shows: by `eval`, in a doctest, through a module that a text names."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from . import names
+
+_AT_RUN_TIME = frozenset(("eval", "exec", "globals", "locals"))
+_IMPORTERS = frozenset(("import_module", "__import__"))
+BY_TEXT = rb"\bimport_module\(|\b__import__\("
+"""How a file imports a module whose name is a text."""
+
+
+def reads_any(node: ast.AST) -> bool:
+    """Whether a node may read names that no expression does: `eval`, `globals`; `vars()` and `dir()`, of nothing; `sys.modules`."""
+    match node:
+        case ast.Call(func=ast.Name(id="vars" | "dir"), args=[], keywords=[]):
+            return True
+        case ast.Name(id=name, ctx=ast.Load()):
+            return name in _AT_RUN_TIME
+        case ast.Attribute(attr="modules"):
+            return names.chain(node) == ["sys", "modules"]
+    return False
+
+
+def is_doctest(text: str) -> bool:
+    """Whether a text may hold examples, which run in its module."""
+    return ">>>" in text
+
+
+def may_be_called_unseen(tree: ast.AST, name: str) -> bool:
+    """Whether code that is written as a text may call something of a module."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    return any(
+        is_doctest(node.value) and word.search(node.value) is not None
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        else reads_any(node)
+        for node in ast.walk(tree)
+    )
+
+
+def is_imported_by_text(node: ast.AST) -> bool:
+    """`importlib.import_module("helper")`, `__import__("helper")`"""
+    return isinstance(node, ast.Call) and names.last(node.func) in _IMPORTERS
