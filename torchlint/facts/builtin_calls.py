@@ -51,7 +51,7 @@ def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
         return sequence(element(values, first, None))
     if name == "filter" and len(args.positional) == 2:
         return sequence(element(values, args.positional[1], None))
-    if name == "map" and len(node.args) == 2 and isinstance(node.args[0], ast.Lambda):
+    if name == "map" and len(node.args) == len(args.positional) == 2 and isinstance(node.args[0], ast.Lambda):
         return _mapped(values, node.args[0], element(values, args.positional[1], node.args[1]))
     if name == "next":
         return element(values, first, node.args[0] if node.args else None)

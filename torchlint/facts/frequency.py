@@ -53,11 +53,19 @@ def in_forward(place: Place) -> bool:
     return place.once(("in forward", function), lambda: _runs_in_forward(place, function, 5, {}))
 
 
-def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, int]) -> bool:
+def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]]) -> bool:
+    """The same of a function at most `depth` calls away; `seen` has the answers so far, no for those that are looked for."""
+    known = seen.get(function)
+    if known is not None and known[0] >= depth:
+        return known[1]
+    seen[function] = depth, False
+    found = not _keeps_results(function) and _is_called_in_forward(place, function, depth, seen)
+    seen[function] = depth, found
+    return found
+
+
+def _is_called_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]]) -> bool:
     # Callers in the same file come first: where they tell, the other files are not parsed.
-    if seen.get(function, -1) >= depth or _keeps_results(function):
-        return False
-    seen[function] = depth
     return (
         _is_forward(place, function)
         or _is_part(place, function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from . import names
 from .flow import Loop, contains
@@ -115,8 +115,18 @@ def _leaves(statement: ast.stmt) -> bool:
 
 
 def assigned(statement: ast.stmt) -> set[str]:
-    """The names in what a statement assigns to."""
-    return {part.id for target in _targets(statement) for part in ast.walk(target) if isinstance(part, ast.Name)}
+    """The names of what a statement assigns to, in whole or in part: `losses` of `losses[k] = loss`, which only reads `k`."""
+    return {name for target in _targets(statement) for name in _changed(target)}
+
+
+def _changed(target: ast.expr) -> Iterator[str]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from _changed(part)
+    elif isinstance(target, ast.Subscript | ast.Attribute | ast.Starred):
+        yield from _changed(target.value)
+    elif isinstance(target, ast.Name):
+        yield target.id
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:
