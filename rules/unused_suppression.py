@@ -34,6 +34,7 @@ def unused_suppression(site: FileSite) -> Iterator[Finding]:
     ## Fix safety
 
     Removes the code, or the comment where nothing else is in it. Comments do not change what a program does.
+    It is unsafe where words that belong to the comment would go with it (`# noqa: TL101 until #12 is done`).
     """
     if site.suppressions is None or site.error is not None:
         return

@@ -22,12 +22,13 @@ COMMENTS = {
     "# noqa: E501,TL101": "# noqa: E501",
     "# why  # noqa: TL101": "# why",
     "# noqa: TL101  # why": "# why",
-    "# noqa: TL101 for #12": "",
-    "# torchlint: ignore[TL101] once  # and why": "# and why",
+    "# noqa: TL101 for #12": "# noqa: TL101 for #12",
+    "# torchlint: ignore[TL101]  # and why": "# and why",
+    "# torchlint: ignore[TL101] once  # and why": "# torchlint: ignore[TL101] once  # and why",
     "# type: ignore  # noqa: TL101": "# type: ignore",
     "# noqa: TL101 # torchlint: ignore[TL104]": "",
 }
-"""Comments that silence nothing, and what is left of them."""
+"""Comments that silence nothing, and what is left of them: what somebody has written stays."""
 PLACES = (
     "x = 1  COMMENT\n",
     "if x:\n    y = 2\tCOMMENT\nelse:\n    pass\n",

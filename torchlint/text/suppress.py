@@ -33,6 +33,7 @@ _TORCHLINT = regex(rb"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)\s*(?P<bracket>\[(?P<c
 _NEXT = regex(rb"#\s*(?:(?i:noqa)\b|[\w.-]+\s*:)|(?<=\s)#\s")
 """Where another comment begins inside of one: `# noqa: TL101  # why`, but not `# noqa: TL101 for #12`."""
 _ITEM = regex(rb"[^\s,]+")
+_WORD = regex(rb"[^\W_]|[\x80-\xff]")
 
 
 def comments(data: bytes) -> Iterator[tuple[int, int]]:
@@ -64,6 +65,8 @@ class Directive(NamedTuple):
     start: int
     end: int
     codes: tuple[Code, ...] | None
+    marked: int = 0
+    """Where the part that tools read ends. Behind it people may have written why."""
     closing: Directive | None = None
     """The `enable` that ends what a `disable` began."""
 
@@ -230,7 +233,10 @@ class Suppressions:
 
     def _whole(self, directive: Directive, text: str) -> Unused:
         ends = (directive, directive.closing) if directive.closing is not None else (directive,)
-        fix = Fix("Remove the unused suppression", tuple(_without(self.source, one) for one in ends), "safe")
+        edits = tuple(_without(self.source, one) for one in ends)
+        said = any(_WORD.search(self.source.data, one.marked, one.end) for one in ends)
+        note = "what somebody has written behind it goes as well" if said else ""
+        fix = Fix("Remove the unused suppression", edits, "unsafe" if note else "safe", note)
         return Unused(*self._place(directive.start, directive.end), text, True, fix)
 
     def _parts(self, codes: tuple[Code, ...], dead: set[Code]) -> Iterator[Unused]:
@@ -249,7 +255,7 @@ def _read(source: Source, start: int, end: int, found: list[Directive], malforme
     """Read the part of a comment from one `#` on."""
     data = source.data
     if match := _NOQA.match(data, start, end):
-        found.append(Directive("noqa", source.position(start)[0], start, end, _codes(match)))
+        found.append(Directive("noqa", source.position(start)[0], start, end, _codes(match), match.end()))
         return
     match = _TORCHLINT.match(data, start, end)
     if match is None:
@@ -260,11 +266,13 @@ def _read(source: Source, start: int, end: int, found: list[Directive], malforme
     if match["bracket"] and not match["closed"]:
         malformed.append((start, end))
     elif verb == b"ignore":
-        found.append(Directive("ignore", line, start, end, _codes(match)))
+        found.append(Directive("ignore", line, start, end, _codes(match), match.end()))
     elif verb in (b"ignore-file", b"skip-file") and own_line:
-        found.append(Directive("ignore-file", line, start, end, _codes(match)))
+        found.append(Directive("ignore-file", line, start, end, _codes(match), match.end()))
     elif verb in (b"disable", b"enable") and own_line:
-        found.append(Directive("disable" if verb == b"disable" else "enable", line, start, end, _codes(match)))
+        found.append(
+            Directive("disable" if verb == b"disable" else "enable", line, start, end, _codes(match), match.end())
+        )
     else:
         malformed.append((start, end))
 
@@ -313,11 +321,11 @@ def _codes(match: re.Match[bytes]) -> tuple[Code, ...] | None:
 
 
 def _without(source: Source, directive: Directive) -> Edit:
-    """Remove a suppression and the space before it; its line too if nothing else is on it."""
+    """Remove a suppression with the space and the `#` before it; its line too if nothing else is on it."""
     data, lines = source.data, source.lines
     line_start = lines[directive.line - 1]
     next_line = lines[directive.line] if directive.line < len(lines) else len(data)
-    before = data[line_start : directive.start].rstrip()
+    before = data[line_start : directive.start].rstrip().rstrip(b"#").rstrip()
     after = data[directive.end : next_line].strip()
     if after:  # another tool's comment follows
         return Edit(directive.start, next_line - len(data[directive.end : next_line].lstrip()), b"")
