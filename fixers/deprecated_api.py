@@ -104,13 +104,18 @@ def _reordered(site: Site, tensors: list[ast.expr], numbers: list[ast.expr]) -> 
     """What the new order may change; "" where that is nothing."""
     if site.name.startswith(".") and not site.value(site.part("x")).is_tensor:
         return "only the name and a number tell that this is a tensor"
-    if any(map(_acts, numbers)) or (any(map(_acts, tensors)) and not all(_is_fixed(site, one) for one in numbers)):
+    acts = any(_acts(site, one) for one in numbers)
+    if acts or (any(_acts(site, one) for one in tensors) and not all(_is_fixed(site, one) for one in numbers)):
         return "a call among the arguments runs before the number is looked up"
     return ""
 
 
-def _acts(node: ast.expr) -> bool:
-    return any(isinstance(part, _ACTS) for part in ast.walk(node))
+def _acts(site: Site, node: ast.expr) -> bool:
+    """Whether something is called, by an attribute that a function of the project may stand behind, too."""
+    return any(
+        isinstance(part, _ACTS) or (isinstance(part, ast.Attribute) and bool(site.project.definers(part.attr)))
+        for part in ast.walk(node)
+    )
 
 
 def _is_fixed(site: Site, node: ast.expr) -> bool:
