@@ -490,6 +490,8 @@ def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
     for call in calls:
         if not _repeated(site, call) or _off(site, call) or _frozen(site, call) or _is_array(site, call):
             continue
+        if _is_made_on_steps(site, call):
+            continue
         if _goes_nowhere(site, call, 0):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
 
@@ -565,6 +567,16 @@ def _switches(function: Function) -> bool:
 def _frozen(site: Site, call: ast.Call) -> bool:
     """Whether the file freezes the parameters of the model that is called."""
     return _is_frozen(site, (chain(call.func) or ["?"])[-1])
+
+
+def _is_made_on_steps(site: Site, call: ast.Call) -> bool:
+    """Whether each training step makes what is called anew, such as a random transform: no model is, since it would not be trained."""
+    stores = site.flow.stores.get(call.func.id, ()) if isinstance(call.func, ast.Name) else ()
+    made = [statement for store in stores if isinstance(statement := site.flow.parents.get(store), ast.Assign)]
+    return 0 < len(made) == len(stores) and all(
+        isinstance(statement.value, ast.Call) and site.analysis.steps.hot(site.function, statement)
+        for statement in made
+    )
 
 
 def _is_frozen(site: Site, name: str) -> bool:

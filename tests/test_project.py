@@ -734,6 +734,29 @@ def test_argument_of_a_method() -> None:
 
 
 @pytest.mark.parametrize(
+    ("parameters", "fitting", "others"),
+    [
+        ("a, b=1, *, c=2", ["f(1)", "f(1, 2)", "f(a=1, c=3)", "f(*x)", "f(1, *x)", "f(**x)"], ["f()", "f(1, 2, 3)", "f(1, d=4)", "f(c=3)"]),
+        ("a, *b, c", ["f(1, c=2)", "f(1, 2, 3, c=4)", "f(*x)"], ["f(1)", "f(1, 2)"]),
+        ("a, /, **b", ["f(1)", "f(1, c=2)", "f(**x)"], ["f()", "f(a=1)", "f(1, 2)"]),
+    ],
+)  # fmt: skip
+def test_calls_that_a_function_takes(parameters: str, fitting: list[str], others: list[str]) -> None:
+    code = (
+        f"def f({parameters}): pass\nclass A:\n    def f(self, {parameters}): pass\n    @of(1)\n    def g(self): pass\n"
+    )
+    functions = module(project_of({"a.py": code}), "a.py").functions[1:]
+
+    def takes(call: str) -> list[bool]:
+        node = ast.parse(call, mode="eval").body
+        assert isinstance(node, ast.Call)
+        return [function.takes(node) for function in functions]
+
+    assert [[True, True, True]] * len(fitting) == list(map(takes, fitting))
+    assert [[False, False, True]] * len(others) == list(map(takes, others))
+
+
+@pytest.mark.parametrize(
     ("files", "expected"),
     [
         ({"a.py": "def f(x):\n    x"}, "unknown"),

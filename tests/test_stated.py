@@ -40,7 +40,7 @@ def project(tmp_path: Path) -> Path:
         ),
         ("install.sh", "echo torch==1.9.1\npip install numpy; echo torch==1.9\n"),
         ("INSTALL.md", "pip install torch==1.9.1\n"),
-        ("README.md", "pip install torch torchvision==0.12\nTested with PyTorch 1.9.1.\n"),
+        ("README.md", "pip install torch torchvision\nTested with PyTorch 1.9.1.\n"),
         ("README.md", "PyTorch >= 1.9, for example:\n\n    pip install torch==1.11.0+cu113\n"),
         ("README.md", "- [PyTorch](https://pytorch.org) 1.9+\n\n    conda install pytorch==1.11.0\n"),
         ("README.rst", "pytorch (1.9 or higher)\n\n    conda install pytorch==1.11.0\n"),
@@ -200,6 +200,12 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ("torch 2.1.1 + cu118: `pip install torch==2.1.1`\n", (2, 2)),
         ("    conda install pytorch=1.7.1 -c pytorch\n\nor\n\n    pip install torch==1.8.0\n", (1, 9)),
         ("- [PyTorch](https://github.com/pytorch/pytorch) >= 1.9, \\<= 1.10.2\n", (1, 11)),
+        (
+            "CUDA 10.1 and pytorch 1.7.1 work for me.\n\n    pip install torchvision==0.8.2\n    pip install timm\n",
+            (1, 8),
+        ),
+        ("    conda install -y torchvision=0.16.1 numpy -c pytorch\n", (2, 2)),
+        ("    pip install torch==2.2.0 torchvision==0.16.0\n", (2, 3)),
     ],
 )
 def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: str, high: tuple[int, int]) -> None:
@@ -210,6 +216,35 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
     (project / "install.sh").write_text("pip install torch==2.6\n")
 
     assert Range((2, 6), (2, 7)) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    ("lines", "low", "high"),
+    [
+        ("torch\ntorchvision==0.8.2\n", (1, 7), (1, 8)),
+        ("torchvision==0.16.0+cu118  # why\n", (2, 1), (2, 2)),
+        ("torchvision>=0.13,<=0.15.2\n", (0, 0), (2, 1)),
+        ("torch>=1.6\ntorchvision==0.9.*\n", (1, 8), (1, 9)),
+        # What does not go together says what torch's own line says.
+        ("torch==2.0.1\ntorchvision==0.8.2\n", (2, 0), (2, 1)),
+    ],
+)
+def test_the_torch_that_a_torchvision_asks_for(
+    project: Path, lines: str, low: tuple[int, int], high: tuple[int, int]
+) -> None:
+    (project / "requirements.txt").write_text(lines)
+
+    assert Range(low, high) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    "line", ["torchvision\n", "torchvision==0.2.1\n", "torchvision==1.0\n", "torchvision==0.99\n", "torchvision!=0.9\n",
+             "torchvision==0.8.2; python_version < '3.8'\n", "torchvision @ https://x.org/v.whl\n", "torchvision-extra==0.8\n"]
+)  # fmt: skip
+def test_a_torchvision_of_which_nothing_is_known_says_nothing(project: Path, line: str) -> None:
+    (project / "requirements.txt").write_text(line)
+
+    assert project_torch(project) is None
 
 
 def test_the_readme_of_a_folder_says_nothing_of_a_project_that_asks_for_some(project: Path) -> None:

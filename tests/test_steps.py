@@ -619,6 +619,26 @@ def test_methods_that_one_family_of_classes_has() -> None:
     )
 
 
+def test_methods_that_can_not_be_called_so() -> None:
+    heads = (
+        "class Head(nn.Module):\n    def forward_test(self, x, cfg):\n        return x  # hot\n"
+        "class Spread(Head):\n    def forward_test(self, *given):\n        return given  # hot\n"
+        "class Longer(Head):\n    def forward_test(self, x, cfg, scale=1):\n        return x  # hot\n"
+        "class Other(Head):\n    def forward_test(self, x, cfg, *, scale):\n        return x\n"
+        "class Wrapped(Head):\n    @register\n    def forward_test(self, x):\n        return x  # hot\n"
+    )
+    check_one(
+        f"{heads}class Segmentor(nn.Module):\n    def __init__(self, heads):\n        super().__init__()\n        self.heads = heads\n"
+        "    def forward_test(self, images, **options):\n        return self.save(images)\n"
+        "    def save(self, images):\n        return images.cpu()\n"
+        "    def training_step(self, x):\n        return self.heads[0].forward_test(x, self.cfg)  # hot\n"
+    )
+    check_one(
+        "class Base:\n    def pick(self, x):\n        return x  # hot\nclass A(Base):\n    def pick(self, x, y):\n        return x\n"
+        f"def fit(policy: Base):\n    for x in loader:\n        policy.pick(x)  # hot\n{indented(STEP)}"
+    )
+
+
 def test_trainers_of_trl() -> None:
     check_one(
         "class Plain:\n    def get_batch_loss_metrics(self, model, batch):\n        x = 1\n"

@@ -273,6 +273,22 @@ class Function:
             return None
         return call.args[position] if 0 <= position < len(call.args) else None
 
+    def takes(self, call: ast.Call) -> bool:
+        """Whether a call has the arguments that the parameters ask for, and no others; a decorator may change what they ask for."""
+        if isinstance(self.node, ast.Module) or self.node.decorator_list:
+            return True
+        own, written = self.node.args, {keyword.arg for keyword in call.keywords}
+        by_name = {parameter.arg for parameter in (*own.args, *own.kwonlyargs)}
+        if own.kwarg is None and not written - {None} <= by_name:
+            return False
+        if None in written or any(isinstance(argument, ast.Starred) for argument in call.args):
+            return True
+        positional = [*own.posonlyargs, *own.args][self.is_method :]
+        if own.vararg is None and len(call.args) > len(positional):
+            return False
+        rest = (*positional[len(call.args) :], *own.kwonlyargs)
+        return all(one.arg in self.defaults or (one.arg in written and one.arg in by_name) for one in rest)
+
     @property
     def start(self) -> tuple[int, int]:
         """The label of the line of its `def`, and the column as in `ast`; zeros for the body of a module."""

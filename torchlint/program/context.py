@@ -16,7 +16,7 @@ from ..system.regex import regex
 from ..text.blocks import in_loops
 from ..text.source import Source
 from ..text.whole_words import WholeWords
-from . import handed
+from . import frameworks, handed
 from .project import Project
 
 ACCELERATOR = WholeWords(
@@ -90,7 +90,7 @@ class Context:
             mode = self._mode(scope, decorator)
             if mode is not None:
                 return not mode
-        if function.name in _FRAMEWORK_EVAL:
+        if function.name in _FRAMEWORK_EVAL or frameworks.is_tested(self.project, function):
             return True
         parent = function.parent
         nested = parent is not None and parent is not function.module.body and function.cls is None

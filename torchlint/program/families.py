@@ -41,13 +41,14 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
     if found:
         methods = [method for method in found if method.cls is not None and method.name != "__init__"]
         if methods and not _is_exact(project, function, receiver):
-            found.update(dict.fromkeys(other for method in methods for other in overrides(project, method)))
+            others = (other for method in methods for other in overrides(project, method))
+            found.update(dict.fromkeys(other for other in others if other.takes(call)))
     elif isinstance(call.func, ast.Attribute):
         if _is_unknown(project, function, call, receiver):
-            found.update(dict.fromkeys(of_one_family(project, call.func.attr)))
-            found.update(dict.fromkeys([] if found else of_one_kind(project, call.func.attr, _kind(receiver))))
+            guessed = of_one_family(project, call.func.attr) or of_one_kind(project, call.func.attr, _kind(receiver))
+            found.update(dict.fromkeys(method for method in guessed if method.takes(call)))
         if not found:
-            found.update(dict.fromkeys(_of_heirs(project, function, call, call.func)))
+            found.update(dict.fromkeys(one for one in _of_heirs(project, function, call, call.func) if one.takes(call)))
     return list(found)
 
 

@@ -44,6 +44,7 @@ _STEPS: Mapping[str, frozenset[str]] = {
     ),
     "Optimizer": frozenset(("step",)),
 }
+_TESTS = frozenset(("simple_test", "aug_test"))
 # Methods that a framework calls on each batch of an evaluation or a prediction, likewise ("": any module).
 _BATCHES: Mapping[str, frozenset[str]] = {
     "": EVALUATION_STEPS,
@@ -56,9 +57,9 @@ _BATCHES: Mapping[str, frozenset[str]] = {
     "Trainer": frozenset(("prediction_step",)),
     "Metric": frozenset(("update", "process")),
     "Evaluator": frozenset(("process",)),
-    "Detector": frozenset(("simple_test", "aug_test")),
-    "Segmentor": frozenset(("simple_test", "aug_test")),
-    "Head": frozenset(("simple_test", "aug_test", "predict_by_feat")),
+    "Detector": _TESTS,
+    "Segmentor": _TESTS,
+    "Head": _TESTS | {"predict_by_feat"},
 }
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
@@ -87,6 +88,11 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     if klass is None or not groups:
         return False
     return project.is_module(klass) if "" in groups else _has_base(project, klass, groups)
+
+
+def is_tested(project: Project, function: Function) -> bool:
+    """Whether a framework's loop of tests calls a function, with autograd off."""
+    return function.name in _TESTS and runs_on_batches(project, function)
 
 
 def _is_named(project: Project, function: Function) -> bool:

@@ -15,7 +15,7 @@ from ..settings.home import project_root
 from ..system import stamp
 from ..system.regex import regex
 from ..text.source import Source, SourceError
-from ..torch_api.version import Range, on_python
+from ..torch_api.version import Range, behind_vision, on_python
 
 if TYPE_CHECKING:
     from configparser import RawConfigParser
@@ -29,6 +29,8 @@ _CONDA = regex(
     r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#.*)?"
 )
 _INSTALL = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?(?:py)?torch\s*={1,2}\s*(\d+(?:\.\d+)*)")
+_VISION = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?torchvision\s*={1,2}\s*(\d+(?:\.\d+)+)")
+_NAMED_VISION = regex(r"\s*torchvision\b", re.IGNORECASE)
 _AT_LEAST = regex(
     r"\b(?:py)?torch\b(?:\]\([^)]*\))?[^\w.=<]{0,6}(?:(?:version|v)\s?)?(?:>=?|≥|\d+\.\d+(?:\.\d+)?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
     re.IGNORECASE,
@@ -110,6 +112,11 @@ def _of_all(ranges: Iterable[Range | None]) -> Range | None:
 def _said_in(directory: Path) -> Said:
     files = manifests(str(directory))
     asked = _ranges(_statements(files))
+    by_vision = _of_all(
+        _ranges(_read("torchvision", [(path, _vision) for path, read in files if read is _requirements]))
+    )
+    if by_vision not in (None, Range()) and all(one is not None and one.intersects(by_vision) for one in asked):
+        asked.append(by_vision)
     told = [] if asked else _ranges(_read("torch", [(path, read) for path, read in files if read is _told]))
     by_python = on_python(_python(files))
     if by_python != Range() and all(one is not None and one.intersects(by_python) for one in (*asked, *told)):
@@ -252,6 +259,18 @@ def _requirements(text: str) -> Iterator[str]:
     return _of_requirements(text.replace("\\\n", " ").splitlines())
 
 
+def _vision(text: str) -> Iterator[str]:
+    """The torch that a torchvision is made for, whose wheels ask for no other: 1.7 for `torchvision==0.8.2`."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    for line in filter(_NAMED_VISION.match, text.splitlines()):
+        with suppress(InvalidRequirement, RecursionError):
+            wanted = Requirement(_COMMENT.sub("", line).strip())
+            if wanted.name.lower() == "torchvision" and wanted.marker is None:
+                pinned = [one for one in wanted.specifier if one.operator in ("==", "<=")]
+                yield ",".join(f"{one.operator}{behind}" for one in pinned if (behind := behind_vision(one.version)))
+
+
 def _setup_py(text: str) -> Iterator[str]:
     yield from _of_requirements([literal for _, literal in _LITERAL.findall(text)])
     yield str(_demanded(text.encode(), "setup.py"))
@@ -278,15 +297,16 @@ def _installed(text: str) -> Iterator[str]:
 
 
 def _told(text: str) -> Iterator[str]:
-    """The newest torch that a README tells its readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`.
+    """The newest torch that a README tells its readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`;
+    or the one behind `pip install torchvision==0.8.2`.
 
     They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example.
     """
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
     if not any(_AT_LEAST.search(line) and not _AT_MOST.search(line) for line in lines):
-        yield from _either(
-            f"<={match[1]}" for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)
-        )
+        found = [match[1] for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)]
+        found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
+        yield from _either(f"<={version}" for version in filter(None, found))
 
 
 def _dockerfile_python(text: str) -> Iterator[str]:

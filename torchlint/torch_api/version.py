@@ -19,6 +19,8 @@ BEHIND_PYTHON: dict[Version, Version] = {
     (3, 0): (1, 5), (3, 6): (1, 6), (3, 7): (1, 11), (3, 8): (2, 0), (3, 9): (2, 5), (3, 10): (2, 9),
 }  # fmt: skip
 """For Pythons below a version the first torch that has no wheel for any of them: torch 2.4 is the last for Python 3.8."""
+_VISION_OF_TORCH_1_4, _VISION_OF_TORCH_2_0 = 5, 15
+"""The minor versions of torchvision that came with a torch: since then both count on together."""
 YEARS = 3
 """For how long after its release people are taken to use a torch."""
 
@@ -108,6 +110,20 @@ class Range:
 def on_python(highest: Range) -> Range:
     """The versions of torch that have a wheel for a Python in a range: those of its highest one."""
     return Range(high=next((BEHIND_PYTHON[end] for end in sorted(BEHIND_PYTHON) if highest.high <= end), _HIGHEST))
+
+
+def behind_vision(version: str) -> str:
+    """The torch that a release of torchvision asks for in its wheels: 1.7 for 0.8.2, 2.1 for 0.16; "" where that is not known."""
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    if (
+        major != "0"
+        or not minor.isdecimal()
+        or not _VISION_OF_TORCH_1_4 <= int(minor) <= _VISION_OF_TORCH_2_0 + LATEST[1]
+    ):
+        return ""
+    behind = int(minor) - _VISION_OF_TORCH_2_0
+    return f"2.{behind}" if behind >= 0 else f"1.{int(minor) - 1}"
 
 
 def oldest_in_use() -> Version:
