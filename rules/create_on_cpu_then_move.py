@@ -7,6 +7,7 @@ from torchlint.facts import arguments, empties, frequency, operator_results, syn
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned, Stored
 from torchlint.facts.flow import Guard, Loop
+from torchlint.facts.host_constants import kept_on_host
 from torchlint.facts.indices import gets_number, indexed, is_number_put
 from torchlint.facts.on_call import is_tensor_by_use, on_call, precedes_runs
 from torchlint.facts.values import LIKELY
@@ -32,6 +33,7 @@ _BETWEEN |= {
     "flatten",
     "expand_as",
 }
+_TURNED = frozenset(("T", "mT"))
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
 _STEPS = 8
@@ -68,7 +70,8 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     `randn`, `randint`, `randperm`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
-    else: `x[torch.arange(n), lengths - 1]` copies the index. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
+    else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
+    that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
 
     ## Why is this slow?
@@ -78,7 +81,8 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Once at set-up it costs microseconds: outside the places above nothing is reported. Where random numbers have to be
+    Once at set-up it costs microseconds: outside the places above nothing is reported. What somebody writes into on the host, and what belongs to
+    an object that is made for each step, is copied because it has to be. Where random numbers have to be
     those of the CPU generator, whatever the device, drawing them on the host is right: say so with `generator=`.
 
     ## Bad
@@ -134,7 +138,10 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     cast = factory is None and isinstance(made, ast.Call) and made is func.value and _host_cast(site, made)
     calculated = None if factory is not None or cast else _calculated(site, func.value, _STEPS)
     factory = factory or calculated
-    if (factory is None and not cast) or (calculated is not None and site.value(func.value).device != "cpu"):
+    if factory is None and not cast:
+        yield from _kept(site, func.value)
+        return
+    if calculated is not None and site.value(func.value).device != "cpu":
         return
     target = _target(site)
     if target == "" or not site.accelerator:
@@ -150,6 +157,16 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
             related=site.why_hot(),
             told=CALCULATED if calculated is not None else None,
         )
+
+
+def _kept(site: Site, moved: ast.expr) -> Iterator[Finding]:
+    """A tensor that stays on the host, and the same: `self.mask.to(x.device)`, where `self.mask` is no buffer."""
+    target = _target(site)
+    kept = kept_on_host(site, moved) if target != "" else None
+    often = _often(site, target) if kept is not None and site.accelerator else ""
+    if kept is not None and often not in ("", "on every call"):
+        message = f"`{site.short(kept)}` stays in host memory and is copied to the device {often}"
+        yield site.finding(message, severity="info", related=site.why_hot(), told=CALCULATED)
 
 
 def _index(site: Site) -> Iterator[Finding]:
@@ -277,6 +294,8 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call):
         name = site.resolve(node.func)
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _BETWEEN:
+            return [node.func.value]  # what it is given is sizes, and the order of dimensions
         if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
             return [node.func.value, *given]
         plain = name is not None and name.startswith("torch.") and name.count(".") == 1
@@ -289,6 +308,8 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
         return [node.left, *node.comparators]
     if isinstance(node, ast.List | ast.Tuple):
         return list(node.elts)
+    if isinstance(node, ast.Attribute):
+        return [node.value] if node.attr in _TURNED else []
     return [node.value] if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Name) else []
 
 

@@ -29,8 +29,8 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds device tensors without dimensions as bounds of slices (`x[:t]`), in `range(t)`, as sizes or fill values of
-    factories (`torch.zeros(t)`, `torch.full(size, t)`), and device tensors that the builtins `max`, `min`,
+    Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings and lists of layers (`names[t]`),
+    in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`), and device tensors that the builtins `max`, `min`,
     `sorted`, `any` and `all` compare; in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
 
@@ -95,6 +95,8 @@ def _needed(site: Site) -> Iterator[ast.expr]:
     target = site.target
     if isinstance(target, ast.Subscript):
         yield from _bounds(target.slice)
+        if _is_index_of_list(site, target):
+            yield target.slice
     elif site.name.removesuffix("()") in _COMPARING:
         yield from _compared(site)
     else:
@@ -110,6 +112,15 @@ def _bounds(index: ast.expr) -> Iterator[ast.expr]:
     for part in index.elts if isinstance(index, ast.Tuple) else [index]:
         if isinstance(part, ast.Slice):
             yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
+
+
+def _is_index_of_list(site: Site, part: ast.Subscript) -> bool:
+    """`names[t]` of a list, tuple or string, and of layers in a list: nothing of these selects on the device."""
+    if isinstance(part.slice, ast.Constant | ast.Slice | ast.Tuple) or not _tensor(site, part.slice):
+        return False
+    holder = site.value(part.value)
+    of_layers = holder.kind == "module" and holder.class_name in ("torch.nn.ModuleList", "torch.nn.Sequential")
+    return not holder.other_kinds and (of_layers or (holder.kind in ("list", "tuple", "str") and holder.proven))
 
 
 def _compared(site: Site) -> Iterator[ast.expr]:
@@ -130,7 +141,8 @@ def _tensor(site: Site, node: ast.expr) -> bool:
 def _why(site: Site) -> str:
     name = site.name.removesuffix("()").rpartition(".")[2]
     if isinstance(site.target, ast.Subscript):
-        return "the bound of a slice is a Python number"
+        bound = any(isinstance(part, ast.Slice) for part in ast.walk(site.target.slice))
+        return "the bound of a slice is a Python number" if bound else "the index of a list is a Python number"
     if name in _COMPARING:
         return f"the builtin `{name}` compares on the host"
     return f"`{name}` takes Python numbers"

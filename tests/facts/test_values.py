@@ -1106,6 +1106,7 @@ def test_what_is_private_lives_where_its_callers_have_it(value_of: ValueOf, code
         ("(lambda x: x)(torch.zeros(3))", "tensor @cpu"),
         ("(lambda x: y)(torch.zeros(3))", "unknown"),
         ("(lambda x, y: x)(torch.zeros(3), 1)", "unknown"),
+        ("torch.zeros(3).size() + (3,)", "size[number]"),
         (
             f"{LOADER}wrap = (lambda x: tqdm(x)) if a else (lambda x: x)\nwrap(loader)",
             "loader[batch @cpu unpinned batch] unpinned",

@@ -79,6 +79,8 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         return number
     if left.kind in ("list", "tuple") and isinstance(op, ast.Add | ast.Mult):
         return _longer(left, right)
+    if left.kind == "size" and isinstance(op, ast.Add):
+        return SIZE  # `x.size() + (3,)`
     # `x.cpu() - y`: what is calculated with something on the host is there.
     return Unknown(device="cpu") if "cpu" in (left.device, right.device) and kinds <= {"unknown", "number"} else UNKNOWN
 

@@ -1,0 +1,153 @@
+"""Tensors of the host that stay the same while a loop or a module runs: each move of one to the device copies the same again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from . import names
+from .flow import Loop
+from .module import Class, Function
+from .place import Place
+
+_VIEWS = frozenset("float long half double view reshape unsqueeze squeeze expand t transpose permute".split())
+_TURNED = frozenset(("T", "mT", "data"))
+
+
+def kept_on_host(place: Place, node: ast.expr) -> ast.expr | None:
+    """What lies in host memory and stays the same, of what is moved: `self.mask` of `self.mask[None].float()`.
+
+    An attribute that its constructor alone sets, and nobody writes into, of an object that is not made anew for each step;
+    a name from outside of the loop, or of the function. None where it may be another tensor each time, or lives elsewhere.
+    """
+    part = _viewed(node)
+    if not isinstance(part, ast.Name | ast.Attribute) or place.function.name == "__init__":
+        return None
+    if isinstance(part, ast.Name) and not _is_outer(place, part):
+        return None
+    value = place.value(part)
+    if value.kind != "tensor" or not value.is_tensor or value.device != "cpu" or value.other_kinds:
+        return None
+    if value.from_loader or value.loader_calls:
+        return None
+    return part if isinstance(part, ast.Name) or _is_held(place, part) else None
+
+
+def _viewed(node: ast.expr) -> ast.expr:
+    """`x` of `x.float()[None].T`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+            node = node.func.value
+        elif (isinstance(node, ast.Subscript) and _is_plain(node.slice)) or (
+            isinstance(node, ast.Attribute) and node.attr in _TURNED
+        ):
+            node = node.value
+        else:
+            return node
+
+
+def _is_plain(index: ast.expr) -> bool:
+    """`None`, `:`, `...`, and several of them: what selects nothing."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        (isinstance(part, ast.Constant) and part.value in (None, ...))
+        or (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)
+        for part in parts
+    )
+
+
+# Names
+
+
+def _is_outer(place: Place, name: ast.Name) -> bool:
+    """Whether a name is bound before the loop that runs the place, or by what is around the function, and nobody writes into it."""
+    function = place.function
+    owner: Function | None = function
+    while owner is not None and not owner.binds(name.id):
+        owner = owner.parent
+    if owner is None:
+        return False
+    if owner is not function:
+        around = owner.flow.stores.get(name.id, ())
+        rebound = function.module.source.holds(f"global {name.id}".encode())
+        written = _is_written(owner, name.id) or _is_written(function, name.id)
+        return not (rebound or written or any(owner.flow.loops(one) for one in around))
+    loop = _loop(place)
+    if loop is None or name.id in place.flow.parameters:
+        return False
+    inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+    bound = any(store.lineno in inside for store in place.flow.stores.get(name.id, ()))
+    return not bound and not _is_written(function, name.id)
+
+
+def _loop(place: Place) -> Loop | None:
+    """The loop of the function that runs the place again and again."""
+    loop = place.hot.loop if place.hot is not None else place.warm
+    return loop if loop is not None and loop in place.flow.loops(place.target) else None
+
+
+def _is_written(function: Function, name: str) -> bool:
+    """Whether a function writes into what a dotted name is: `x[i] = v`, `x += v`, `x.copy_(v)`."""
+    flow = function.flow
+    if name in flow.stored_in or f"{name}[]" in flow.stored_in or name in flow.counted:
+        return True
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr.endswith("_")
+        and ".".join(names.chain(call.func.value) or ()) == name
+        for call in flow.calls
+    )
+
+
+# Attributes
+
+
+def _is_held(place: Place, part: ast.Attribute) -> bool:
+    klass = _class_of(place, part.value)
+    stored = klass and next(
+        filter(lambda one: place.project.attribute_stores(one, part.attr), _lineage(place, klass)), None
+    )
+    if klass is None or stored is None or not place.project.is_option(stored, part.attr):
+        return False
+    return not _is_changed(stored, part.attr) and not _is_changed(klass, part.attr) and _lasts(place, klass)
+
+
+def _class_of(place: Place, owner: ast.expr) -> Class | None:
+    """The class of the object that a place reads an attribute of, where that is the same object each time."""
+    function = place.function
+    if isinstance(owner, ast.Name):
+        if function.is_method and function.parameters and owner.id == function.parameters[0].arg:
+            return function.cls
+        return None if function.binds(owner.id) else place.value(owner).class_
+    own = names.chain(owner)
+    klass = function.cls
+    if own is None or klass is None or len(own) != 2 or own[0] != function.parameters[0].arg:
+        return None
+    return place.value(owner).class_ if place.project.is_option(klass, own[1]) else None
+
+
+def _lineage(place: Place, klass: Class) -> Iterator[Class]:
+    yield klass
+    for base in place.project.bases(klass):
+        yield from _lineage(place, base)
+
+
+def _is_changed(klass: Class, attribute: str) -> bool:
+    return any(
+        method.name != "__init__"
+        and method.parameters
+        and _is_written(method, f"{method.parameters[0].arg}.{attribute}")
+        for method in klass.methods.values()
+    )
+
+
+def _lasts(place: Place, klass: Class) -> bool:
+    """Whether objects of a class are there for longer than a step: modules, and what is made outside of loops and steps."""
+    if place.project.is_module(klass):
+        return True
+    init = place.project.method(klass, "__init__")
+    made: list[Any] = list(place.callers(init)) if init is not None else []
+    return bool(made) and not any(
+        site.function.flow.loops(site.call) or place.at(site.function, site.call).hot is not None for site in made
+    )
