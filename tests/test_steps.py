@@ -2009,6 +2009,52 @@ def test_a_method_of_one_word_of_what_is_called_as_its_class(name: str, method: 
     )
 
 
+@pytest.mark.parametrize(
+    ("made", "asked", "often"),
+    [
+        ("features = Extra()", "self.features.compute(x)", True),
+        ("features = Extra()", "features.compute(x)", True),
+        ("features = Extra()", "self.features(x)", True),
+        ("features = models.Extra()", "self.features.compute(x)", True),
+        ("features: Extra = Extra()", "self.features.compute(x)", True),
+        ("self.features = Extra()", "self.features.compute(x)", True),
+        ("run(features=Extra())", "self.features.compute(x)", True),
+        ("run(**{'features': Extra()})", "self.features(x)", True),
+        ("features = Extra()", "self.other.compute(x)", False),
+        ("features = Extra()", "self.features[0].compute(x)", False),
+        ("features = Extra()", "self.features.net.compute(x)", False),
+        ("features = Extra()", "self.other(x)", False),
+        ("features = Extra()", "x.features.unknown(x)", False),
+        ("features = Extra", "self.features.compute(x)", False),
+        ("features = Extra.load()", "self.features.compute(x)", False),
+        ("features = NotExtra()", "self.features.compute(x)", False),
+        ("features == Extra()", "self.features.compute(x)", False),
+        ("more_features = Extra()", "self.features.compute(x)", False),
+        ("features = Extra()", "self.features.setup(x)", False),
+    ],
+)
+def test_an_object_that_is_called_as_where_its_class_is_made(made: str, asked: str, often: bool) -> None:
+    method = "__call__" if asked.endswith(("features(x)", "other(x)")) else "compute"
+    method = "setup" if "setup" in asked else method
+    check_often(
+        f"class Extra:\n    def {method}(self, x):\n        return x.item(){'  # often' if often else ''}\n",
+        f"import models\nfrom models import Extra\ndef main():\n    {made}\n",
+        "class Run:\n    def __init__(self, features, other):\n        self.features = features\n"
+        "    def train(self, features, loader):\n"
+        f"        for x in loader:\n            y = {asked}  # often\n{indented(STEP, 2).replace('# hot', '# often')}",
+    )
+
+
+def test_an_object_called_as_those_of_too_many_classes() -> None:
+    classes = "".join(f"class Extra{n}:\n    def compute(self, x):\n        return x.item()\n" for n in range(9))
+    made = "".join(f"    features = Extra{n}()\n" for n in range(9))
+    check_often(
+        f"{classes}def main():\n{made}",
+        "def train(features, loader):\n    for x in loader:\n        y = features.compute(x)  # often\n"
+        + indented(STEP).replace("# hot", "# often"),
+    )
+
+
 def test_an_object_of_a_known_class_is_of_no_other_that_is_called_alike() -> None:
     check_often(
         "class SlowAgent:\n    def act(self, x):\n        return x.item()\n"

@@ -11,10 +11,12 @@ from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.declared import class_names
 from ..torch_api.operators import operator
 from .calling import CallSite, calls_named
 from .definitions import GENERIC, MOST_HEIRS
 from .project import Project
+from .texts import MAX_SITES
 
 # Methods that objects of torch and of well-known libraries have, too.
 _ELSEWHERE = frozenset(
@@ -31,6 +33,8 @@ _ELSEWHERE = frozenset(
 _KINDS = frozenset("agent algo algorithm actor critic policy learner trainer solver model".split())
 """What objects are called in the code around them as their classes are: `self.agent` is a `SacAgent`, or a class derived from `Agent`."""
 _OF_MODULES = frozenset("train eval to cpu cuda load save parameters state_dict load_state_dict zero_grad".split())
+_MADE = rb"\b%s(?:[\"']|[ \t]*:[ \t]*[\w.|\[\], ]+?)?[ \t]*[=:][ \t]*(?:\w+\.)*%s\("
+_SETS_UP = regex(r"(?:init|initialize|setup|set_up|build|load|save|close)(?:_|$)")
 _WORD = regex(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
 
 
@@ -46,9 +50,14 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
     elif isinstance(call.func, ast.Attribute):
         if _is_unknown(project, function, call, receiver):
             guessed = of_one_family(project, call.func.attr) or of_one_kind(project, call.func.attr, _kind(receiver))
+            guessed = guessed or of_named(project, call.func.attr, names.last(receiver))
             found.update(dict.fromkeys(method for method in guessed if method.takes(call)))
         if not found:
             found.update(dict.fromkeys(one for one in _of_heirs(project, function, call, call.func) if one.takes(call)))
+    if not found:
+        called = [method for method in of_named(project, "__call__", names.last(call.func)) if method.takes(call)]
+        if called and project.may_be_own(function, call) and not project.value(function, call.func):
+            return called
     return list(found)
 
 
@@ -99,16 +108,34 @@ def _is_super(receiver: ast.expr) -> bool:
 def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
     """The calls of a method on objects of which nobody knows the class, where its name tells it."""
     name = method.name
-    is_of_kind = method.cls is not None and _may_tell(name) and not _KINDS.isdisjoint(_kinds_of(method.cls))
-    if method.cls is None or not (is_of_kind or _is_telling(name)):
+    if method.cls is None:
         return
-    # Of `self` and `cls` it is known what they are.
-    paths = [path for path in _few(project.calling(name)) if project.called_as(path, name) in ("base", "any")]
-    if not paths or not (is_of_kind or method in of_one_family(project, name)):
-        return
-    for path in paths:
+    is_of_kind = _may_tell(name) and not _KINDS.isdisjoint(_kinds_of(method.cls))
+    paths: list[str] = []
+    if is_of_kind or _is_telling(name):
+        # Of `self` and `cls` it is known what they are.
+        paths = [path for path in _few(project.calling(name)) if project.called_as(path, name) in ("base", "any")]
+    if paths and not (is_of_kind or method in of_one_family(project, name)):
+        paths = []
+    for path in dict.fromkeys((*paths, *_calling_objects(project, method))):
         if (module := project.module(path)) is not None:
             yield from _by_name(project, module, name).get(method, ())
+
+
+def _calling_objects(project: Project, method: Function) -> list[str]:
+    """The files that call a method on something named as objects of its class are where they are made."""
+    name = method.name
+    if method.cls is None or not _may_be_named(name):
+        return []
+    paths = [path for path in project.calling(name) if path != method.module.path]
+    if not paths:
+        return []
+    found: set[str] = set()
+    for klass in (method.cls, *project.subclasses(method.cls)[:MAX_SITES]):
+        for word in made_as(project, klass):
+            call = as_bytes(f"{word}.{name}(")
+            found.update(path for path in paths if (source := project.source(path)) is not None and call in source.data)
+    return _few(found)
 
 
 def _by_name(project: Project, module: Module, name: str) -> dict[Function, list[CallSite]]:
@@ -126,19 +153,68 @@ def _by_name(project: Project, module: Module, name: str) -> dict[Function, list
 
 def _calls_of_objects(project: Project, method: Function, klass: Class) -> Iterator[CallSite]:
     """`loss_scaler(loss, optimizer)`: where objects of a class are called, by the names that its constructor is assigned to."""
-    made: set[str] = set()
-    for path in sorted(project.holders(rb"\b%s\b" % as_bytes(klass.name))):
-        source = project.source(path)
-        data = source.data if source is not None else b""
-        for name in (as_bytes(klass.name), *re.findall(rb"\b%s[ \t]+as[ \t]+(\w+)" % as_bytes(klass.name), data)):
-            assigned = re.findall(rb"\b(\w+)[ \t]*=[ \t]*(?:\w+\.)*%s\(" % re.escape(name), data)
-            made.update(word.decode() for word in assigned)
-    for name in sorted(made):
+    for name in made_as(project, klass):
         for path in _few(project.holders(rb"\b%s\(" % as_bytes(name))):
             module = project.module(path)
             for caller, call in calls_named(module, name) if module is not None else ():
-                if method in project.targets(caller, call):
+                if method in may_run(project, caller, call):
                     yield CallSite(caller, call)
+
+
+def made_as(project: Project, klass: Class) -> list[str]:
+    """What objects of a class are called where they are made: scaler of `scaler = LossScaler()`, `scaler=LossScaler()`, `{"scaler": LossScaler()}`."""
+    return project.ask(("made as", klass), lambda: _made_as(project, klass), [])
+
+
+def _made_as(project: Project, klass: Class) -> list[str]:
+    made: set[str] = set()
+    for path in (klass.module.path, *project.named_by(klass.module, klass.name)):
+        source = project.source(path)
+        data = source.data if source is not None else b""
+        for name in (as_bytes(klass.name), *re.findall(rb"\b%s[ \t]+as[ \t]+(\w+)" % as_bytes(klass.name), data)):
+            assigned = re.findall(_MADE % (rb"(\w+)", name), data)
+            made.update(word.decode(errors="replace") for word in assigned)
+    return sorted(made)
+
+
+def of_named(project: Project, name: str, called: str) -> list[Function]:
+    """The methods of that name of the classes whose objects are called so where they are made: `compute` of `Features` behind `features = Features()`."""
+    if not called or not (name == "__call__" or _may_be_named(name)):
+        return []
+    paths = project.definers(name)
+    if len(paths) > MAX_SITES:
+        return []
+    return project.ask(("named", name, called), lambda: _of_named(project, name, called, paths), [])
+
+
+def _of_named(project: Project, name: str, called: str, paths: Collection[str]) -> list[Function]:
+    made = _made(project, called)
+    found: list[Function] = []
+    for path in paths if made else ():
+        classes = {
+            name for name in project.fact(path, "class names", class_names) or () if _is_made(project, name, made)
+        }
+        module = project.module(path) if classes else None
+        if module is not None:
+            found += [one.methods[name] for one in module.classes if one.name in classes and name in one.methods]
+    return found if len(found) <= MAX_SITES else []
+
+
+def _is_made(project: Project, klass: str, made: frozenset[str]) -> bool:
+    """Whether objects of classes of that name are made, or of those that mention it among their bases."""
+    return not made.isdisjoint((klass, *project.renamed(klass), *(heir for _, heir in project.heirs(klass))))
+
+
+def _made(project: Project, called: str) -> frozenset[str]:
+    """What the project calls for what it assigns to a name, or gives by it: classes, and what looks like them."""
+    return project.ask(("made", called), lambda: frozenset(_calls_for(project, called)), frozenset())
+
+
+def _calls_for(project: Project, called: str) -> Iterator[str]:
+    pattern = _MADE % (as_bytes(called), rb"(\w+)")
+    for path in project.holders(pattern, word=as_bytes(called)):
+        made = project.fact(path, f"made as {called}", lambda source: re.findall(pattern, source.data))
+        yield from (word.decode(errors="replace") for word in made or ())
 
 
 def _few(paths: Collection[str]) -> list[str]:
@@ -220,6 +296,11 @@ def _of_kind(project: Project, name: str, kind: str, paths: Collection[str]) -> 
 
 def _may_tell(name: str) -> bool:
     return not name.startswith("_") and name not in GENERIC and name not in _ELSEWHERE and name not in _OF_MODULES
+
+
+def _may_be_named(name: str) -> bool:
+    """Whether a method is looked for by what its object is called: what sets it up runs once."""
+    return _may_tell(name) and _SETS_UP.match(name) is None
 
 
 def _kinds_of(klass: Class) -> set[str]:

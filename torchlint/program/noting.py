@@ -281,8 +281,8 @@ class Noting(Project):
         self.note("holds", pattern.decode("latin-1"), under, str(found))
         return found
 
-    def holders(self, pattern: bytes) -> frozenset[str]:
-        found = self.apart(lambda: super(Noting, self).holders(pattern))
+    def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]:
+        found = self.apart(lambda: super(Noting, self).holders(pattern, word=word))
         self.note("holders", pattern.decode("latin-1"), mark(sorted(found)))
         return found
 

@@ -320,11 +320,12 @@ class Texts(Files):
             self._held[pattern, under] = any(self.holds(path, regex, words) for path in paths)
         return self._held[pattern, under]
 
-    def holders(self, pattern: bytes) -> frozenset[str]:
-        """The files of the project that hold the pattern (a regular expression)."""
+    def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]:
+        """The files of the project that hold the pattern (a regular expression); `word` is in whatever it matches."""
         if pattern not in self._holders:
             regex = re.compile(pattern)
-            self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex))
+            words = frozenset((word,)) if word else frozenset[bytes]()
+            self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex, words))
         return self._holders[pattern]
 
     def heirs(self, name: str) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ _IMPORT = regex(
 _IMPORT_HEAD = regex(rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\]", re.MULTILINE)
 _DEF = regex(rb"def[ \t]+(\w+)")
 _CLASS = regex(rb"class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_CLASS_NAME = regex(rb"\bclass[ \t]+(\w+)")
 WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 
 
@@ -64,6 +65,11 @@ def classes_in(source: Source) -> list[tuple[str, list[str]]]:
             end = head.end()
         place = data.find(b"class", end)
     return found
+
+
+def class_names(source: Source) -> list[str]:
+    """The names of the classes of a file."""
+    return [name.decode(errors="replace") for name in _CLASS_NAME.findall(source.data)]
 
 
 def functions_in(source: Source) -> list[str]:
