@@ -16,6 +16,7 @@ _STACK = 3
     shape=[
         "$x.item(...)",
         "$x.get_scale(...)",
+        "$x.state_dict(...)",
         "float(...)",
         "int(...)",
         "bool(...)",
@@ -39,6 +40,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory, in the
     innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in evaluation
     and generation loops and in what these call. There is one finding a statement.
+
+    The scale of a GradScaler is read in the same way, by `scaler.get_scale()` and `scaler.state_dict()["scale"]`.
 
     Three or more reads in one block could be one, of the stacked values; the message says so. A read in a logging
     call is TL104's, one that is repeated for each element is TL105's.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import arguments, names
 from .frequency import severity
+from .module import Function
 from .place import Place
 from .results import Origins
 from .sending import sent_later
@@ -103,8 +105,9 @@ _MOVES = frozenset(("to", "cuda", "xpu", "npu", "type", "type_as", "to_device"))
 def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     """The device tensor that `t.item()`, `float(t)`, `int(t)`, `bool(t)` or `math.sqrt(t)` reads."""
     func = call.func
-    if isinstance(func, ast.Attribute) and func.attr == "get_scale" and _is_scaler(place, func.value):
-        return func.value if place.accelerator else None
+    if isinstance(func, ast.Attribute) and func.attr in ("get_scale", "state_dict"):
+        is_scale = _gives_scale(place, call, func) if func.attr == "state_dict" else _is_scaler(place, func.value)
+        return func.value if is_scale and place.accelerator else None
     if isinstance(func, ast.Attribute) and func.attr == "item":
         if call.args or call.keywords:
             return None
@@ -132,6 +135,26 @@ def _is_scaler(place: Place, node: ast.expr) -> bool:
     if value.kind == "scaler" or names.last(node) not in _SCALERS or value.proven:
         return value.kind == "scaler"
     return not value or (value.class_ is not None and place.project.method(value.class_, "get_scale") is None)
+
+
+def _gives_scale(place: Place, call: ast.Call, func: ast.Attribute) -> bool:
+    """`scaler.state_dict()["scale"]`, of a GradScaler or of what gives on the state of one."""
+    part = place.flow.parents.get(call)
+    if not (isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) and part.slice.value == "scale"):
+        return False
+    if place.value(func.value).kind == "scaler":
+        return True
+    targets = place.project.targets(place.function, call)
+    return bool(targets) and all(map(functools.partial(_hands_state_on, place), targets))
+
+
+def _hands_state_on(place: Place, method: Function) -> bool:
+    """`return self._scaler.state_dict()`, and nothing else."""
+    given = [node.value for node in method.flow.nodes if isinstance(node, ast.Return)]
+    if len(given) != 1 or not isinstance(given[0], ast.Call) or not isinstance(given[0].func, ast.Attribute):
+        return False
+    func = given[0].func
+    return func.attr == "state_dict" and place.project.value(method, func.value).kind == "scaler"
 
 
 _SCALERS = frozenset(("scaler", "grad_scaler", "amp_scaler", "_scaler"))

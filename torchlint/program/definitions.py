@@ -213,7 +213,8 @@ class Definitions(Texts):
 
     def is_loader(self, klass: Class) -> bool:
         """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
-        if "__iter__" in klass.methods or not klass.module.source.holds(b"DataLoader"):
+        own = (klass.methods.get(name) for name in ("__iter__", "__next__"))
+        if not klass.module.source.holds(b"DataLoader") or not all(map(_gives_batches_on, filter(None, own))):
             return False
         key = ("is loader", klass)
         return self._database.get(key, lambda: any(self._is_loader_base(klass, b) for b in klass.bases), False)
@@ -308,3 +309,20 @@ def _derives(module: Module, name: str) -> bool:
     """Whether a module has a class by the name of what it imports, and not only where the import fails: `class Dataset(Dataset):`."""
     klass = module.top_classes.get(name)
     return klass is not None and klass.node in module.tree.body
+
+
+def _gives_batches_on(method: Function) -> bool:
+    """Whether a loader's `__iter__` or `__next__` gives the batches of its base as they are: `yield next(self.iterator)`, `return self`."""
+    given = [node.value for node in method.flow.nodes if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom)]
+    return all(value is not None and _is_of_base(method, value) for value in given)
+
+
+def _is_of_base(method: Function, value: ast.expr) -> bool:
+    """`self`, an iterator of its own, `next(self.iterator)`, `super().__iter__()`, or a name for one of them."""
+    if isinstance(value, ast.Call):
+        return names.last(value.func) in ("next", "__next__", "__iter__")
+    if isinstance(value, ast.Name) and value.id in method.flow.stores:
+        made = [method.flow.parents.get(store) for store in method.flow.stores[value.id]]
+        return all(isinstance(one, ast.Assign) and _is_of_base(method, one.value) for one in made)
+    owner = value.value if isinstance(value, ast.Attribute) else value
+    return isinstance(owner, ast.Name) and owner.id == method.parameters[0].arg
