@@ -995,6 +995,24 @@ def test_the_highest_so_far() -> None:
     )
 
 
+def test_a_number_that_stands_for_none_so_far() -> None:
+    check_one(
+        "class Kept:\n    def step(self, n):\n        z, w = self.kept[0].item(), n.min()  # hot\n        z = self.kept[1].item()  # hot\n"
+        "        if z < 0:\n            self.kept[1] = n.mean()\n            z = self.kept[1].item()\n"
+        "        if self.mean < 0:\n            self.mean = n.mean()\n"
+        "        if self.most == -1:\n            self.most = n.max()\n"
+        "        if self.kept[2].item() <= 0:\n            self.kept[2] = n.mean()\n"
+        "        if z < 0:\n            self.kept[2] = n.mean()  # hot\n"
+        "        if z > 0:\n            self.kept[1] = n.mean()  # hot\n"
+        "        if z < 1:\n            self.kept[1] = n.mean()  # hot\n"
+        "        if z < 0:\n            self.kept[1] = 0  # hot\n"
+        "        if w < 0:\n            self.kept[1] = n  # hot\n"
+        "        if n.mean < 0:\n            n.mean = n  # hot\n"
+        "        if self.most == 0:\n            self.most = n.max()  # hot\n"
+        "kept = Kept()\nfor x in loader:\n    kept.step(x)  # hot\n" + STEP
+    )
+
+
 def test_what_an_element_of_a_container_keeps() -> None:
     check_one(
         "class Kept:\n    def step(self, x, which):\n"

@@ -24,7 +24,13 @@ _DROPS = frozenset(("clear", "pop", "popitem", "remove", "discard"))
 
 def soon_over(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """Whether a condition holds the first time only, or the first few times."""
-    return once(guard, flow, loop) or fills(guard, flow, loop) or first_few(guard, flow, loop) or grows(guard, flow)
+    return (
+        once(guard, flow, loop)
+        or fills(guard, flow, loop)
+        or first_few(guard, flow, loop)
+        or grows(guard, flow)
+        or sets(guard, flow)
+    )
 
 
 def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
@@ -109,6 +115,33 @@ def grows(guard: Guard, flow: Flow) -> bool:
         if behind and (_is_extent(new, flow) or (_is_more(test, new) and _is_highest(name, new, behind, flow))):
             return True
     return False
+
+
+def sets(guard: Guard, flow: Flow) -> bool:
+    """`z = self.params[2].item(); if z < 0: self.params[2] = x.mean()`: a number that stands for none so far, and is worked out once."""
+    test = guard.test
+    if not guard.true or guard.block is None or not isinstance(test, ast.Compare) or not _is_none_so_far(test):
+        return False
+    read = [test.left]
+    if isinstance(test.left, ast.Name):
+        read = [value for store in flow.stores.get(test.left.id, ()) if (value := _stored(flow, store)) is not None]
+    held = {ast.unparse(node) for value in read for node in ast.walk(value) if _is_kept(node)}
+    written = [one for one in guard.block if isinstance(one, ast.Assign) and not isinstance(one.value, ast.Constant)]
+    return any(ast.unparse(target) in held for one in written for target in one.targets)
+
+
+def _is_kept(node: ast.AST) -> bool:
+    """`self.scale`, `self.params[2]`"""
+    base = node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(base, ast.Attribute) and (names.chain(base) or [""])[0] == "self"
+
+
+def _is_none_so_far(test: ast.Compare) -> bool:
+    """`z < 0`, `z == -1`"""
+    below = test.comparators[0]
+    if isinstance(test.ops[0], ast.Eq):
+        return isinstance(below, ast.UnaryOp) and isinstance(below.op, ast.USub)
+    return isinstance(test.ops[0], ast.Lt | ast.LtE) and isinstance(below, ast.Constant) and below.value == 0
 
 
 def _is_more(test: ast.Compare, new: ast.expr) -> bool:
