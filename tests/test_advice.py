@@ -86,6 +86,76 @@ def test_what_a_loader_gives_is_pinned_by_the_loader() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "via", "expected"),
+    [
+        ("item", "torch/nn/utils/clip_grad.py:120 clip", KEEP),
+        ("barrier", "", "Take the barrier out of the step: collectives wait for one another by themselves."),
+        (
+            "all_reduce",
+            "torch/distributed/distributed_c10d.py:3211 all_reduce",
+            "Use NCCL for tensors of the device: gloo sends them by way of the host, which waits.",
+        ),
+        (
+            "all_gather_object",
+            "torch/distributed/distributed_c10d.py:3514 all_gather_object",
+            "Send tensors in place of objects, or send them every few steps.",
+        ),
+        (
+            "item",
+            "somelib/fit.py:3 fit",
+            "`item` is called inside somelib/fit.py:3 fit: look for an option that switches it off, or call it less often.",
+        ),
+    ],
+)
+def test_a_wait_is_told_by_who_asks_for_it(name: str, via: str, expected: str) -> None:
+    assert [expected] == [
+        one.text for one in advise(run(*every_step(4, "sync", name, data={"via": via}))).recommendations
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "via", "expected"),
+    [
+        (
+            "h2d",
+            "to",
+            "somelib/fit.py:3 fit",
+            "`to` is called inside somelib/fit.py:3 fit: give it what is on the device, or call it less often.",
+        ),
+        (
+            "d2h",
+            "cpu",
+            "somelib/fit.py:3 fit",
+            "`cpu` is called inside somelib/fit.py:3 fit: look for an option that switches it off, or call it less often.",
+        ),
+        (
+            "h2d",
+            "to",
+            "torch/distributed/distributed_c10d.py:3410 _object_to_tensor",
+            "Send tensors in place of objects, or send them every few steps.",
+        ),
+        ("d2h", "cpu", "torch/_tensor.py:3 f", "Leave the result on the device, or copy it every few steps."),
+    ],
+)
+def test_a_copy_of_a_library_is_not_the_programs_to_change(kind: str, name: str, via: str, expected: str) -> None:
+    copies = every_step(3, kind, name, data={**PAGEABLE, "via": via}, size=8)
+
+    assert [expected] == [one.text for one in advise(run(*copies)).recommendations]
+
+
+def test_what_two_events_of_a_line_need_is_said_once() -> None:
+    twice = [
+        at(4, "sync", "all_gather_object", step, data={"via": f"torch/distributed/c.py:{n} f"})
+        for step in range(4)
+        for n in (1, 2)
+    ]
+
+    assert ["Send tensors in place of objects, or send them every few steps."] == [
+        one.text for one in advise(run(*twice)).recommendations
+    ]
+
+
 def test_a_skipped_function_is_worse_than_a_wait() -> None:
     skipped = at(2, "graph_break", "GB0059", 0, detail="print", data={"frame_skipped": True})
     advice = advise(run(*every_step(4, "sync", "item"), skipped))

@@ -468,6 +468,28 @@ def test_a_break_without_a_link_gets_its_id_from_the_registry() -> None:
     assert not found.frame_skipped
 
 
+def test_a_break_that_torch_does_not_explain_is_told_by_its_type() -> None:
+    payload = textwrap.dedent("""\
+        Graph break in user code at /home/me/model.py:12
+        Graph Break Reason: Encountered graph break when attempting to trace CALL
+
+        Operator does not support running with fake tensors
+          Explanation:\x20
+          Hint: see https://example.org/how-to-fix
+
+        User code traceback:
+          File "/home/me/model.py", line 12, in forward
+            return torch.ops.mine.thing(x)
+        """)
+
+    found = breaks.parse_break(payload)
+
+    assert (found.reason, found.hint) == (
+        "Operator does not support running with fake tensors",
+        "see https://example.org/how-to-fix",
+    )
+
+
 def test_a_frame_that_cannot_be_resumed_is_skipped() -> None:
     payload = textwrap.dedent("""\
         Graph break: torch.compile cannot properly resume from this graph break, which results in a skip.

@@ -389,6 +389,21 @@ def test_a_raised_exception_is_an_event_at_the_users_line(eager: Run, tmp_path: 
     assert "torchlint" not in child.errors
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("raise ValueError('one\\ntwo\\n three')", "ValueError: one"),
+        ("x = (", "SyntaxError: '(' was never closed"),
+        ("class Own(Exception): pass\nraise Own", "Own"),
+    ],
+)
+def test_an_exception_is_told_by_its_name_and_first_line(eager: Run, source: str, told: str) -> None:
+    child = eager(source)
+
+    assert child.end.name == "error"
+    assert child.end.detail.removeprefix("__main__.") == told
+
+
 def test_a_syntax_error_names_its_line(eager: Run, tmp_path: Path) -> None:
     child = eager("x = 1\nif:\n")
     (error,) = [event for event in child.events if event.kind == "error"]

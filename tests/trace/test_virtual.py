@@ -622,6 +622,72 @@ def test_barriers_and_objects_wait_where_the_group_is_nccl(traced: Callable[...,
     assert program.names["kept"]
 
 
+_GLOO = """
+    import torch
+    import torch.distributed as dist
+    dist.init_process_group("gloo", init_method="file://STORE", rank=0, world_size=1)
+    host = dist.new_group()
+    nccl = dist.new_group(backend="nccl")
+    x = torch.ones(4, device="cuda")
+"""
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
+def test_gloo_sends_tensors_of_a_device_by_way_of_the_host(traced: Callable[..., Traced], tmp_path: Path) -> None:
+    program = traced(
+        _GLOO.replace("STORE", str(tmp_path / "store"))
+        + """
+    dist.all_reduce(torch.ones(3))
+    dist.all_reduce(x, group=nccl)
+    dist.barrier()
+    dist.broadcast(torch.ones(2), 0)
+    objects = [None]
+    dist.all_gather_object(objects, 1)
+    dist.all_reduce(x)  # d2h all_reduce, h2d all_reduce, sync all_reduce
+    dist.all_reduce(x, op=dist.ReduceOp.AVG, group=host)  # d2h all_reduce, h2d all_reduce, sync all_reduce
+    dist.broadcast(x, 0)  # d2h broadcast, h2d broadcast, sync broadcast
+    dist.reduce(x, 0)  # d2h reduce, h2d reduce, sync reduce
+    outs = [torch.empty_like(x)]
+    dist.all_gather(outs, x)  # d2h all_gather, h2d all_gather, sync all_gather
+    dist.gather(x, outs, 0)  # d2h gather, h2d gather, sync gather
+    dist.scatter(outs[0], [x], 0)  # d2h scatter, h2d scatter, sync scatter
+    dist.all_to_all_single(outs[0], x)  # d2h all_to_all_single, h2d all_to_all_single, sync all_to_all_single
+    work = dist.all_reduce(x, async_op=True)  # d2h all_reduce, h2d all_reduce
+    of_host = dist.all_reduce(torch.ones(3), async_op=True)
+    of_host.wait()
+    work.wait()  # sync all_reduce
+    work.wait()
+    left = x.tolist(), outs[0].is_cuda  # sync tolist
+    dist.destroy_process_group()
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["left"] == ([1.0] * 4, True)
+    assert {e.detail for e in program.events if e.kind in ("h2d", "d2h")} == {"pinned, non_blocking"}
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
+def test_ddp_on_gloo_waits_for_gradients_and_buffers(traced: Callable[..., Traced], tmp_path: Path) -> None:
+    """The buffers of a batch norm are one broadcast for each of their two dtypes, the gradients one bucket."""
+    program = traced(
+        _GLOO.replace("STORE", str(tmp_path / "store"))
+        + """
+    from torch.nn.parallel import DistributedDataParallel as DDP
+    for group in (nccl, host):
+        norm = torch.nn.BatchNorm1d(4, device="cuda")  # h2d tensor x2
+        ddp = DDP(torch.nn.Sequential(torch.nn.Linear(4, 4, device="cuda"), norm), process_group=group)
+        if group is host:
+            out = ddp(x.expand(2, 4))  # d2h broadcast x2, h2d broadcast x2, sync broadcast x2
+            out.sum().backward()  # d2h all_reduce, h2d all_reduce, sync all_reduce
+        else:
+            ddp(x.expand(2, 4)).sum().backward()
+    dist.destroy_process_group()
+        """
+    )
+    lines = {line: found for line, found in program.lines().items() if not line.startswith("ddp = DDP")}
+    assert lines == program.expected()
+
+
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
 def test_ddp_under_a_mode_that_counts(traced: Callable[..., Traced], tmp_path: Path) -> None:
     """A dispatch mode calls again what C++ called: memory that C++ makes is then still nobody's."""

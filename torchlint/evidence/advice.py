@@ -180,19 +180,52 @@ def _waiting(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
     count = sum(row.count for row in waits)
     lines = len({(row.event.file, row.event.line) for row in waits})
     evidence = f"The host waits for the device {_times(count)} {_rate(steady)}, on {_many(lines, 'line')}."
-    yield _Suspect(count, "host-device synchronization", evidence, tuple(map(_wait, found[:3])))
+    yield _Suspect(count, "host-device synchronization", evidence, _first(map(_wait, found)))
+
+
+_OF_GLOO = frozenset(
+    {
+        "all_reduce",
+        "broadcast",
+        "reduce",
+        "all_gather",
+        "all_gather_into_tensor",
+        "gather",
+        "scatter",
+        "all_to_all_single",
+    }
+)
+_OF_OBJECTS = "Send tensors in place of objects, or send them every few steps."
+_DISTRIBUTED = "torch/distributed/"
 
 
 def _wait(row: Row) -> Recommendation:
     event = row.event
-    texts = {
-        "synchronize": "Take the explicit synchronization out of the step.",
-        "empty_cache": "Take empty_cache() out of the step: the next allocations pay for it.",
-    }
-    text = texts.get(event.kind, f"Keep what `{event.name}` reads on the device, or read it every few steps.")
-    if row.via and not row.via.startswith("torch/"):
+    if event.kind == "synchronize":
+        text = "Take the explicit synchronization out of the step."
+    elif event.kind == "empty_cache":
+        text = "Take empty_cache() out of the step: the next allocations pay for it."
+    elif _is_foreign(row):
         text = f"`{event.name}` is called inside {row.via}: look for an option that switches it off, or call it less often."
+    elif event.name == "barrier":
+        text = "Take the barrier out of the step: collectives wait for one another by themselves."
+    elif event.name in _OF_GLOO:
+        text = "Use NCCL for tensors of the device: gloo sends them by way of the host, which waits."
+    elif row.via.startswith(_DISTRIBUTED):
+        text = _OF_OBJECTS
+    else:
+        text = f"Keep what `{event.name}` reads on the device, or read it every few steps."
     return Recommendation(_at_least(row.count), text, _place(event))
+
+
+def _is_foreign(row: Row) -> bool:
+    """Whether the code is a library's other than torch's own."""
+    return bool(row.via) and not row.via.startswith("torch/")
+
+
+def _first(recommendations: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
+    """The first three, each said once."""
+    return tuple(dict.fromkeys(recommendations))[:3]
 
 
 def _copying(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
@@ -203,7 +236,7 @@ def _copying(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
         count, size = sum(row.count for row in blocking), sum(row.size for row in blocking)
         evidence = f"The host waits for {_many(count, 'copy', 'copies')} {_rate(steady)}, {bytes_text(size)}."
         loads = any(event.kind == "data" for event in events)
-        yield _Suspect(0.9 * count, "blocking copies", evidence, tuple(_copy(row, loads) for row in blocking[:3]))
+        yield _Suspect(0.9 * count, "blocking copies", evidence, _first(_copy(row, loads) for row in blocking))
     small = [row for row in copies if row.count and row.size / row.count < _SMALL]
     if (count := sum(row.count for row in small)) > _MANY_COPIES:
         evidence = f"{number(count)} copies {_rate(steady)} are smaller than 64 KiB."
@@ -216,7 +249,12 @@ def _copying(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
 def _copy(row: Row, loads: bool) -> Recommendation:
     """`loads`: the program has a DataLoader, which could pin."""
     event, data = row.event, row.event.data or {}
-    if event.kind == "d2h":
+    if row.via.startswith(_DISTRIBUTED):
+        text = _OF_OBJECTS
+    elif _is_foreign(row) and (event.kind == "d2h" or not loads):
+        what = "look for an option that switches it off" if event.kind == "d2h" else "give it what is on the device"
+        text = f"`{event.name}` is called inside {row.via}: {what}, or call it less often."
+    elif event.kind == "d2h":
         text = "Leave the result on the device, or copy it every few steps."
     elif data.get("pinned"):
         text = "Copy with non_blocking=True: the batch is pinned already."

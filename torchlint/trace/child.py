@@ -274,4 +274,7 @@ def _record_error(recorder: Recorder, error: BaseException) -> str:
     elif isinstance(error, SyntaxError) and error.filename and os.path.exists(error.filename):
         file, line = real_path(error.filename), error.lineno or 0
     recorder.emit(Event("error", file, line, function, type(error).__name__, text[-2000:], step=recorder.step))
-    return text.splitlines()[-1][:300]
+    # the message may have several lines, and of a syntax error lines of the file come first
+    lines = text.splitlines()
+    named = (line for line in lines if line.partition(":")[0].endswith(type(error).__name__))
+    return next(named, lines[-1])[:300]

@@ -148,7 +148,8 @@ def _reason(text: str) -> tuple[str, str, str]:
     if not found:
         return (_first_line(lines[0]) if lines else "", "", "")
     hints = re.findall(r"^  Hint: (.+)$", after.partition("\n*** While handling")[0], re.MULTILINE)
-    return lines[-1].strip() if lines else "", _first_line(after), hints[0].strip() if hints else ""
+    explanation = _first_line(after.partition("\n")[0])  # torch has none for some
+    return lines[-1].strip() if lines else "", explanation, hints[0].strip() if hints else ""
 
 
 def parse_break(payload: str) -> GraphBreak:

@@ -18,6 +18,7 @@ from torchlint.messages.event import Event, Kind
 from torchlint.trace.eager.tags import DeviceTags, tags
 
 if TYPE_CHECKING:
+    from torchlint.trace.eager.distributed import Groups
     from torchlint.trace.eager.work import WorkLog
     from torchlint.trace.program.recorder import Place
 
@@ -57,6 +58,7 @@ class VirtualGpu:
         self.devices = tuple(torch.device("cuda", index) for index in range(count))
         self.tags: DeviceTags = tags
         self.work: WorkLog | None = None  # asked for by --gpu
+        self.groups: Groups | None = None  # of processes, where torch has them
         self.counts = False  # whether operators are counted
         self.forked = False  # in a child made by fork CUDA is unusable, and nothing is recorded
         self._told: set[str] = set()

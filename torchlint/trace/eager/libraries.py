@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from torchlint.trace.eager import parallel, private
+from torchlint.trace.eager import distributed, parallel
 from torchlint.trace.eager.device import CPU, VirtualGpu, index_of, size_in_bytes
 from torchlint.trace.eager.device_api import Patch
 from torchlint.trace.program.recorder import begun_at, user_frame
@@ -42,7 +41,7 @@ def patches(gpu: VirtualGpu, scopes: Scopes) -> Iterator[Patch]:
     yield from _profiler(gpu)
     yield from parallel.patches(gpu)
     yield from _spawned(gpu)
-    yield from _distributed(gpu)
+    yield from distributed.patches(gpu)
     yield from _custom_kernels(gpu)
 
 
@@ -302,91 +301,6 @@ def _spawned(gpu: VirtualGpu) -> Iterator[Patch]:
         function(0, *args)
 
     yield Patch(torch.multiprocessing, "spawn", spawn)
-
-
-def _distributed(gpu: VirtualGpu) -> Iterator[Patch]:
-    """One process, on gloo, whatever backend is asked for; what waits in NCCL is a wait where the group was to be NCCL's."""
-    import torch.distributed as dist
-
-    if not dist.is_available():
-        return
-    init, new_group, barrier, all_reduce = dist.init_process_group, dist.new_group, dist.barrier, dist.all_reduce
-
-    on_nccl: dict[object, bool] = {}  # by the name of the group; that of the default group is None
-
-    def is_on_device(group: Any) -> bool:
-        key = None if group is None or group is dist.group.WORLD else getattr(group, "group_name", None)
-        return on_nccl.get(key, False)
-
-    def init_gloo(backend: Any = None, init_method: Any = None, *args: Any, **kwargs: Any) -> None:
-        on_nccl[None] = _is_nccl(backend)
-        kwargs.pop("device_id", None)
-        kwargs.pop("pg_options", None)
-        size = _world_size(args, kwargs)
-        if size > 1:
-            gpu.unsupported("several processes", f"world size {size}; the run goes on as the only process")
-            args, kwargs = (), {"timeout": kwargs["timeout"]} if "timeout" in kwargs else {}
-            kwargs.update(store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
-            init_method = None
-        init("gloo", init_method, *args, **kwargs)
-
-    def new_gloo_group(ranks: Any = None, timeout: Any = None, backend: Any = None, *args: Any, **kwargs: Any) -> Any:
-        kwargs.pop("device_id", None)
-        group = new_group(ranks, timeout, "gloo", *args, **kwargs)
-        on_nccl[getattr(group, "group_name", group)] = (
-            on_nccl.get(None, False) if backend is None else _is_nccl(backend)
-        )
-        return group
-
-    def barrier_anywhere(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
-        if not async_op and is_on_device(group):
-            gpu.sync("barrier")
-        return barrier(group, async_op)
-
-    def of_objects(name: str) -> Callable[..., Any]:
-        function = getattr(dist, name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            given = kwargs.get("group", next((one for one in args if isinstance(one, dist.ProcessGroup)), None))
-            where = "cuda" if is_on_device(given) else "cpu"
-            with gpu.thread.named(name), private.object_device(where):
-                return function(*args, **kwargs)
-
-        return call
-
-    def all_reduce_any(tensor: Any, op: Any = dist.ReduceOp.SUM, *args: Any, **kwargs: Any) -> Any:
-        mean = op == dist.ReduceOp.AVG  # unknown to gloo, and of one process the same as the sum
-        return all_reduce(tensor, dist.ReduceOp.SUM if mean else op, *args, **kwargs)
-
-    functions = {
-        "init_process_group": init_gloo,
-        "new_group": new_gloo_group,
-        "barrier": barrier_anywhere,
-        "all_reduce": all_reduce_any,
-        "is_nccl_available": lambda: True,
-        **{name: of_objects(name) for name in _OBJECT_COLLECTIVES if hasattr(dist, name)},
-    }
-    for owner in (dist, dist.distributed_c10d):
-        for name, function in functions.items():
-            yield Patch(owner, name, function)
-
-
-_OBJECT_COLLECTIVES = (
-    "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
-    "recv_object_list",
-)  # fmt: skip
-"""They pickle objects into tensors of the group's device, and read their sizes and themselves back."""
-
-
-def _is_nccl(backend: object) -> bool:
-    """Whether NCCL is the only backend asked for; beside gloo, objects and barriers go by the host."""
-    return isinstance(backend, str) and backend.lower().removeprefix("cuda:") == "nccl"
-
-
-def _world_size(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """As `init_process_group(backend, init_method, timeout, world_size, ...)` would see it."""
-    given = kwargs.get("world_size", args[1] if len(args) > 1 else -1)
-    return int(given) if given and int(given) > 0 else int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _custom_kernels(gpu: VirtualGpu) -> Iterator[Patch]:

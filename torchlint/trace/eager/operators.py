@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torchlint.torch_api import operators as table
 from torchlint.trace.eager import private
 from torchlint.trace.eager.device import CPU, Thread, VirtualGpu, size_in_bytes
+from torchlint.trace.eager.distributed import COLLECTIVES
 from torchlint.trace.eager.tags import memory_of, shares
 from torchlint.trace.eager.watching import Eager, computes, event_name, has_parts
 from torchlint.trace.program.recorder import Place, here
@@ -241,6 +242,16 @@ def _to_blocks(call: Call) -> None:
             call.gpu.copied("to_sparse_bsr", size, to_device=to_device, pinned=False, blocking=True)
 
 
+def _collective(name: str) -> Callable[[Call], None]:
+    """A collective of `torch.distributed` with tensors of a device."""
+
+    def send(call: Call) -> None:
+        if call.gpu.groups is not None:
+            call.gpu.groups.ran(name, call.args)
+
+    return send
+
+
 def _always(name: str) -> Callable[[Call], None]:
     return lambda call: call.gpu.sync(name)
 
@@ -278,6 +289,12 @@ for _rule, _names in (
     (_multiply(1), ("addmm", "baddbmm", "_sparse_addmm")),
 ):
     _RULES.update(dict.fromkeys(_operators(*_names), _rule))
+if torch.distributed.is_available():
+    _RULES.update(
+        (operator.default, _collective(name))
+        for name in COLLECTIVES
+        if (operator := getattr(torch.ops.c10d, name, None)) is not None
+    )
 _WAITING_EXTENSIONS = {"torchvision::nms": "nms"}
 """Operators of other packages that wait: what is kept decides the shape of the result."""
 
