@@ -622,6 +622,98 @@ def test_barriers_and_objects_wait_where_the_group_is_nccl(traced: Callable[...,
     assert program.names["kept"]
 
 
+def test_a_mask_of_the_host_sends_what_it_chooses(traced: Callable[..., Traced]) -> None:
+    """Its places are looked for on the host and sent from pinned memory since torch 2.9; sorted ones of a gradient are not."""
+    program = traced(
+        """
+        import torch
+        x = torch.zeros(4, 3, device="cuda", requires_grad=True)
+        mask = torch.tensor([True, False, True, False])
+        taken = x[mask]  # h2d index
+        none = x[~mask & mask]
+        with torch.no_grad():
+            x[mask] = taken  # h2d index
+            x[mask] = 1.0  # h2d index x2
+            x[mask[:, None].expand(4, 3)] = 2.0  # h2d index x2
+        again = x[mask]  # h2d index
+        again.sum().backward()  # h2d index
+        x[torch.arange(2)]  # h2d index
+        """
+    )
+    assert program.lines() == program.expected()
+    new = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 9)
+    how = {(e.line, e.size): e.detail for e in program.events if e.kind == "h2d"}
+    chosen = "pinned, non_blocking" if new else "pageable, blocking"
+    waits = "pageable, blocking"
+    assert how == {
+        (5, 16): chosen,
+        (8, 16): chosen,
+        (9, 16): chosen,
+        (9, 4): waits,
+        (10, 96): chosen,
+        (10, 4): waits,
+        (11, 16): chosen,
+        (12, 16): waits,
+        (13, 16): waits,
+    }
+
+
+def test_lengths_of_packed_sequences_are_on_the_host(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+        x = torch.ones(4, 3, 2, device="cuda")
+        packed = pack_padded_sequence(x, torch.tensor([4, 3, 2]))
+        padded, lengths = pad_packed_sequence(packed)
+        longest = lengths.max().item()
+        chosen = x[:, lengths > 2]  # h2d index
+        """
+    )
+    assert program.lines() == program.expected()
+    assert program.names["chosen"].shape == (4, 2, 2)
+
+
+def test_kernels_that_a_program_writes_in_python_are_looked_into(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        @torch.library.custom_op("planted::scaled", mutates_args=())
+        def scaled(x: torch.Tensor) -> torch.Tensor:
+            return x / x.sum().item()  # sync item
+        @torch.library.custom_op("planted::filled", mutates_args=("x",), device_types="cuda")
+        def filled(x: torch.Tensor) -> None:
+            x.copy_(torch.ones(3))  # h2d copy_
+        @torch.library.custom_op("planted::both", mutates_args=(), device_types="cpu")
+        def both(x: torch.Tensor) -> torch.Tensor:
+            return x + x.sum().item()
+        @both.register_kernel("cuda")
+        def _(x):
+            return x + x.max().item()  # sync item
+        library = torch.library.Library("planted2", "DEF")
+        library.define("low(Tensor x) -> Tensor")
+        library.impl("low", lambda x: x * x.max().item(), "CompositeExplicitAutograd")  # sync item
+        x, host = torch.zeros(3, device="cuda"), torch.full((3,), 2.0)
+        filled(x)
+        made = scaled(x), both(x), torch.ops.planted2.low(x)
+        plain = scaled(host), both(host), torch.ops.planted2.low(host)
+        try:
+            filled(host)
+        except NotImplementedError as error:
+            refused = str(error)
+        """,
+        counts=True,
+    )
+    lines = {
+        line: {k: n for k, n in found.items() if not k.startswith("operator")}
+        for line, found in program.lines().items()
+    }
+    assert {line: found for line, found in lines.items() if found} == program.expected()
+    assert [one.tolist()[0] for one in program.names["made"]] == pytest.approx([1 / 3, 2.0, 1.0])
+    assert [one.tolist()[0] for one in program.names["plain"]] == pytest.approx([1 / 3, 8.0, 4.0])
+    assert "planted::filled" in program.names["refused"]
+
+
 _GLOO = """
     import torch
     import torch.distributed as dist

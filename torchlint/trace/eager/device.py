@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +18,6 @@ from torchlint.messages.event import Event, Kind
 from torchlint.trace.eager.tags import DeviceTags, tags
 
 if TYPE_CHECKING:
-    from torchlint.trace.eager.distributed import Groups
     from torchlint.trace.eager.work import WorkLog
     from torchlint.trace.program.recorder import Place
 
@@ -48,6 +47,12 @@ class Sink(Protocol):
     def emit(self, event: Event) -> None: ...
 
 
+class Collectives(Protocol):
+    """What the virtual GPU needs of who knows the groups of processes."""
+
+    def ran(self, operator: str, args: Sequence[Any]) -> None: ...
+
+
 class VirtualGpu:
     """The virtual `cuda:0` and, of `count`, the others like it; their tensors are CPU tensors, computed for real unless `compute` is false."""
 
@@ -58,7 +63,8 @@ class VirtualGpu:
         self.devices = tuple(torch.device("cuda", index) for index in range(count))
         self.tags: DeviceTags = tags
         self.work: WorkLog | None = None  # asked for by --gpu
-        self.groups: Groups | None = None  # of processes, where torch has them
+        self.groups: Collectives | None = None  # of processes, where torch has them
+        self.written: set[str] = set()  # operators that the program has written in Python
         self.counts = False  # whether operators are counted
         self.forked = False  # in a child made by fork CUDA is unusable, and nothing is recorded
         self._told: set[str] = set()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import _VF, Tensor
 from torch._ops import OpOverload
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
@@ -307,6 +307,14 @@ def _movable(mode: DeviceFunctions, target: Tensor, source: Any, name: str, non_
     if isinstance(source, Tensor) and source.requires_grad and source.dim():
         return mode.move(source, name, mode.gpu.tags.index(target), non_blocking=non_blocking)
     return source
+
+
+@_handles(_VF._pad_packed_sequence)
+def _pad_packed_sequence(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> tuple[Tensor, Tensor]:
+    """The lengths are written on the host, wherever the sequence is."""
+    padded, lengths = func(*args, **kwargs)
+    mode.gpu.tags.mark_host(lengths)
+    return padded, lengths
 
 
 # --- data from Python and for Python ------------------------------------------------------------------------------

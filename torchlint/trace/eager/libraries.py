@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from torchlint.trace.eager import distributed, parallel
+from torchlint.trace.eager import distributed, kernels, parallel
 from torchlint.trace.eager.device import CPU, VirtualGpu, index_of, size_in_bytes
 from torchlint.trace.eager.device_api import Patch
 from torchlint.trace.program.recorder import begun_at, user_frame
@@ -43,6 +43,7 @@ def patches(gpu: VirtualGpu, scopes: Scopes) -> Iterator[Patch]:
     yield from _spawned(gpu)
     yield from distributed.patches(gpu)
     yield from _custom_kernels(gpu)
+    yield from kernels.patches(gpu, scopes.modes)
 
 
 def _autocast() -> Iterator[Patch]:

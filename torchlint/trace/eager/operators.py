@@ -26,6 +26,8 @@ FILL = (
 )
 _KNOWN = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 14)
 """Whether it is known that `x[0] = 1.0` copies the number and `isin` looks for duplicates: torch is about to do neither."""
+_PINS_MASKS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 9)
+"""Whether what a mask of the host chooses goes to the device from pinned memory, without a wait (IndexingUtils.h)."""
 
 
 def _operators(*names: str) -> list[Any]:
@@ -118,7 +120,16 @@ def _check_indices(call: Call, source: torch.Tensor, indices: Tensors) -> None:
         if on_device(index) and call.gpu.device_of(index) != own:
             raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({own})")
         if not on_device(index) and not call.gpu.tags.is_undecided(index):
-            call.gpu.copied("index", size_in_bytes(index), to_device=True, pinned=False, blocking=True)
+            _copy_index(call, index)
+
+
+def _copy_index(call: Call, index: torch.Tensor) -> None:
+    """An index of the host goes to the device; of a mask the places that it chooses, which are looked for on the host."""
+    pinned, size = False, size_in_bytes(index)
+    if _is_mask(index):
+        pinned = _PINS_MASKS and not call.argument(3, "accumulate", False)  # which sorts them, and has its own code
+        size = 8 * index.dim() * int(index.count_nonzero())
+    call.gpu.copied("index", size, to_device=True, pinned=pinned, blocking=not pinned)
 
 
 def _masked_fill(call: Call) -> None:
@@ -404,8 +415,8 @@ _SEEN: dict[int, _Known] = {}
 """By identity: an operator's own hash is computed in Python."""
 
 
-def _know(func: Any) -> _Known:
-    """A higher-order operator has no schema, but a name."""
+def _know(func: Any, written: set[str]) -> _Known:
+    """A higher-order operator has no schema, but a name; of those `written` in Python what they call is counted."""
     overload = isinstance(func, OpOverload)
     name = str(func._schema.name) if overload else str(func)
     rule = _RULES.get(func) if overload else None
@@ -418,7 +429,7 @@ def _know(func: Any) -> _Known:
         rule,
         overload,
         has_parts(func),
-        computes(func),
+        computes(func) and name not in written,
         event_name(func),
         rule is None
         and not has_parts(func)
@@ -475,7 +486,7 @@ class DeviceOperators(Eager):  # type: ignore[no-untyped-call]
     ) -> Any:
         if types and private.dispatch_themselves(types):
             return self._ask_them(func, args, kwargs or {})
-        known = _SEEN.get(id(func)) or _know(func)
+        known = _SEEN.get(id(func)) or _know(func, self._gpu.written)
         if known.views and not self._tags.bare:
             return known.run(*args, **kwargs) if kwargs else known.run(*args)
         kwargs = kwargs or {}

@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 # --- function modes: see calls of torch's API ---------------------------------------------------------------------
 
 no_function_modes = torch._C.DisableTorchFunction
+with_function_modes: Any = torch._C._EnableTorchFunction
 
 
 def in_builtin_backward() -> bool:
