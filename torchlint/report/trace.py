@@ -455,7 +455,7 @@ def _eager_kernels(report: Report, look: Look, paint: Paint) -> str:
         if len(found) > _WORST
         else []
     )
-    title = "Kernels of eager code by line (an operator that computes is one)"
+    title = "Operators of eager code by line (on a device each is a kernel, or more)"
     return _section(title, [paint(lines[0], "dim"), *lines[1:], *(paint(line, "dim") for line in more)], paint)
 
 
