@@ -658,6 +658,20 @@ def test_a_mask_of_the_host_sends_what_it_chooses(traced: Callable[..., Traced])
     }
 
 
+def test_what_a_factory_fills_stays_where_it_is(traced: Callable[..., Traced]) -> None:
+    names = traced(
+        """
+        import torch
+        like = torch.ones(3, dtype=torch.long, device="cuda")
+        counted = torch.arange(3, out=like.new())
+        filled = torch.zeros(3, out=torch.empty(3, device="cuda"))
+        host = torch.ones(3, out=torch.empty(3))
+        places = [str(one.device) for one in (counted, filled, host, counted == like)]
+        """
+    ).names
+    assert names["places"] == ["cuda:0", "cuda:0", "cpu", "cuda:0"]
+
+
 def test_lengths_of_packed_sequences_are_on_the_host(traced: Callable[..., Traced]) -> None:
     program = traced(
         """

@@ -71,7 +71,9 @@ class DeviceFunctions(TorchFunctionMode):
     # --- tensors that are made ---
 
     def _make(self, func: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
-        """Call a factory; where it is not told the device, the default one counts."""
+        """Call a factory; where it is not told the device, the default one counts, and what it fills stays where it is."""
+        if kwargs.get("out") is not None:
+            return func(*args, **kwargs)
         default = private.default_device()
         if default is not None and kwargs.get("device") is None:
             kwargs["device"] = default
