@@ -732,10 +732,29 @@ def test_a_step_that_is_only_handed_on(around: str, hot: bool) -> None:
             True,
         ),
         ("class Net:\n    def loss(self, x, y):\n        return F.l1_loss(x, y){mark}\n", "loss", True),
+        ("class Net:\n    def loss(self, x):\n        return F.l1_loss(x, 1){mark}\n", "loss", False),
+        ("class Net(nn.Module):\n    def loss(self):\n        return F.l1_loss(self.a, 1){mark}\n", "loss", False),
+        (
+            "class Net(nn.Module):\n    def get_loss(self, name):\n        return self.losses[name]{mark}\n",
+            "get_loss",
+            False,
+        ),
+        ("class Net(nn.Module):\n    def loss(self, x):\n        return F.l1_loss(x, 1).cpu(){mark}\n", "loss", False),
+        ("class Net(nn.Module):\n    def loss(self, x):\n        return F.l1_loss(x, 1).item(){mark}\n", "loss", False),
+        ("class Net(nn.Module):\n    def loss(self, x):\n        return F.l1_loss(x, 1){mark}\n", "another", False),
+        ("class Net(nn.Module):\n    def loss(self, x):\n        return F.l1_loss(x, 1){mark}\n", "loss", True),
+        ("def get_losses(x, y):\n    return {{'loss': F.l1_loss(x, y).item()}}{mark}\n", "get_losses", False),
+        ("def get_losses(x, y):\n    return {{'loss': 'l1', 'weight': 3}}{mark}\n", "get_losses", False),
+        ("def get_losses(x, y):\n    return {{}}{mark}\n", "get_losses", False),
+        (
+            "def get_losses(x, y):\n    found = {{}}{mark}\n    found['a'] = F.l1_loss(x, y){mark}\n    return found, 3{mark}\n",
+            "get_losses",
+            True,
+        ),
     ],
 )
 def test_losses_without_a_known_caller_are_there_for_who_trains(code: str, spoken_of: str, hot: bool) -> None:
-    head = "import torch\nimport torch.nn.functional as F\n"
+    head = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
     losses = head + code.format(mark="  # hot" if hot else "")
     check({"losses.py": losses, "train.py": f"def fit(model, config):\n    run(model, config.{spoken_of})\n"})
 
@@ -1212,6 +1231,28 @@ def test_model_handed_on_by_what_it_is_handed_to() -> None:
         "def call(model, collate):\n    return inner(collate, model)\n"
         "def sort(model: nn.Module, keys):\n    for key in keys:\n        call(key, model)\n"
     )
+
+
+def test_an_object_that_a_loop_of_evaluation_calls() -> None:
+    code = (
+        "import torch\nfrom torch import nn\n"
+        "class Score:\n    def __call__(self, y):\n        self.total += y.sum().item(){}\n"
+        "class Other:\n    def __call__(self, y):\n        self.total += y.sum().item()\n"
+        "def validate(model: nn.Module, loader):\n    score, other = Score(), Other()\n    other(1)\n    score = Score()\n"
+        "    for x in loader:\n        y = model(x)\n        {}(y)\n"
+    )
+    for called, runs in (("score", True), ("print", False)):
+        steps = steps_of({"train.py": code.format("", called)})
+        module = steps.project.module("train.py")
+        assert module is not None
+        loops = WarmLoops(steps)
+        found = {
+            one.cls.name: loops.warm_caller(one, one.flow.nodes[0]) is not None
+            for one in module.functions
+            if one.cls is not None and one.name == "__call__"
+        }
+
+        assert {"Score": runs, "Other": False} == found
 
 
 def test_a_library_that_runs_the_model() -> None:

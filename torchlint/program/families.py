@@ -227,6 +227,8 @@ def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
     if function.cls is not None and function.name in GENERIC and not function.name.startswith("__"):
         yield from project.sites_in(function.module.path, function)
     yield from project.calls_of(function)
+    if function.name == "__call__" and function.cls is not None:
+        yield from _calls_of_objects(project, function, function.cls)
     for method in overridden(project, function):
         yield from calls_of(project, method)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from ..facts.module import Function
-from ..facts.values import Tuple
+from ..facts.values import Dict, Tuple, Value
 from ..system.regex import regex
 from ..text.source import Source, Words
 from .calling import CallSite
@@ -26,13 +26,16 @@ def defines_loss(source: Source) -> bool:
     return source.holds(_LOSSES)
 
 
-def is_loss(function: Function) -> bool:
-    """Whether a function of a module or class calculates a loss of several things, by its name."""
+def is_loss(project: Project, function: Function) -> bool:
+    """Whether a function of a module or class calculates a loss of several things, or a model's of a batch, by its name."""
     named = _LOSS.match(f"def {function.name}(a,".encode())
     if named is None or not _OTHERS.isdisjoint(named[1].split(b"_")):
         return False
     is_nested = function.cls is None and function.parent is not function.module.body
-    return not is_nested and len(function.parameters) - function.is_method > 1
+    given = len(function.parameters) - function.is_method
+    return not is_nested and (
+        given > 1 or (given == 1 and function.cls is not None and project.is_module(function.cls))
+    )
 
 
 def is_for_who_trains(project: Project, function: Function) -> bool:
@@ -45,7 +48,7 @@ def _is_for_who_trains(project: Project, function: Function) -> bool:
     if sites is None:
         return False
     own = [one.function for one in sites if not _is_tested(project, one)]
-    if not all(is_loss(caller) and is_for_who_trains(project, caller) for caller in own):
+    if not all(is_loss(project, caller) and is_for_who_trains(project, caller) for caller in own):
         return False
     return (bool(own) or _is_spoken_of(project, function)) and _gives_tensor(project, function)
 
@@ -72,4 +75,10 @@ def _is_spoken_of(project: Project, function: Function) -> bool:
 def _gives_tensor(project: Project, function: Function) -> bool:
     returned = project.returns(function)
     first = returned.items[0] if isinstance(returned, Tuple) and returned.items else returned
-    return first.kind == "tensor" and first.device != "cpu"
+    if isinstance(first, Dict):
+        return any(map(_may_be_loss, (first.entries or {}).values()))
+    return _may_be_loss(first)
+
+
+def _may_be_loss(value: Value) -> bool:
+    return value.kind == "tensor" and value.device != "cpu"

@@ -118,7 +118,7 @@ class Steps:
 
     def _is_loss(self, function: Function) -> bool:
         """Whether a function is a loss without a known caller; asked for each by itself, since many files define losses."""
-        if not losses.is_loss(function) or self.project.in_test(function.module.path, function.name):
+        if not losses.is_loss(self.project, function) or self.project.in_test(function.module.path, function.name):
             return False
         return losses.is_for_who_trains(self.project, function)
 
