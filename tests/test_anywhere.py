@@ -209,6 +209,7 @@ def test_several_processes(
     run: Run, repository: Path, expected: Findings, monkeypatch: pytest.MonkeyPatch, jobs: str, kind: Any
 ) -> None:
     monkeypatch.setattr(parallel, "WORTH", 0)
+    monkeypatch.setattr(parallel, "WORTH_HERE", 0)
     monkeypatch.setattr(parallel, "_SMALLEST", 1)
     monkeypatch.setattr(executors, "local", kind)
 

@@ -28,7 +28,7 @@ from torchlint.rule import load
 from torchlint.settings.config import Settings
 from torchlint.settings.discover import ProjectFiles, discover
 from torchlint.settings.home import project_root
-from torchlint.system.stamp import digest
+from torchlint.system.stamp import contents, digest
 from torchlint.torch_api.version import Range
 
 CODES = frozenset(load())
@@ -256,6 +256,31 @@ class TestChanged:
         assert not any(f.path == "tools/metrics.py" and f.code == "TL101" for f in result.findings)
         assert same(plain(settings_with()), result)
 
+    def test_files_that_have_nothing_to_do_with_a_change_are_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("far.py", "import torch\n\ndef far(x):\n    return x.of().all()\n")
+        run()
+        read: list[str] = []
+
+        def noted(path: str) -> bytes:
+            read.append(path)
+            return contents(path)
+
+        monkeypatch.setattr("torchlint.program.files.contents", noted)
+        put("model.py", MODEL.replace("self.scale", "self.factor"))
+        result, asked = run()
+        assert "model.py" in asked
+        assert "far.py" not in {*asked, *read}
+        assert same(plain(settings_with()), result)
+
+    def test_a_method_that_another_file_calls_now(self) -> None:
+        run()
+        put("far.py", "from tools.metrics import Meter\n\ndef report(meter: Meter):\n    meter.update(1, 2)\n")
+        result, _ = run()
+        assert same(plain(settings_with()), result)
+        put("far.py", "from tools.metrics import Meter\n\ndef report(meter: Meter):\n    meter.total\n")
+        result, _ = run()
+        assert same(plain(settings_with()), result)
+
     def test_a_change_of_the_same_size_in_the_same_instant(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("torchlint.system.stamp.YOUNG", 2_000_000_000)
         run()
@@ -374,7 +399,7 @@ class TestProcesses:
     @pytest.fixture(autouse=True)
     def worth(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(parallel, "WORTH", 0)
-        monkeypatch.setattr(parallel, "WORTH_AGAIN", 0)
+        monkeypatch.setattr(parallel, "WORTH_HERE", 0)
 
     def run(self) -> tuple[Result, Links]:
         linter = parallel.Linter(2)

@@ -92,6 +92,7 @@ class TestNames:
     @posix
     def test_in_several_processes(self, check: Run, odd: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("torchlint.lint.parallel.WORTH", 0)
+        monkeypatch.setattr("torchlint.lint.parallel.WORTH_HERE", 0)
         assert check("-n") == check("-n", "-j", "2")
 
     @posix

@@ -154,6 +154,7 @@ def test_each_format_is_the_same_byte_for_byte(
         return known[self.jobs]
 
     monkeypatch.setattr(parallel, "WORTH", 0)
+    monkeypatch.setattr(parallel, "WORTH_HERE", 0)
     monkeypatch.setattr(parallel.Linter, "lint", once)
 
     def output(jobs: str, form: str) -> tuple[int, str, str]:
@@ -173,6 +174,7 @@ def test_fixing_in_several_processes(small: Path, monkeypatch: pytest.MonkeyPatc
     from torchlint.fix.run import fix_files
 
     monkeypatch.setattr(parallel, "WORTH", 0)
+    monkeypatch.setattr(parallel, "WORTH_HERE", 0)
     files = files_in(small)
 
     def fixed(jobs: int) -> dict[str, bytes]:
@@ -181,6 +183,31 @@ def test_fixing_in_several_processes(small: Path, monkeypatch: pytest.MonkeyPatc
 
     assert fixed(1)
     assert fixed(1) == fixed(2)
+
+
+@pytest.mark.parametrize(
+    ("targets", "several"), [(["small.py"], False), (["large.py"], True), (["small.py", "large.py"], True)]
+)
+def test_few_files_of_a_large_project_stay_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, targets: list[str], several: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(parallel, "WORTH", 3000)
+    monkeypatch.setattr(parallel, "WORTH_HERE", 1000)
+    shared: list[str] = []
+
+    def noted(*given: Any) -> Result:
+        shared.append("several")
+        return alone(list(map(Path, targets)))
+
+    monkeypatch.setattr(parallel, "lint_in", noted)
+    for name, size in {"small.py": 100, "large.py": 1500, "other.py": 2000}.items():
+        Path(name).write_text("import torch\n" + "#" * size + "\n")
+
+    context = [Path(name) for name in ("small.py", "large.py", "other.py") if name not in targets]
+    parallel.Linter(2).lint([Path(name) for name in targets], settings(), context=context)
+
+    assert shared == ["several"] * several
 
 
 def test_progress_comes_to_its_end(small: Path) -> None:
@@ -279,6 +306,7 @@ def test_a_lost_file_is_told_and_ends_with_2(
     from torchlint import cli
 
     monkeypatch.setattr(parallel, "WORTH", 0)
+    monkeypatch.setattr(parallel, "WORTH_HERE", 0)
     # What runs the tests may have threads, so that it would not be forked, and a fresh process has no killer.
     monkeypatch.setattr(executors, "local", Forked)
     monkeypatch.setattr(parallel, "lint_project", killer("odd/plain.py", lambda: os.kill(os.getpid(), signal.SIGKILL)))
@@ -417,6 +445,7 @@ import os, sys, time
 from torchlint import cli
 from torchlint.lint import parallel
 parallel.WORTH = 0
+parallel.WORTH_HERE = 0
 
 def sleeping(*given, **options):
     with open(f"pid{os.getpid()}", "w"):

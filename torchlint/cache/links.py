@@ -248,7 +248,18 @@ def _are_facts(facts: Any) -> bool:
     return all(type(fact) in (bool, list, type(None)) for fact in facts.values())
 
 
-_OF_PROJECT = ("stem", "importers", "word", "renamed", "heirs", "lineage", "lineage of", "definers", "holders")
+_OF_PROJECT = (
+    "stem",
+    "importers",
+    "word",
+    "renamed",
+    "heirs",
+    "lineage",
+    "lineage of",
+    "definers",
+    "holders",
+    "calling",
+)
 _LENGTHS = {
     "callers": 6,
     "stores": 5,

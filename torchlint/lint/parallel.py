@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 WORTH = 8_000_000
 """Bytes of source in a project from which processes pay: timm (5 MB) takes 2 s of CPU in one, 3 s in two."""
-WORTH_AGAIN = 1_000_000
-"""Bytes of the files that are linted anew, where most is known of the project: each then asks more about others."""
+WORTH_HERE = 1_000_000
+"""Bytes of the files that are linted: of fewer, most of the work is what each process would find out about others."""
 _CHUNKS = 16
 """For each process, so that none waits long for the last one."""
 _SMALLEST, _LARGEST = 50_000, 500_000
@@ -80,9 +80,9 @@ class Linter:
 
 def _pays(project: Project, targets: Sequence[str]) -> bool:
     """Whether more than one process is quicker."""
-    if project.is_known:
-        return _size(project, targets) >= WORTH_AGAIN
-    return _size(project, project.paths) >= WORTH
+    if _size(project, targets) < WORTH_HERE:
+        return False
+    return project.is_known or _size(project, project.paths) >= WORTH
 
 
 def lint_in(

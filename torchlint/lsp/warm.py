@@ -19,7 +19,6 @@ from ..program.texts import STARTS, Sought
 from ..program.warm_loops import WarmLoops
 from ..query.incremental import Incremental
 from ..rule.analysis import Analysis
-from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import import_text
 from ..text.source import Source
@@ -27,8 +26,6 @@ from .kept import Kept, outside
 from .open_file import PARTS, OpenFunction, OpenModule
 
 T = TypeVar("T")
-_CALLED = regex(rb"\\\.(\w+)\\\(")
-"""The pattern of a call behind a dot."""
 
 
 class Interrupted(BaseException):
@@ -245,7 +242,7 @@ class Warm(Noting):
         if kind == "all" and self._changed is not None:
             return False  # who looks at all files is noted for each
         if kind not in PARTS or (kind == "text" and self._changed is None):
-            if kind == "holders" and not any(self._may_touch(path, atom[1].encode("latin-1")) for path in changed):
+            if kind == "calling" and not any(self._may_call_other(path, atom[1]) for path in changed):
                 return False
             if kind == "called as" and self._calls_stand and self._is_far(*atom[1:3]):
                 return False
@@ -275,9 +272,10 @@ class Warm(Noting):
         module = self._open(path)
         return module is not None and not module.is_near(as_bytes(name))
 
-    def _may_touch(self, path: str, pattern: bytes) -> bool:
-        module, called = self._open(path), _CALLED.fullmatch(pattern)
-        return module is None or self._changed is None or called is None or module.is_near(b".%s(" % called[1])
+    def _may_call_other(self, path: str, name: str) -> bool:
+        """Whether an edit may have made a file one that calls a name behind a dot, or one that does not."""
+        module = self._open(path)
+        return module is None or self._changed is None or module.is_near(b".%s(" % as_bytes(name))
 
     def _storing(self, module: OpenModule, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         return module.quietly(lambda: super(Warm, self).attribute_stores(klass, name))

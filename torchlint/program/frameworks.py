@@ -9,6 +9,8 @@ from ..facts import names
 from ..facts.module import Class, Function
 from ..facts.torch_table import EVALUATION_STEPS
 from ..system.regex import regex
+from ..text.declared import defined_in
+from ..text.source import Source
 from .project import Project
 
 # Methods that a framework calls on each training step, by what a base of the class has in its name ("": any class).
@@ -69,9 +71,16 @@ _STEP_WORDS = frozenset(map(str.encode, STEP_NAMES))
 
 def may_run_on_steps(project: Project, path: str) -> bool:
     """Whether a file may define what a framework calls on each training step, as far as texts tell."""
-    defined = {name.decode() for name in project.defined(path) & _STEP_WORDS}
-    groups = [base for base, methods in _STEPS.items() if not defined.isdisjoint(methods)]
+    defined = project.fact(path, "defines steps", _defined)
+    if not defined:
+        return False
+    groups = [base for base, methods in _STEPS.items() if not methods.isdisjoint(defined)]
     return "" in groups or any(path in project.lineage_of(part) for part in groups)
+
+
+def _defined(source: Source) -> list[str]:
+    """The names of such methods that a file defines."""
+    return sorted(name.decode() for name in source.fact("defined", defined_in) & _STEP_WORDS)
 
 
 def runs_on_steps(project: Project, function: Function) -> bool:

@@ -288,7 +288,7 @@ class Noting(Project):
 
     def calling(self, name: str) -> frozenset[str]:
         found = self.apart(lambda: super(Noting, self).calling(name))
-        self.note("holders", (rb"\.%s\(" % as_bytes(name)).decode("latin-1"), mark(sorted(found)))
+        self.note("calling", name, mark(sorted(found)))
         return found
 
     def heirs(self, name: str) -> list[tuple[str, str]]:
@@ -316,7 +316,7 @@ class Noting(Project):
         return self.apart(lambda: super(Noting, self)._heirs)
 
     @cached_property
-    def _called_behind(self) -> dict[bytes, list[str]]:
+    def _called_behind(self) -> dict[str, list[str]]:
         return self.apart(lambda: super(Noting, self)._called_behind)
 
     @cached_property
@@ -348,6 +348,8 @@ class Noting(Project):
             return mark(super().renamed(atom[1]))
         if kind == "definers":
             return mark(super().definers(atom[1]))
+        if kind == "calling":
+            return mark(sorted(super().calling(atom[1])))
         if kind == "holders":
             return mark(sorted(self.holders(atom[1].encode("latin-1"))))
         if kind in BY_TEXT:
@@ -457,13 +459,8 @@ class Noting(Project):
         place = self.home(path)
         self._held = {key: held for key, held in self._held.items() if not place.startswith(key[1])}
         for pattern, found in self._holders.items():
-            if self._may_touch(path, pattern):
-                holds = self.holds(path, re.compile(pattern))
-                self._holders[pattern] = found | {path} if holds else found - {path}
-
-    def _may_touch(self, path: str, pattern: bytes) -> bool:
-        """Whether the new text of a file may hold a pattern that the old one does not, or the other way round."""
-        return True
+            holds = self.holds(path, re.compile(pattern))
+            self._holders[pattern] = found | {path} if holds else found - {path}
 
 
 def mark(texts: Iterable[str]) -> str:

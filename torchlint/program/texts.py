@@ -12,12 +12,11 @@ from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.called import How, how_called
-from ..text.declared import WORD, classes_in, defined_in, functions_in, import_text
+from ..text.declared import WORD, called_in, classes_in, defined_in, functions_in, import_text
 from ..text.source import Source, Words
 from ..text.whole_words import quickest
 from .files import Files
 
-_BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
 _STAR = regex(rb"import[\s\\]*\*")
 _ALL = b"*"
 """The word of the imports that take all that a module has."""
@@ -142,23 +141,22 @@ class Texts(Files):
         return (path for path in calling if self._names_by_package(path, sought))
 
     def _may_call_behind(self, name: str) -> Collection[str]:
-        return (*self._called_behind.get(as_bytes(name), ()), *self._rewritten)
+        return (*self._called_behind.get(name, ()), *self._rewritten)
 
     def calling(self, name: str) -> frozenset[str]:
         """The files that call something of that name behind a dot."""
-        word = as_bytes(name)
-        known = frozenset(self._called_behind.get(word, ()))
+        known = frozenset(self._called_behind.get(name, ()))
         if not self._rewritten:
             return known
-        call = b".%s(" % word
+        call = b".%s(" % as_bytes(name)
         return (known - self._rewritten).union(path for path in self._rewritten if call in self._raw(path))
 
     @cached_property
-    def _called_behind(self) -> dict[bytes, list[str]]:
+    def _called_behind(self) -> dict[str, list[str]]:
         """The files by the names that they call behind a dot."""
-        found: dict[bytes, list[str]] = {}
+        found: dict[str, list[str]] = {}
         for path in self.paths:
-            for name in set(_BEHIND.findall(self._raw(path))):
+            for name in self.fact(path, "called behind", called_in) or ():
                 found.setdefault(name, []).append(path)
         return found
 

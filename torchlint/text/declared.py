@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from sys import intern
 
 from ..system.regex import regex
 from .source import Source
@@ -15,6 +16,7 @@ _IMPORT_HEAD = regex(rb"(?:^|[:;])[ \t]*(?:from|import)[ \t\\]", re.MULTILINE)
 _DEF = regex(rb"def[ \t]+(\w+)")
 _CLASS = regex(rb"class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _CLASS_NAME = regex(rb"\bclass[ \t]+(\w+)")
+_BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
 WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 
 
@@ -79,3 +81,9 @@ def functions_in(source: Source) -> list[str]:
 
 def defined_in(source: Source) -> frozenset[bytes]:
     return frozenset(_DEF.findall(source.data))
+
+
+def called_in(source: Source) -> list[str]:
+    """The names that a file calls behind a dot: `model.fit(...)`."""
+    # Most names are called in many files.
+    return sorted(intern(name.decode(errors="replace")) for name in set(_BEHIND.findall(source.data)))
