@@ -53,6 +53,9 @@ def test_it_holds_until_a_file_or_its_text_changes(tmp_path: Path, capsys: pytes
     assert ["its text was changed after it was written", "train.py has changed"] == verify(path, tmp_path)
     assert 1 == cli.main(["certificate", "verify", str(path), "--root", str(tmp_path)])
 
+    path.write_bytes(MADE.markdown().replace("\n", "\r\n").encode())
+    assert ["train.py has changed"] == verify(path, tmp_path)
+
     (tmp_path / "train.py").unlink()
     assert "train.py: No such file or directory" == verify(path, tmp_path)[-1]
 

@@ -104,6 +104,11 @@ class TestWalk:
             for name in ("pipe.py", "zero.py", "to_pipe.py", "socket.py"):
                 assert [f"{name}: not a regular file"] == errors(name)
 
+    def test_an_empty_path_is_no_directory(self) -> None:
+        plant("a.py")
+        assert ['"": an empty path names no file'] == errors("")
+        assert ["a.py"] == found("", "a.py")
+
     def test_nothing_is_found_in_an_empty_directory(self) -> None:
         assert [] == found()
 

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
+from torchlint.evidence.certificate import verify
 from torchlint.settings.keys import FORMATS
+from torchlint.system.failure import Failure
 
 TRAIN = """\
 import torch
@@ -218,6 +220,15 @@ class TestOneFile:
         code, out, err = check("-n")
         assert (1, "") == (code, err)
         assert 2 == out.count("\n") - out.count("fix")
+
+    @posix
+    @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+    def test_a_pipe_and_a_device_are_no_baseline(self, check: Run, make: Callable[[str], object]) -> None:
+        make("given")
+        cause = f"torchlint failed\n  Cause: {Path('given').absolute()}: not a regular file\n"
+        assert (2, "", cause) == check("--baseline", "given")
+        with pytest.raises(Failure, match="not a regular file"):
+            verify(Path("given"), Path())
 
     @posix
     @pytest.mark.parametrize(

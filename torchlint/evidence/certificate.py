@@ -12,6 +12,7 @@ from typing import Literal
 
 from ..system.failure import Failure
 from ..system.regex import regex
+from ..system.stamp import contents
 
 Status = Literal[
     "APPROVED", "CONDITIONALLY_APPROVED", "REJECTED", "REQUIRES_REMEDIATION", "GO", "NO_GO", "RECOMMEND",
@@ -84,10 +85,15 @@ def _identifier(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
+def _text(data: bytes) -> str:
+    """What a certificate says, whatever newlines git gave it."""
+    return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+
+
 def verify(path: Path, root: Path) -> list[str]:
     """What does not hold any more of a certificate; paths in it are seen from `root`. Raises Failure for what is none."""
     try:
-        text = path.read_text("utf-8", errors="surrogateescape")
+        text = _text(contents(str(path)))
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
     found = _ID.search(text)
@@ -98,10 +104,10 @@ def verify(path: Path, root: Path) -> list[str]:
         wrong.append("its text was changed after it was written")
     for digest, name in _FILE.findall(text):
         try:
-            contents = (root / name).read_bytes()
+            now = contents(str(root / name))
         except OSError as error:
             wrong.append(f"{name}: {error.strerror}")
             continue
-        if sha256(contents).hexdigest() != digest:
+        if sha256(now).hexdigest() != digest:
             wrong.append(f"{name} has changed")
     return wrong

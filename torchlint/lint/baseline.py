@@ -18,6 +18,7 @@ from typing import Any
 from ..settings.home import project_root
 from ..system import atomic
 from ..system.failure import Failure
+from ..system.stamp import contents
 from ..text.finding import Finding
 from ..text.source import Source, SourceError
 from .run import Result
@@ -293,7 +294,7 @@ def _entry(one: Fingerprint, count: int) -> dict[str, object]:
 def read(path: Path) -> list[Fingerprint]:
     """The entries of a baseline, each as often as it counts. Raises Failure for a file that is none, or of another version."""
     try:
-        text = path.read_text("utf-8", errors="surrogateescape")
+        text = contents(str(path)).decode("utf-8", "surrogateescape")
     except FileNotFoundError:
         raise Failure(f"{path}: there is no baseline; `torchlint baseline` writes one") from None
     except OSError as error:

@@ -40,8 +40,11 @@ def discover(paths: Iterable[Path | str], settings: Settings, witness: Witness |
     Raises ConfigError where the settings of a file can't be used.
     """
     walk = _Walk(settings, witness)
-    for path in paths:
-        walk.add(_normal(str(path)))
+    for path in map(str, paths):
+        if path:
+            walk.add(_normal(path))
+        else:  # a variable of a script that is not set
+            walk.errors.append(FileError('""', "an empty path names no file"))
     return walk.found()
 
 
