@@ -91,6 +91,17 @@ def test_what_a_loader_gives_is_pinned_by_the_loader() -> None:
     [
         ("item", "torch/nn/utils/clip_grad.py:120 clip", KEEP),
         ("barrier", "", "Take the barrier out of the step: collectives wait for one another by themselves."),
+        ("item", "torch/distributions/half_cauchy.py:60 f", KEEP),
+        (
+            "bool",
+            "torch/distributions/distribution.py:76 __init__",
+            "Pass validate_args=False: the distribution reads its tensors to check them.",
+        ),
+        (
+            "mask",
+            "",
+            "Avoid a mask as index: the host waits to know how many elements are chosen (torch.where keeps the shape).",
+        ),
         (
             "all_reduce",
             "torch/distributed/distributed_c10d.py:3211 all_reduce",

@@ -197,6 +197,9 @@ _OF_GLOO = frozenset(
 )
 _OF_OBJECTS = "Send tensors in place of objects, or send them every few steps."
 _DISTRIBUTED = "torch/distributed/"
+_DISTRIBUTIONS = "torch/distributions/"
+_SIZED_BY_VALUES = frozenset({"mask", "masked_select", "nonzero"})
+"""Waits for how many elements were chosen."""
 
 
 def _wait(row: Row) -> Recommendation:
@@ -213,6 +216,11 @@ def _wait(row: Row) -> Recommendation:
         text = "Use NCCL for tensors of the device: gloo sends them by way of the host, which waits."
     elif row.via.startswith(_DISTRIBUTED):
         text = _OF_OBJECTS
+    elif row.via.startswith(_DISTRIBUTIONS) and event.name == "bool":
+        text = "Pass validate_args=False: the distribution reads its tensors to check them."
+    elif event.name in _SIZED_BY_VALUES:
+        what = "a mask as index" if event.name == "mask" else f"`{event.name}`"
+        text = f"Avoid {what}: the host waits to know how many elements are chosen (torch.where keeps the shape)."
     else:
         text = f"Keep what `{event.name}` reads on the device, or read it every few steps."
     return Recommendation(_at_least(row.count), text, _place(event))
