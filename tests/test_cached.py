@@ -281,6 +281,23 @@ class TestChanged:
         result, _ = run()
         assert same(plain(settings_with()), result)
 
+    def test_an_object_that_is_called_as_where_another_file_makes_it(self) -> None:
+        put(
+            "features.py",
+            "import torch\n\nclass Extra:\n    def __call__(self, x):\n        return x.cuda().sum().item()\n",
+        )
+        put(
+            "steps.py",
+            "class Run:\n    def __init__(self, features):\n        self.features = features\n\n    def train(self, loader, loss, optimizer):\n"
+            "        for x in loader:\n            y = self.features(x)\n            loss.backward()\n            optimizer.step()\n",
+        )
+        for text, found in (("features = Extra()", True), ("others = Extra()", False), ("features = Extra()", True)):
+            put("main.py", f"import steps\nfrom features import Extra\n{text}\nsteps.Run(read())\n")
+            result, _ = run()
+            assert found is any(f.path == "features.py" and f.code == "TL101" for f in result.findings)
+            assert same(plain(settings_with()), result)
+            assert run()[1] == []
+
     def test_a_change_of_the_same_size_in_the_same_instant(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("torchlint.system.stamp.YOUNG", 2_000_000_000)
         run()

@@ -12,6 +12,7 @@ from ..facts.values import Value
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import class_names
+from ..text.source import Source
 from ..torch_api.operators import operator
 from .calling import CallSite, calls_named
 from .definitions import GENERIC, MOST_HEIRS
@@ -213,8 +214,11 @@ def _made(project: Project, called: str) -> frozenset[str]:
 def _calls_for(project: Project, called: str) -> Iterator[str]:
     pattern = _MADE % (as_bytes(called), rb"(\w+)")
     for path in project.holders(pattern, word=as_bytes(called)):
-        made = project.fact(path, f"made as {called}", lambda source: re.findall(pattern, source.data))
-        yield from (word.decode(errors="replace") for word in made or ())
+        yield from project.fact(path, f"made as {called}", lambda source: _caught(source, pattern)) or ()
+
+
+def _caught(source: Source, pattern: bytes) -> list[str]:
+    return sorted({word.decode(errors="replace") for word in re.findall(pattern, source.data)})
 
 
 def _few(paths: Collection[str]) -> list[str]:
