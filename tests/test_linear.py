@@ -258,6 +258,7 @@ SHAPES: dict[str, Shape] = {
     ),
     "codes of one suppression": lambda n: step([f"loss.item()  # noqa: {', '.join(each(n, 'TLX#'))}"]),
     "findings": lambda n: one(HEAD, many(n, "m# = nn.DataParallel(model)\n")),
+    "findings in one statement": lambda n: one("import torch\nx = [\n", "    torch.cuda.amp.autocast(),\n" * n, "]\n"),
     "loaders": lambda n: one(
         "import torch\nfrom torch.utils.data import DataLoader\n", many(n, "l# = DataLoader(d#, batch_size=4)\n")
     ),

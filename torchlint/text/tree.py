@@ -197,6 +197,8 @@ class Tree:
         self._parsed: dict[tuple[int, bool], _Slice | None] = {}
         self._owner: dict[cst.CSTNode, _Slice] = {}
         self._counterparts: dict[int, dict[Span, list[ast.AST]]] = {}
+        self._owns: dict[int, frozenset[ast.AST]] = {}
+        """Of statements that were asked about: what stands in them, and in no f-string."""
 
     @property
     def module(self) -> ast.Module:
@@ -214,7 +216,7 @@ class Tree:
         kinds = _KINDS.get(type(target).__name__, ())
         if not kinds:
             raise NoNode(f"no libcst node for ast.{type(target).__name__}")
-        if chain and all(node is not target for node in _walk(chain[0], inner=False)):
+        if chain and target not in self._own_nodes(chain[0]):
             raise NoNode("what stands in an f-string has no node")
         span = self._ast_span(target)
         for piece in self._slices(target, chain):
@@ -263,6 +265,12 @@ class Tree:
         span = piece.borrowed.get(node, piece.spans[node])
         kind = type(node).__name__
         return next((one for one in known.get(span, ()) if kind in _KINDS.get(type(one).__name__, ())), None)
+
+    def _own_nodes(self, statement: ast.stmt) -> frozenset[ast.AST]:
+        found = self._owns.get(id(statement))
+        if found is None:
+            found = self._owns[id(statement)] = frozenset(_walk(statement, inner=False))
+        return found
 
     def _ast_span(self, node: ast.AST) -> Span:
         self._look(node)
