@@ -378,6 +378,16 @@ def test_os_exit_loses_nothing(eager: Run) -> None:
     assert child.steps == 1
 
 
+def test_a_program_may_leave_its_working_directory_for_one_that_is_gone(eager: Run) -> None:
+    child = eager(
+        MODEL
+        + "import os, tempfile\nstep()\nfolder = tempfile.mkdtemp()\nos.chdir(folder)\nos.rmdir(folder)\nprint('out')\n"
+    )
+
+    assert ended(child) == ("finished", "", 0)
+    assert child.output == "out\n"
+
+
 def test_a_raised_exception_is_an_event_at_the_users_line(eager: Run, tmp_path: Path) -> None:
     child = eager("import torch\ndef f():\n    return torch.ones(2) @ torch.ones(3)\nf()\n")
     (error,) = [event for event in child.events if event.kind == "error"]

@@ -35,7 +35,10 @@ class Place(NamedTuple):
 @functools.cache
 def real_path(filename: str) -> str:
     if not os.path.isabs(filename):
-        return os.path.realpath(filename)
+        try:
+            return os.path.realpath(filename)
+        except FileNotFoundError:  # the program has left its working directory for one that is gone
+            return filename
     folder, name = os.path.split(filename)
     path = os.path.join(_real_folder(folder), name)
     return os.path.realpath(path) if os.path.islink(path) else path
