@@ -403,6 +403,7 @@ def test_a_raised_exception_is_an_event_at_the_users_line(eager: Run, tmp_path: 
     ("source", "told"),
     [
         ("raise ValueError('one\\ntwo\\n three')", "ValueError: one"),
+        ("raise ValueError('\\ntwo\\nthree')", "ValueError: two"),
         ("x = (", "SyntaxError: '(' was never closed"),
         ("class Own(Exception): pass\nraise Own", "Own"),
     ],

@@ -658,6 +658,24 @@ def test_a_mask_of_the_host_sends_what_it_chooses(traced: Callable[..., Traced])
     }
 
 
+def test_a_scripted_class_finds_what_its_module_has(traced: Callable[..., Traced]) -> None:
+    """TorchScript looks for it in the frame that called `torch.jit.script`."""
+    names = traced(
+        """
+        import torch
+        @torch.jit.script
+        def doubled(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+        @torch.jit.script
+        class Pair:
+            def __init__(self, x: torch.Tensor) -> None:
+                self.x = doubled(x)
+        kept = Pair(torch.ones(2)).x.tolist()
+        """
+    ).names
+    assert names["kept"] == [2.0, 2.0]
+
+
 def test_what_a_factory_fills_stays_where_it_is(traced: Callable[..., Traced]) -> None:
     names = traced(
         """

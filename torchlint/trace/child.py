@@ -276,5 +276,7 @@ def _record_error(recorder: Recorder, error: BaseException) -> str:
     recorder.emit(Event("error", file, line, function, type(error).__name__, text[-2000:], step=recorder.step))
     # the message may have several lines, and of a syntax error lines of the file come first
     lines = text.splitlines()
-    named = (line for line in lines if line.partition(":")[0].endswith(type(error).__name__))
-    return next(named, lines[-1])[:300]
+    name = type(error).__name__
+    at = next((number for number, line in enumerate(lines) if line.partition(":")[0].endswith(name)), len(lines) - 1)
+    more = lines[at].rstrip().endswith(":")  # a message that begins with an empty line
+    return " ".join(line.strip() for line in lines[at : at + 1 + more])[:300]

@@ -273,7 +273,13 @@ def _compilers(gpu: VirtualGpu, plain: Scope) -> Iterator[Patch]:
                     gpu.tags.mark_cuda(tensor, index)
         return result
 
-    yield Patch(torch.jit, "script", seeing_plain(torch.jit.script))
+    compile_script: Any = torch.jit.script
+
+    def script(obj: Any, optimize: Any = None, _frames_up: int = 0, *args: Any, **kwargs: Any) -> Any:
+        with plain():  # a class is resolved in the frame that many above, of which this is one
+            return compile_script(obj, optimize, _frames_up + 1, *args, **kwargs)
+
+    yield Patch(torch.jit, "script", script)
     yield Patch(torch.export, "export", seeing_plain(torch.export.export))
     yield Patch(flex, "flex_attention", flex_attention)
     yield Patch(flex, "_validate_device", lambda *tensors: None)  # the CPU's kernel has no backward; none is run
