@@ -658,6 +658,33 @@ def test_a_mask_of_the_host_sends_what_it_chooses(traced: Callable[..., Traced])
     }
 
 
+def test_what_is_made_like_a_tensor_is_where_that_is(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        x, host = torch.ones(4, device="cuda"), torch.ones(4)
+        same = x.type_as(x.half())
+        near = host.type_as(torch.ones(2).double())
+        made = [x.new(3), x.new(2, 3), x.new(x.shape), x.new(), x.data.new(2).zero_(), x.new(x)]
+        there = [host.new(3), host.new([1.0]), host.new(host)]
+        sent = torch.zeros(3).type_as(x)  # h2d type_as
+        back = x.type_as(host)  # d2h type_as, sync copy
+        data = x.new([1.0, 2.0])  # h2d new
+        pair = x.new((1, 2))  # h2d new
+        weight = torch.ones(4, requires_grad=True)
+        (weight.type_as(x) * x).sum().backward()  # h2d type_as, d2h type_as, sync copy
+        on = [one.is_cuda for one in (*made, same, sent, data, pair)]
+        off = [one.is_cuda for one in (*there, near, back, weight.grad)]
+        half = host.type_as(x.half()).dtype  # h2d type_as
+        """
+    )
+    assert program.lines() == program.expected()
+    assert all(program.names["on"])
+    assert not any(program.names["off"])
+    assert program.names["pair"].tolist() == [1.0, 2.0]
+    assert program.names["half"] == torch.float16
+
+
 def test_a_scripted_class_finds_what_its_module_has(traced: Callable[..., Traced]) -> None:
     """TorchScript looks for it in the frame that called `torch.jit.script`."""
     names = traced(

@@ -285,6 +285,17 @@ def _type(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return mode.move(cast, "type", target, non_blocking=bool(named.get("non_blocking", False)))
 
 
+@_handles(Tensor.type_as)
+def _type_as(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """The dtype and the device of another tensor."""
+    named = _named(("self", "other"), args, kwargs)
+    tensor, other = named["self"], named["other"]
+    if tensor.is_meta or other.is_meta or mode.gpu.tags.index(tensor) == mode.gpu.tags.index(other):
+        same: Tensor = func(*args, **kwargs)
+        return same
+    return mode.move(tensor, "type_as", mode.gpu.tags.index(other), dtype=other.dtype)
+
+
 def _type_name(tensor: Tensor) -> str:
     with torch._C.DisableTorchFunction():
         return str(tensor.type()).replace("torch.", "torch.cuda.", 1)
@@ -355,6 +366,23 @@ def _from_data(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> 
     if pinned:
         gpu.tags.mark_pinned(result)
     return result
+
+
+@_handles(Tensor.new)
+def _new(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`x.new(2, 3)` is where `x` is; `x.new([1, 2])` is data, which is copied there."""
+    tensor, data = args[0], args[1] if len(args) > 1 else kwargs.get("data")
+    if kwargs.get("device") is not None or tensor.layout != torch.strided:
+        return mode._placed(func, args, kwargs)
+    index = mode.gpu.tags.index(tensor)
+    if index is None or isinstance(data, (Tensor, torch.UntypedStorage, torch.TypedStorage)):
+        return func(*args, **kwargs)
+    with mode.thread.pause():
+        made: Tensor = func(*args, **kwargs)
+    if data is not None and not isinstance(data, (int, torch.Size)):
+        mode.gpu.copied("new", size_in_bytes(made), to_device=True, pinned=False, blocking=True)
+    mode.gpu.tags.mark_cuda(made, index)
+    return made
 
 
 def _unshared(tensor: Tensor) -> Tensor:
