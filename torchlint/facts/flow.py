@@ -371,6 +371,17 @@ class Flow:
         """Where each local name is bound by assignment, loop or `with`."""
         return self._names[1]
 
+    def stores_between(self, name: str, first: int, last: int) -> list[ast.Name]:
+        """Where a name is bound on lines `first` to `last`."""
+        if name not in self._stores_by_line:
+            self._stores_by_line[name] = sorted(self.stores.get(name, ()), key=_line)
+        stores = self._stores_by_line[name]
+        return stores[bisect_left(stores, first, key=_line) : bisect_right(stores, last, key=_line)]
+
+    @cached_property
+    def _stores_by_line(self) -> dict[str, list[ast.Name]]:
+        return {}
+
     @cached_property
     def _names(self) -> tuple[dict[str, list[ast.Name]], dict[str, list[ast.Name]]]:
         """Where each name is read, and where it is bound."""
@@ -426,6 +437,14 @@ class Flow:
         return found
 
     @cached_property
+    def written_by_methods(self) -> frozenset[str]:
+        """The dotted names of what a method writes into, as those of torch do whose names end so: `x.copy_(v)`."""
+        written = (
+            call.func.value for call in self.calls if isinstance(call.func, ast.Attribute) and call.func.attr[-1] == "_"
+        )
+        return frozenset(".".join(names.chain(one) or ()) for one in written)
+
+    @cached_property
     def parameters(self) -> frozenset[str]:
         """The names of all parameters."""
         function = self.function
@@ -447,7 +466,7 @@ class Flow:
         )
 
 
-def _line(call: ast.Call) -> int:
+def _line(call: ast.expr) -> int:
     return call.lineno
 
 

@@ -76,8 +76,7 @@ def _is_outer(place: Place, name: ast.Name) -> bool:
     loop = _loop(place)
     if loop is None or name.id in place.flow.parameters:
         return False
-    inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-    bound = any(store.lineno in inside for store in place.flow.stores.get(name.id, ()))
+    bound = place.flow.stores_between(name.id, loop.lineno, loop.end_lineno or loop.lineno)
     return not bound and not _is_written(function, name.id)
 
 
@@ -90,14 +89,8 @@ def _loop(place: Place) -> Loop | None:
 def _is_written(function: Function, name: str) -> bool:
     """Whether a function writes into what a dotted name is: `x[i] = v`, `x += v`, `x.copy_(v)`."""
     flow = function.flow
-    if name in flow.stored_in or f"{name}[]" in flow.stored_in or name in flow.counted:
-        return True
-    return any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr.endswith("_")
-        and ".".join(names.chain(call.func.value) or ()) == name
-        for call in flow.calls
-    )
+    stored = name in flow.stored_in or f"{name}[]" in flow.stored_in or name in flow.counted
+    return stored or name in flow.written_by_methods
 
 
 # Attributes
