@@ -120,7 +120,8 @@ def _is_taken(site: Site, batch: Tensor | Batch) -> bool:
 def _option(loaders: frozenset[ast.expr]) -> str | None:
     """The option that a batch is pinned by, `args.pin_memory`, where all loaders that give it have one."""
     found = [_pins(loader) for loader in loaders]
-    return found[0] if found and all(found) else None
+    named = [name for name in found if name is not None]
+    return min(named) if named and len(named) == len(found) else None  # a set has another order in each process
 
 
 def _pins(loader: ast.expr) -> str | None:

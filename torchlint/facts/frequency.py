@@ -72,12 +72,19 @@ def _is_called_in_forward(place: Place, function: Function, depth: int, seen: di
         or (
             depth > 0
             and any(
-                _runs_in_forward(place, site.function, depth - 1, seen) and not place.at(site.function, site.call).rare
+                _is_run(place.at(site.function, site.call), place.at(function, function.node.body[0]), depth - 1, seen)
                 for site in place.callers(function)
                 if not place.project.in_test(site.function.module.path, site.function.name)
             )
         )
     )
+
+
+def _is_run(call: Place, start: Place, depth: int, seen: dict[Function, tuple[int, bool]]) -> bool:
+    """Whether a forward comes to a call, or a loss does that is there for who trains: of what that runs no step is known."""
+    if _runs_in_forward(call, call.function, depth, seen):
+        return not call.rare
+    return call.hot is not None and start.hot is None
 
 
 def _is_forward(place: Place, function: Function) -> bool:

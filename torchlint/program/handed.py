@@ -30,14 +30,20 @@ _APPLY = frozenset(("map", "filter", "starmap", "imap", "tree_map", "apply_to_co
 def calls_by_others(project: Project, function: Function) -> Iterator[CallSite]:
     """The calls of a function by other names: `fn = a if flag else b`, `run(fn=a)`, `self.fn = a`, `{"a": a}[name]`, `map(a, rows)`, `retry(a)(x)`, `return a`."""
     for module in _naming(project, function):
-        yield from _by_others(project, module, function.name).get(function, ())
+        yield from (site for site, _ in _by_others(project, module, function.name).get(function, ()))
 
 
-def _by_others(project: Project, module: Module, name: str) -> dict[Function, list[CallSite]]:
-    """The calls of what a file gives on by a name, by what they run."""
+def calls_handing(project: Project, function: Function) -> Iterator[CallSite]:
+    """The same calls, but where a function is given to another one that calls it, `each(self.one, rows)`, that call."""
+    for module in _naming(project, function):
+        yield from (handing for _, handing in _by_others(project, module, function.name).get(function, ()))
 
-    def found() -> dict[Function, list[CallSite]]:
-        sites: dict[Function, list[CallSite]] = {}
+
+def _by_others(project: Project, module: Module, name: str) -> dict[Function, list[tuple[CallSite, CallSite]]]:
+    """The calls of what a file gives on by a name, by what they run, each with the call that it is given to."""
+
+    def found() -> dict[Function, list[tuple[CallSite, CallSite]]]:
+        sites: dict[Function, list[tuple[CallSite, CallSite]]] = {}
         for place, taken in _taken(module, name):
             given = project.run_by(project.value(place, taken))
             for where, use in _uses(project, place, taken) if given else ():
@@ -46,10 +52,25 @@ def _by_others(project: Project, module: Module, name: str) -> dict[Function, li
                     continue
                 for one in _run(project, where, call, use, given):
                     if one in given:
-                        sites.setdefault(one, []).append(CallSite(where, call))
+                        site = CallSite(where, call)
+                        sites.setdefault(one, []).append((site, _handing(place, taken) or site))
         return sites
 
     return project.ask(("by others", module, name), found, {})
+
+
+def _handing(function: Function, taken: ast.expr) -> CallSite | None:
+    """The call that a function is given to, itself or by `partial(...)`; None where it is given to none."""
+    parents = function.flow.parents
+    node: ast.AST = taken
+    while True:
+        around = parents.get(node)
+        call = parents.get(around) if isinstance(around, ast.keyword) else around
+        if not isinstance(call, ast.Call) or call.func is node:
+            return None
+        if last_name(call) not in _PASS_ON:
+            return CallSite(function, call)
+        node = call
 
 
 def _run(

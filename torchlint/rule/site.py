@@ -15,7 +15,7 @@ from ..facts.operator_results import DEFAULT_TYPE
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
-from ..program import conditions, families
+from ..program import conditions, families, handed
 from ..program.calling import CallSite
 from ..program.feeding import feeders, is_handed_over
 from ..program.model_calls import runs_module
@@ -259,9 +259,10 @@ class Site:
         return self.analysis.warm_loops.warm_caller(self.function, self.target) if self.warm is None else None
 
     def callers(self, function: Function) -> Iterator[CallSite]:
-        """Where a function may be called, one by one."""
+        """Where a function may be called, one by one, also by what it is handed to."""
         yield from families.calls_of(self.project, function)
         yield from families.calls_by_name(self.project, function)
+        yield from handed.calls_handing(self.project, function)
 
     def may_run(self, call: ast.Call) -> list[Function]:
         """The project's functions that a call may run, by what is called or by its name."""
