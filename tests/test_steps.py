@@ -1110,6 +1110,73 @@ def test_throttle_in_the_function_itself() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("steps", "place", "mark"),
+    [
+        ("phase == 'train'", "phase != 'train'", "warm"),
+        ("phase == 'train'", "phase == 'val'", "warm"),
+        ("train", "not train", "warm"),
+        ("train and x is not None", "not train and wide", "warm"),
+        ("phase == 'train'", "phase == 'train'", "hot"),
+        ("phase == 'train'", "phase != 'val'", "hot"),
+        ("train", "train", "hot"),
+        ("train", "wide", "hot"),
+        ("train", "not (train and wide)", "hot"),
+        # What changes in the loop says nothing of the others of its iterations.
+        ("full", "not full", "hot"),
+        ("len(x) == 4", "len(x) == 3", "hot"),
+    ],
+)
+def test_what_a_loop_that_trains_does_where_it_does_not(steps: str, place: str, mark: str) -> None:
+    check_one(
+        "def run(phase, train, wide):\n    for x in loader:\n        full = len(x) == 8  # hot\n"
+        f"        if {steps}:\n{indented(STEP, 2)}        if {place}:\n            y = x  # {mark}\n"
+    )
+
+
+def test_the_other_branch_of_the_steps() -> None:
+    check_one(
+        "def run(train):\n    for x in loader:\n"
+        f"        if train:\n{indented(STEP, 2)}        else:\n            y = x  # warm\n            helper(x)  # warm\n"
+        "def helper(x):\n    z = x\n    return z\n"
+    )
+    # Where each branch takes steps of its own, none of them evaluates.
+    check_one(
+        f"def run(train):\n    for x in loader:\n        if train:\n{indented(STEP, 2)}        else:\n{indented(STEP, 2)}"
+    )
+
+
+def test_what_a_call_on_a_step_asks_for() -> None:
+    method = (
+        "    def run(self, x, mode='train', full=False):\n        if mode == 'val':\n            y = self.predict(x)\n"
+        "            return y\n        if full:\n            y = x{full}\n        if mode == 'train':\n            y = x  # hot\n"
+        "        return y  # hot\n    def predict(self, x):\n        return x\n"
+    )
+    loops = (
+        "    def fit(self):\n        for x in loader:\n            loss = self.run(x{more})  # hot\n"
+        f"{indented(STEP, 2)}        return 1\n    def check(self):\n        self.run(x, 'val')\n        self.run(x, 'val', full=True)\n"
+    )
+    for more, full in (
+        ("", ""),
+        (", 'train'", ""),
+        (", mode='train', full=True", "  # hot"),
+        (", full=self.full", "  # hot"),
+    ):
+        check_one(f"class Trainer:\n{method.format(full=full)}{loops.format(more=more)}")
+
+
+def test_what_not_all_calls_on_steps_ask_for() -> None:
+    twice = "for x in loader:\n    run(x, 'a')  # hot\n    run(x, {other})  # hot\n" + STEP
+    run = "def run(x, mode='a'):\n    if mode == 'b':\n        y = x{b}\n    if mode == 'c':\n        y = x{c}\n"
+    check_one(run.format(b="  # hot", c="  # hot") + twice.format(other="'b'"))
+    check_one(run.format(b="  # hot", c="  # hot") + twice.format(other="kind"))
+    check_one(run.format(b="", c="") + twice.format(other="'a'"))
+    # A parameter that the function sets again says nothing.
+    check_one(
+        f"def run(x, mode='a'):\n    mode = kind(mode)  # hot\n    if mode == 'b':\n        y = x  # hot\nfor x in loader:\n    run(x)  # hot\n{STEP}"
+    )
+
+
 def test_weak_throttles() -> None:
     check_one(
         "def clip():\n    x = 1  # weak\ndef both():\n    x = 1  # hot\n"
@@ -1576,6 +1643,7 @@ def train(loader):
 
 def test_a_flag_that_rare_calls_give() -> None:
     check_one(RARE_CALLS)
+    check_one(RARE_CALLS.replace("def last(x):", "def first(x):\n    save(x, clean=True)\ndef last(x):"))
 
 
 @pytest.mark.parametrize(
@@ -1586,7 +1654,6 @@ def test_a_flag_that_rare_calls_give() -> None:
         ("clean=False", "clean=True"),
         ("if step % 100 == 0:", "if step > 100:"),
         ("if step == steps - 1:", "if step > steps - 3:"),
-        ("def last(x):", "def first(x):\n    save(x, clean=True)\ndef last(x):"),
     ],
 )
 def test_a_flag_that_a_call_on_each_step_may_give(old: str, new: str) -> None:

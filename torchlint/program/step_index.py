@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..facts.alternatives import Said
 from . import stepping
 from .frameworks import may_run_on_steps
 from .places import Ask, Asked, CallPlace, Place, Subject, soundly, whole
@@ -21,6 +22,8 @@ class Why(NamedTuple):
     loop: Place | None
     weak: bool = False
     depth: int = 0
+    given: tuple[Said, ...] = ()
+    """What all calls that lead to it on steps say of its parameters."""
 
 
 class StepIndex(NamedTuple):
@@ -106,16 +109,20 @@ def _called_on_steps(
     def expanded(callers: Sequence[tuple[Place, Why]], *, inside: bool = False) -> list[tuple[Place, Why]]:
         keys = [
             stepping.Calling(
-                caller, why.loop if why.function == caller else None, inside, tuple(by_path.get(caller[0], ()))
+                caller,
+                why.loop if why.function == caller else None,
+                inside,
+                tuple(by_path.get(caller[0], ())),
+                why.given,
             )
             for caller, why in callers
         ]
         unique = list(dict.fromkeys(keys))
         known = dict(zip(unique, ask(stepping.called_by, unique, []), strict=True))
         return [
-            (callee, Why(why.function, why.loop, why.weak or weak, why.depth + 1))
+            (one.function, Why(why.function, why.loop, why.weak or one.weak, why.depth + 1, one.given))
             for key, (_, why) in zip(keys, callers, strict=True)
-            for callee, weak in known[key]
+            for one in known[key]
         ]
 
     found = {function: Why(function, None) for function in framework}
@@ -124,9 +131,11 @@ def _called_on_steps(
     while todo:
         taken: list[tuple[Place, Why]] = []
         for callee, why in todo:
-            known = found.get(callee)
-            if known is None or (known.weak, known.depth) > (why.weak, why.depth):
-                found[callee] = why
-                taken.append((callee, why))
+            known = found.get(callee, why)
+            best = min(known, why, key=lambda one: (one.weak, one.depth))
+            best = best._replace(given=tuple(one for one in known.given if one in why.given))
+            if callee not in found or best != known:
+                found[callee] = best
+                taken.append((callee, best))
         todo = expanded(taken)
     return found

@@ -7,8 +7,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import input_gradients, names, runs
-from ..facts.flow import Flow, Loop
+from ..facts import alternatives, input_gradients, names, runs
+from ..facts.alternatives import Said
+from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from . import families, handed
 from .calling import CallSite, last_name
@@ -50,6 +51,16 @@ class Calling(NamedTuple):
     """Only the calls in the loop count."""
     closures: tuple[tuple[CallPlace, tuple[Place, ...]], ...]
     """The nested functions that calls in its file are given."""
+    given: tuple[Said, ...]
+    """What all calls of the function on steps say of its parameters."""
+
+
+class Called(NamedTuple):
+    """What is called on each step: whether only on some micro-steps, and what the call says of its parameters."""
+
+    function: Place
+    weak: bool
+    given: tuple[Said, ...] = ()
 
 
 class Iterating(NamedTuple):
@@ -95,26 +106,60 @@ def callers_of(subject: Subject, place: Place) -> Callers:
     return found
 
 
-def called_by(subject: Subject, asked: Calling) -> list[tuple[Place, bool]]:
-    """What a function calls on each step, and whether only on some micro-steps."""
+def called_by(subject: Subject, asked: Calling) -> list[Called]:
+    """What a function calls on each step."""
     project = subject.project
     function = function_at(project, asked.function)
     loop = loop_at(function, asked.loop) if asked.loop is not None else None
     closures = dict(asked.closures)
-    found: list[tuple[Place, bool]] = []
+    found: list[Called] = []
     for call in calls_in(function, loop) if asked.inside and loop is not None else function.flow.calls:
-        targets = [place_of(target) for target in families.may_run(project, function, call)]
-        targets += closures.get(call_place(function, call), ()) if closures else ()
-        weight = in_training(project, function, call, loop) if targets else "cold"
-        if weight not in ("throttled", "cold") and "dummy" not in last_name(call).lower():
-            # A dummy stands in for data that is missing.
-            found += [(target, weight == "weak") for target in targets if target != asked.function]
+        targets = families.may_run(project, function, call)
+        handed_on = closures.get(call_place(function, call), ()) if closures else ()
+        weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
+        if weight in ("throttled", "cold") or "dummy" in last_name(call).lower():
+            continue  # a dummy stands in for data that is missing
+        if is_left_out(project, function, call, loop, asked.given):
+            continue
+        called = [Called(place_of(target), weight == "weak", _given(project, target, call)) for target in targets]
+        called += [Called(target, weight == "weak") for target in handed_on]
+        found += [one for one in called if one.function != asked.function]
     for node, getter in _properties(function):
         if loop is None or not asked.inside or loop in function.flow.loops(node):
             weight = in_training(project, function, node, loop)
             if weight not in ("throttled", "cold"):
-                found.append((place_of(getter), weight == "weak"))
+                found.append(Called(place_of(getter), weight == "weak"))
     return found
+
+
+def is_left_out(
+    project: Project, function: Function, node: ast.AST, loop: Loop | None, given: tuple[Said, ...] = ()
+) -> bool:
+    """Whether training leaves a place out: its conditions exclude those of the steps, or what calls on steps give."""
+    nothing: frozenset[Said] = frozenset()
+    known = frozenset(given)
+    if loop is not None:
+        known = project.ask(("behind steps", function, loop), lambda: _behind_all_steps(function, loop), nothing)
+    return bool(known) and alternatives.excluded(alternatives.behind(function.flow, node, loop), known)
+
+
+def _behind_all_steps(function: Function, loop: Loop) -> frozenset[Said]:
+    """What is said in front of all backward passes and steps of optimizers in a loop, of what no iteration changes."""
+    steps = [call for call in calls_in(function, loop) if last_name(call) in (*BACKWARDS, "step")]
+    behind = [frozenset(alternatives.behind(function.flow, call, loop)) for call in steps]
+    stores = function.flow.stores
+    return frozenset(
+        one
+        for one in (frozenset.intersection(*behind) if behind else ())
+        if not any(contains(loop, store) for store in stores.get(one.name, ()))
+    )
+
+
+def _given(project: Project, function: Function, call: ast.Call) -> tuple[Said, ...]:
+    """What a call says of the parameters that decide what a function does."""
+    nobody: frozenset[str] = frozenset()
+    decisive = project.ask(("decisive", function), lambda: alternatives.decisive(function), nobody)
+    return alternatives.given(function, call, decisive)
 
 
 def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]]:

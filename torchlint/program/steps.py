@@ -14,6 +14,7 @@ from .conditions import in_training
 from .places import Place, asked_here, function_at, functions_at, loop_at, loop_place, place_of
 from .project import Project
 from .step_index import StepIndex, Why, step_index
+from .stepping import is_left_out
 
 T = TypeVar("T")
 
@@ -138,7 +139,7 @@ class Steps:
         for loop in function.flow.loops(node) if own in self._by_function else ():
             if self.is_step_loop(function, loop):
                 weight = in_training(self.project, function, node, loop)
-                if weight in ("throttled", "cold"):
+                if weight in ("throttled", "cold") or is_left_out(self.project, function, node, loop):
                     return None
                 return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
         self.project.note("steps", own[0])
@@ -146,7 +147,7 @@ class Steps:
         if why is None:
             return None
         weight = in_training(self.project, function, node, None)
-        if weight in ("throttled", "cold"):
+        if weight in ("throttled", "cold") or is_left_out(self.project, function, node, None, why.given):
             return None
         return Hot(self.project, why._replace(weak=why.weak or weight == "weak"))
 

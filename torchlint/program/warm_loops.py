@@ -27,6 +27,7 @@ from .model_calls import (
     predicts,
     runs_module_once,
 )
+from .stepping import is_left_out
 from .steps import Steps
 
 _WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois")
@@ -54,9 +55,13 @@ class WarmLoops:
 
     def _loop_of(self, function: Function, node: ast.AST) -> Loop | None:
         for loop in function.flow.loops(node):
-            if self.is_warm(function, loop):
+            if self.is_warm(function, loop) or self._evaluates_there(function, node, loop):
                 return None if guarded(self.project, function, node, loop) in ("throttled", "cold") else loop
         return None
+
+    def _evaluates_there(self, function: Function, node: ast.AST, loop: Loop) -> bool:
+        """Whether a loop that trains comes to a place only where it evaluates: behind `phase == "val"`, of `phase == "train"`."""
+        return self.steps.is_step_loop(function, loop) and is_left_out(self.project, function, node, loop)
 
     def holds_warm_loop(self, function: Function) -> bool:
         """Whether an evaluation or generation loop stands in a function."""

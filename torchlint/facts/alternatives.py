@@ -1,0 +1,70 @@
+"""Conditions that exclude each other: what is behind one of them never runs where the other holds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .flow import Flow, Loop
+from .module import Function
+from .syntax import required
+
+
+class Said(NamedTuple):
+    """That a name is one word or boolean, or that it is not."""
+
+    name: str
+    value: str | bool
+    equal: bool
+
+    def excludes(self, other: Said) -> bool:
+        """Whether both can't be true."""
+        if self.name != other.name or type(self.value) is not type(other.value):
+            return False
+        return self.equal != other.equal if self.value == other.value else self.equal and other.equal
+
+
+def behind(flow: Flow, node: ast.AST, loop: Loop | None = None) -> Iterator[Said]:
+    """What the conditions in front of a place say: `if train:`, `if phase == "val":`."""
+    for guard in flow.guards(node, loop):
+        yield from said(guard.test, guard.true)
+
+
+def said(test: ast.expr, true: bool) -> Iterator[Said]:
+    """What a condition says where it is true, or false."""
+    for part, holds in required(test, true):
+        if isinstance(part, ast.Name):
+            yield Said(part.id, True, holds)
+        elif isinstance(part, ast.Compare) and isinstance(part.left, ast.Name) and len(part.ops) == 1:
+            op, other = part.ops[0], part.comparators[0]
+            value = other.value if isinstance(other, ast.Constant) else None
+            if isinstance(value, str | bool) and isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+                yield Said(part.left.id, value, holds is isinstance(op, ast.Eq | ast.Is))
+
+
+def decisive(function: Function) -> frozenset[str]:
+    """The parameters that conditions of a function ask for, as they were given."""
+    parameters = {parameter.arg for parameter in function.parameters} - function.flow.stores.keys()
+    tests = [node.test for node in function.flow.nodes if isinstance(node, ast.If)] if parameters else []
+    asked = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
+    return frozenset(asked & parameters)
+
+
+def given(function: Function, call: ast.Call, names: Iterable[str]) -> tuple[Said, ...]:
+    """What a call says of parameters by their names: `self.run(batch, mode="train")`."""
+    spread = any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords)
+    found = []
+    for name in sorted(names):
+        node = function.argument(call, name)
+        if node is None and not spread:
+            node = function.defaults.get(name)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bool):
+            found.append(Said(name, node.value, True))
+    return tuple(found)
+
+
+def excluded(some: Iterable[Said], others: Iterable[Said]) -> bool:
+    """Whether something is said that excludes one of some others."""
+    known = tuple(others)
+    return any(one.excludes(other) for one in some for other in known)
