@@ -13,6 +13,7 @@ from .place import Place
 
 _VIEWS = frozenset("float long half double view reshape unsqueeze squeeze expand t transpose permute".split())
 _TURNED = frozenset(("T", "mT", "data"))
+_MOVED_ALONG = frozenset(("torch.nn.Parameter", "torch.nn.Buffer"))
 
 
 def kept_on_host(place: Place, node: ast.expr) -> ast.expr | None:
@@ -26,12 +27,16 @@ def kept_on_host(place: Place, node: ast.expr) -> ast.expr | None:
         return None
     if isinstance(part, ast.Name) and not _is_outer(place, part):
         return None
+    # What a thing is takes longer to tell than who sets it.
+    klass = _holder(place, part) if isinstance(part, ast.Attribute) else None
+    if isinstance(part, ast.Attribute) and klass is None:
+        return None
     value = place.value(part)
     if value.kind != "tensor" or not value.is_tensor or value.device != "cpu" or value.other_kinds:
         return None
     if value.from_loader or value.loader_calls:
         return None
-    return part if isinstance(part, ast.Name) or _is_held(place, part) else None
+    return part if klass is None or _lasts(place, klass) else None
 
 
 def _viewed(node: ast.expr) -> ast.expr:
@@ -96,14 +101,26 @@ def _is_written(function: Function, name: str) -> bool:
 # Attributes
 
 
-def _is_held(place: Place, part: ast.Attribute) -> bool:
+def _holder(place: Place, part: ast.Attribute) -> Class | None:
+    """The class of the object that an attribute is of, where its constructor alone sets that, and no method writes into it."""
     klass = _class_of(place, part.value)
     stored = klass and next(
         filter(lambda one: place.project.attribute_stores(one, part.attr), _lineage(place, klass)), None
     )
     if klass is None or stored is None or not place.project.is_option(stored, part.attr):
-        return False
-    return not _is_changed(stored, part.attr) and not _is_changed(klass, part.attr) and _lasts(place, klass)
+        return None
+    if _goes_along(place, stored, part.attr) or _is_changed(stored, part.attr) or _is_changed(klass, part.attr):
+        return None
+    return klass
+
+
+def _goes_along(place: Place, klass: Class, attribute: str) -> bool:
+    """Whether what a constructor keeps goes where the module does: `self.mask = nn.Buffer(mask)`."""
+    stores = place.project.attribute_stores(klass, attribute)
+    kept = (method.flow.parents.get(target) for method, target in stores)
+    made = (one.value for one in kept if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call))
+    init = klass.methods["__init__"]
+    return any(place.project.resolve(init, call.func) in _MOVED_ALONG for call in made)
 
 
 def _class_of(place: Place, owner: ast.expr) -> Class | None:

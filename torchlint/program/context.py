@@ -39,12 +39,13 @@ _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
 _FRAMEWORK_EVAL = EVALUATION_STEPS | {"on_validation_epoch_end", "evaluation_step"}
 _PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
 # Patterns that begin with a word are looked for quickly: what stands in front of it is asked behind it.
-_OF_HOST = (
-    rb"(?m)cpu(?:(?<==\s[\"']cpu)|(?<=e\([\"']cpu))[\"']\)?[^\S\n]*(?:#|$)",
-    rb"store_(?:true\b[^)]{0,200}\bdefault *= *True|false\b[^)]{0,200}\bdefault *= *False)\b",
-    rb"default *= *(?:True\b[^)]{0,200}\bstore_true|False\b[^)]{0,200}\bstore_false)\b",
+_CPU = rb"(?m)cpu(?:(?<==\s[\"']cpu)|(?<=e\([\"']cpu))[\"']\)?[^\S\n]*(?:#|$)"
+_STAYS = (
+    rb"store_(?:true\b[^)]{0,200}\bdefault *= *True|false\b[^)]{0,200}\bdefault *= *False)\b"
+    rb"|default *= *(?:True\b[^)]{0,200}\bstore_true|False\b[^)]{0,200}\bstore_false)\b"
 )
-"""What a file holds whose device may be the CPU whatever is given: `x = "cpu"`, `x = torch.device("cpu")`, switches that stay."""
+_OF_HOST = ((_CPU, b""), (_STAYS, b"store_"))
+"""What a file holds whose device may be the CPU whatever is given: `x = "cpu"`, `x = torch.device("cpu")`, switches that stay; with a word that is in it."""
 _SENDS = regex(rb"\bto[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
 
 
@@ -170,14 +171,18 @@ class Context:
 
     def names_host(self, module: Module) -> bool:
         """Whether a device of the project may be the CPU whatever is given; asked once a module."""
-        return self.project.ask(("host named", module), lambda: any(map(self.project.holders, _OF_HOST)), False)
+        return self.project.ask(("host named", module), lambda: any(self._of_host()), False)
+
+    def _of_host(self) -> Iterator[frozenset[str]]:
+        """The files whose device may be the CPU whatever is given, for each way to say so."""
+        return (self.project.holders(pattern, word=word) for pattern, word in _OF_HOST)
 
     def knows_host_loops(self, module: Module) -> bool:
         """Whether some file of the project that names the CPU has a loop that stays on the host; asked once a module."""
         return self.project.ask(("host loops known", module), self._knows_host_loops, False)
 
     def _knows_host_loops(self) -> bool:
-        holders = frozenset[str]().union(*map(self.project.holders, _OF_HOST))
+        holders = frozenset[str]().union(*self._of_host())
         sending = (path for path in sorted(holders) if self.project.fact(path, "sends in loops", _may_send_in_loops))
         others = map(self.project.module, sending)
         return any(

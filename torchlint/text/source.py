@@ -87,11 +87,13 @@ class Words:
 
     def search(self, data: bytes, /) -> object | None:
         """What the pattern finds, or the first of the words where there is none."""
-        word = next((word for word in self.sure if word in data), None)
-        if word is not None:
-            return word
-        word = next((word for word in self.words if word in data), None)
-        return word if self.pattern is None or word is None else self.pattern.search(data)
+        for word in self.sure:
+            if word in data:
+                return word
+        for word in self.words:
+            if word in data:
+                return word if self.pattern is None else self.pattern.search(data)
+        return None
 
 
 @dataclass(frozen=True, eq=False)
