@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torchlint.lint import unnamed
 from torchlint.lint.sieve import Sieve
 from torchlint.program.step_text import lines_of_steps
-from torchlint.text.source import Source, SourceError
+from torchlint.text.source import Source, SourceError, _of_a_line
 
 LATIN = "# coding: latin-1\nname = 'é'; print(name)\n"
 
@@ -374,3 +374,22 @@ def test_parts_say_what_the_whole_text_says(path: Path) -> None:
     for pattern in PATTERNS:
         assert parts.holds(pattern) == whole.holds(pattern) == (pattern.search(data) is not None)
     assert sorted(sieve.found(parts) or ()) == sorted(sieve.found(whole) or ())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_one"),
+    [
+        (rb"\bNet\b", True),
+        (rb"\.step\(", True),
+        (rb"\bnet(?:[\"']|[ \t]*:[ \t]*[\w.|\[\], ]+?)?[ \t]*[=:][ \t]*(?:\w+\.)*(\w+)\(", True),
+        (rb"(?:" * 40 + rb"a" + rb")" * 40 + rb"\s", False),
+        (rb"net\s*=", False),
+        (rb"net[^=]*=", False),
+        (rb"net.*=", False),
+        (rb"net\n", False),
+        (rb"net[\n]", False),
+        (rb"net(?!\w)", False),
+    ],
+)
+def test_patterns_of_which_it_is_known_that_they_look_at_one_line(pattern: bytes, is_one: bool) -> None:
+    assert (_of_a_line(re.compile(pattern)) is not None) is is_one

@@ -389,4 +389,10 @@ def _holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, 
     """The fact that a file holds a pattern: its name, and how it is found."""
     sought = Words(*sorted(words), pattern=pattern) if words else quickest(pattern)
     name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
-    return name, lambda source: sought.search(source.data) is not None
+
+    def find(source: Source) -> bool:
+        if source.is_remembered:
+            return (not words or any(word in source.data for word in words)) and source.holds(pattern)
+        return sought.search(source.data) is not None
+
+    return name, find

@@ -29,8 +29,8 @@ _COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
 _MAGIC = regex(rb"(?m)^[ \t]*#(?:[ \t]+!|[ \t]*(?:MAGIC[ \t]+)?%)")
 """A magic, a shell line or the border of a cell, as Jupytext and Databricks write them."""
-_OF_A_LINE = regex(rb"(?:[\w|?]|\\[.()\[\]bwd]|\((?:\?:)?|\))+")
-"""A pattern of words, dots, brackets and alternatives."""
+_OF_A_LINE = regex(rb"""(?:[\w |?*+=:"'()-]|\\[.()\[\]bwdt]|\[(?:[\w .|,"'=:]|\\["'tw\[\]])+\])+""")
+"""A pattern of words, dots, brackets, alternatives and some of a few characters, none of which ends a line."""
 _DEFINES = regex(rb"def "), regex(rb"class ")
 _MARGINS = frozenset(f"{margin}{word}".encode() for margin in ("", "    ", "\t") for word in ("", "async "))
 """What stands before `def` or `class` on the line that a part of a text begins with."""
@@ -209,6 +209,11 @@ class Source:
             found.append((start, after[part]))
         memory[name] = after
         return found
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether what the parts of the text say is kept from one text to the next, as in an editor."""
+        return "_memory" in self.__dict__
 
     def remember(self, before: Source | None = None) -> None:
         """Keep what the parts of the text say, and what is known of them by the text before this one."""
