@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from ..facts import names
 from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from ..text.declared import class_names
-from ..text.source import Source
+from ..text.declared import class_names, made_as_pattern, made_in
 from ..torch_api.operators import operator
 from .calling import CallSite, calls_named
 from .definitions import GENERIC, MOST_HEIRS
@@ -34,7 +33,6 @@ _ELSEWHERE = frozenset(
 _KINDS = frozenset("agent algo algorithm actor critic policy learner trainer solver model".split())
 """What objects are called in the code around them as their classes are: `self.agent` is a `SacAgent`, or a class derived from `Agent`."""
 _OF_MODULES = frozenset("train eval to cpu cuda load save parameters state_dict load_state_dict zero_grad".split())
-_MADE = rb"\b%s(?:[\"']|[ \t]*:[ \t]*[\w.|\[\], ]+?)?[ \t]*[=:][ \t]*(?:\w+\.)*%s\("
 _SETS_UP = regex(r"(?:init|initialize|setup|set_up|build|load|save|close)(?:_|$)")
 _WORD = regex(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
 
@@ -170,12 +168,28 @@ def made_as(project: Project, klass: Class) -> list[str]:
 def _made_as(project: Project, klass: Class) -> list[str]:
     made: set[str] = set()
     for path in (klass.module.path, *project.named_by(klass.module, klass.name)):
-        source = project.source(path)
-        data = source.data if source is not None else b""
-        for name in (as_bytes(klass.name), *re.findall(rb"\b%s[ \t]+as[ \t]+(\w+)" % as_bytes(klass.name), data)):
-            assigned = re.findall(_MADE % (rb"(\w+)", name), data)
-            made.update(word.decode(errors="replace") for word in assigned)
+        by_class = _made_in(project, path).by_class
+        for name in (klass.name, *(other for other in project.renamed(klass.name) if other in by_class)):
+            made.update(by_class.get(name, ()))
     return sorted(made)
+
+
+class _Made(NamedTuple):
+    """What a file calls the objects that it makes: the names by what is called for them, and the other way round."""
+
+    by_class: dict[str, list[str]]
+    by_name: dict[str, list[str]]
+
+
+def _made_in(project: Project, path: str) -> _Made:
+    def found() -> _Made:
+        made = _Made({}, {})
+        for name, klass in map(str.split, project.fact(path, "made", made_in) or ()):
+            made.by_class.setdefault(klass, []).append(name)
+            made.by_name.setdefault(name, []).append(klass)
+        return made
+
+    return project.ask(("made in", path), found, _Made({}, {}))
 
 
 def of_named(project: Project, name: str, called: str) -> list[Function]:
@@ -192,9 +206,8 @@ def _of_named(project: Project, name: str, called: str, paths: Collection[str]) 
     made = _made(project, called)
     found: list[Function] = []
     for path in paths if made else ():
-        classes = {
-            name for name in project.fact(path, "class names", class_names) or () if _is_made(project, name, made)
-        }
+        defined = project.fact(path, "class names", class_names) or ()
+        classes = {klass for klass in defined if _is_made(project, klass, made)}
         module = project.module(path) if classes else None
         if module is not None:
             found += [one.methods[name] for one in module.classes if one.name in classes and name in one.methods]
@@ -212,13 +225,9 @@ def _made(project: Project, called: str) -> frozenset[str]:
 
 
 def _calls_for(project: Project, called: str) -> Iterator[str]:
-    pattern = _MADE % (as_bytes(called), rb"(\w+)")
-    for path in project.holders(pattern, word=as_bytes(called)):
-        yield from project.fact(path, f"made as {called}", lambda source: _caught(source, pattern)) or ()
-
-
-def _caught(source: Source, pattern: bytes) -> list[str]:
-    return sorted({word.decode(errors="replace") for word in re.findall(pattern, source.data)})
+    word = as_bytes(called)
+    for path in project.holders(made_as_pattern(word), word=word):
+        yield from _made_in(project, path).by_name.get(called, ())
 
 
 def _few(paths: Collection[str]) -> list[str]:

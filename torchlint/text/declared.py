@@ -17,6 +17,8 @@ _DEF = regex(rb"def[ \t]+(\w+)")
 _CLASS = regex(rb"class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _CLASS_NAME = regex(rb"\bclass[ \t]+(\w+)")
 _BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
+_MADE = rb"\b(%s)(?:[\"']|[ \t]*:[ \t]*[\w.|\[\], ]+?)?[ \t]*[=:][ \t]*(?:\w+\.)*(\w+)\("
+_MADE_AS_ANY = regex(_MADE % rb"\w+")
 WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 
 
@@ -87,3 +89,15 @@ def called_in(source: Source) -> list[str]:
     """The names that a file calls behind a dot: `model.fit(...)`."""
     # Most names are called in many files.
     return sorted(intern(name.decode(errors="replace")) for name in set(_BEHIND.findall(source.data)))
+
+
+def made_as_pattern(called: bytes) -> bytes:
+    """Where a name is given what a call gives: `net = Model()`, `net: Model = Model()`, `run(net=Model())`, `{"net": Model()}`."""
+    return _MADE % called
+
+
+def made_in(source: Source) -> list[str]:
+    """The names that are given what a call gives, each with what is called: `net Model` for `net = models.Model()`."""
+    parts = source.in_parts("made", lambda data: frozenset(_MADE_AS_ANY.findall(data)))
+    pairs = frozenset[tuple[bytes, bytes]]().union(*(found for _, found in parts))
+    return sorted(b" ".join(pair).decode(errors="replace") for pair in pairs)
