@@ -68,3 +68,49 @@ def test_a_module_that_is_tried_on_random_data(steps: str, before: str, user: st
     files = {"net.py": TRIAL.format(steps=steps, before=before).encode(), "train.py": user.encode()}
 
     assert found == bool(lint(files, settings).findings)
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "found"),
+    [
+        ("train_test.py", "def train(loader):", True),
+        ("pkg/train_test.py", "def train(loader):", True),
+        ("train_test.py", "def test(loader):", True),
+        ("train_test.py", "def test_step(loader):", False),
+        ("train_test.py", "import unittest\ndef train(loader):", False),
+        ("train_test.py", "import pytest\ndef train(loader):", False),
+        ("train_test.py", "class TestTrain:\n    pass\ndef train(loader):", False),
+        ("tests/train_test.py", "def train(loader):", False),
+        ("test_train_test.py", "def train(loader):", False),
+        ("train_tests.py", "def train(loader):", False),
+    ],
+)
+def test_a_file_of_training_and_testing(path: str, head: str, found: bool) -> None:
+    body = "for x in loader:\n    loss = criterion(model(x.to(device)))\n    loss.backward()\n    optimizer.step()\n    loss.item()\n"
+    text = f"{PRELUDE}{head}\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    settings = Settings(codes=frozenset(("TL101",)), fixable=frozenset())
+
+    assert found == bool(lint({path: text.encode()}, settings).findings)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "others", "found"),
+    [
+        ("", {"util.py": "def put(x):\n    return x.cuda()\n"}, True),
+        ("", {"util.py": "def put(x):\n    return x.cpu()\n"}, False),
+        ("", {"util.py": "def put(x):\n    return x.cuda()\n", "main.py": "from trainer import Trainer\n"}, False),
+        ("", {"util.py": "def put(x):\n    return x\n", "main.py": "from trainer import Trainer\nx.cuda()\n"}, True),
+        ("if __name__ == '__main__':\n    Trainer()\n", {"util.py": "def put(x):\n    return x.cuda()\n"}, False),
+        ("for x in data:\n    Trainer().train()\n", {"util.py": "def put(x):\n    return x.cuda()\n"}, False),
+    ],
+)
+def test_a_trainer_that_a_registry_makes(trainer: str, others: dict[str, str], found: bool) -> None:
+    """Nobody imports it: it runs where whoever trains puts it."""
+    text = (
+        "from util import put\n\nclass Trainer:\n    def train(self):\n        for x in self.loader:\n"
+        "            loss = self.net(self.put(x))\n            loss.backward()\n            self.optimizer.step()\n            loss.item()\n"
+    )
+    files = {"trainer.py": text + trainer, **others}
+    settings = Settings(codes=frozenset(("TL101",)), fixable=frozenset())
+
+    assert found == bool(lint({path: text.encode() for path, text in files.items()}, settings).findings)

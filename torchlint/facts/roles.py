@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from ..system.regex import regex
+from ..text.source import Source
 from . import names
 from .module import Function, Module
 
@@ -28,19 +29,22 @@ _COMPARES = frozenset(("allclose", "isclose", "equal", "item", "norm", "assert_c
 
 def role_of(module: Module, place: str) -> Role:
     """What a file is for, by its place in the project and its top-level code."""
-    if _TEST.search(place) and not (place.endswith("_test.py") and _evaluates(module)):
+    if _TEST.search(place) and not runs_a_program(place, module.source):
         return "test"
     if _BENCHMARK.search(place) or module.source.holds(b"torch.utils.benchmark"):
         return "benchmark"
     return "script" if module.source.holds(b"__main__") else "library"
 
 
-def _evaluates(module: Module) -> bool:
-    """Whether `model_test.py` is a script that evaluates, and holds no test."""
-    data = module.source.data
-    return b"__main__" in data and not any(
-        word in data for word in (b"def test", b"unittest", b"pytest", b"class Test")
-    )
+def runs_a_program(place: str, source: Source) -> bool:
+    """Whether `model_test.py` is a script that evaluates, or `train_test.py` trains, and holds no test."""
+    data = source.data
+    if not place.endswith("_test.py") or any(word in data for word in (b"unittest", b"pytest", b"class Test")):
+        return False
+    if b"__main__" in data and b"def test" not in data:
+        return True
+    named = is_test(place.removesuffix("_test.py") + ".py", "")  # by its folder, too
+    return b".backward(" in data and b"def test_" not in data and not named
 
 
 def is_own_test(function: Function) -> bool:

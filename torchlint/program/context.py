@@ -169,6 +169,10 @@ class Context:
         sources = map(self.project.source, self.project.importers(module))
         return any(source is not None and source.holds(ACCELERATOR) for source in sources)
 
+    def is_registered(self, module: Module) -> bool:
+        """Whether a file only defines things, and nobody imports it by its name: a registry makes its objects, for whoever runs the program."""
+        return self.role(module) == "library" and not module.body.has_loops and not self.project.importers(module)
+
     def names_host(self, module: Module) -> bool:
         """Whether a device of the project may be the CPU whatever is given; asked once a module."""
         return self.project.ask(("host named", module), lambda: any(self._of_host()), False)

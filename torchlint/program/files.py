@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
-from ..facts.roles import is_test
+from ..facts.roles import is_test, runs_a_program
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.cached import cached_property
@@ -231,7 +231,11 @@ class Files:
 
     def in_test(self, path: str, name: str) -> bool:
         """Whether a function of that name in a file is part of a test."""
-        return is_test(self.home(path), name)
+        place = self.home(path)
+        if not is_test(place, name):
+            return False
+        source = self.source(path) if place.endswith("_test.py") and not name.startswith("test_") else None
+        return source is None or not runs_a_program(place, source)
 
 
 def place_of(key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -350,6 +350,8 @@ class Site:
             return True  # part of a model, which the program moves
         if self.hot is not None and context.accelerator(self.hot.function.module):
             return True
+        if self.hot is not None and klass is not None and context.anywhere and context.is_registered(self.module):
+            return True
         return klass is None and context.anywhere and frequency.in_forward(self)  # what such a part calls
 
     @property
