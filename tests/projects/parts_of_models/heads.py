@@ -12,7 +12,7 @@ class Head(nn.Module):
         return x
 
     def get_loss(self, x: torch.Tensor) -> torch.Tensor:
-        self.seen = x.sum().item()  # TL106
+        self.seen = x.sum().item()  # TL101
         return x.mean()
 
     def summary_of(self, x: torch.Tensor) -> float:
