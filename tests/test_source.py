@@ -389,6 +389,7 @@ def test_parts_say_what_the_whole_text_says(path: Path) -> None:
         (rb"net\n", False),
         (rb"net[\n]", False),
         (rb"net(?!\w)", False),
+        (rb"net(?<!\wnet)[ \t]*=", True),
     ],
 )
 def test_patterns_of_which_it_is_known_that_they_look_at_one_line(pattern: bytes, is_one: bool) -> None:

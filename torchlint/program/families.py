@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
 
 from ..facts import names
 from ..facts.module import Class, Function, Module
 from ..facts.values import Value
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from ..text.declared import class_names, made_as_pattern, made_in
+from ..text.declared import class_names, made_as_pattern, made_for, made_in
 from ..torch_api.operators import operator
 from .calling import CallSite, calls_named
 from .definitions import GENERIC, MOST_HEIRS
@@ -168,28 +167,22 @@ def made_as(project: Project, klass: Class) -> list[str]:
 def _made_as(project: Project, klass: Class) -> list[str]:
     made: set[str] = set()
     for path in (klass.module.path, *project.named_by(klass.module, klass.name)):
-        by_class = _made_in(project, path).by_class
+        by_class = _made_in(project, path)
         for name in (klass.name, *(other for other in project.renamed(klass.name) if other in by_class)):
             made.update(by_class.get(name, ()))
     return sorted(made)
 
 
-class _Made(NamedTuple):
-    """What a file calls the objects that it makes: the names by what is called for them, and the other way round."""
+def _made_in(project: Project, path: str) -> dict[str, list[str]]:
+    """What a file calls the objects that it makes, by the names of their classes."""
 
-    by_class: dict[str, list[str]]
-    by_name: dict[str, list[str]]
-
-
-def _made_in(project: Project, path: str) -> _Made:
-    def found() -> _Made:
-        made = _Made({}, {})
+    def found() -> dict[str, list[str]]:
+        made: dict[str, list[str]] = {}
         for name, klass in map(str.split, project.fact(path, "made", made_in) or ()):
-            made.by_class.setdefault(klass, []).append(name)
-            made.by_name.setdefault(name, []).append(klass)
+            made.setdefault(klass, []).append(name)
         return made
 
-    return project.ask(("made in", path), found, _Made({}, {}))
+    return project.ask(("made in", path), found, {})
 
 
 def of_named(project: Project, name: str, called: str) -> list[Function]:
@@ -227,7 +220,7 @@ def _made(project: Project, called: str) -> frozenset[str]:
 def _calls_for(project: Project, called: str) -> Iterator[str]:
     word = as_bytes(called)
     for path in project.holders(made_as_pattern(word), word=word):
-        yield from _made_in(project, path).by_name.get(called, ())
+        yield from project.fact(path, f"made as {called}", lambda source: made_for(source, called)) or ()
 
 
 def _few(paths: Collection[str]) -> list[str]:
