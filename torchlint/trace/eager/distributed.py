@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 from torchlint.trace.eager import private
 from torchlint.trace.eager.device import VirtualGpu, size_in_bytes
 from torchlint.trace.eager.device_api import Patch
+from torchlint.trace.eager.tags import leaves
 
 
 class _Collective(NamedTuple):
@@ -44,10 +44,7 @@ COLLECTIVES = {
     "alltoall_base_": _Collective("all_to_all_single", 1, 0),
 }
 """Those that have a class for tensors of a device."""
-_IN_PYTHON = (
-    "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "all_gather_single", "gather", "scatter",
-    "all_to_all_single",
-)  # fmt: skip
+_IN_PYTHON = (*(one.called for one in COLLECTIVES.values()), "all_gather_single")
 """The functions of `torch.distributed` that call them."""
 _OBJECT_COLLECTIVES = (
     "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
@@ -83,7 +80,7 @@ class Groups:
             return
         sends = collective.root < 0 or args[collective.root] == found.rank()
         for position, to_device in ((collective.sent, False), (collective.received, True)):
-            for tensor in _leaves(args[position]) if sends or to_device else ():
+            for tensor in leaves(args[position]) if sends or to_device else ():
                 if self._gpu.tags.is_cuda(tensor) and tensor.layout == torch.strided:
                     size = size_in_bytes(tensor)
                     self._gpu.copied(collective.called, size, to_device=to_device, pinned=True, blocking=False)
@@ -131,14 +128,6 @@ def _key(group: Any) -> str | None:
 def _is_gloo(backend: str) -> bool:
     """Whether gloo is asked for tensors of a device."""
     return backend == "gloo" or "cuda:gloo" in backend.split(",")
-
-
-def _leaves(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
 
 
 def patches(gpu: VirtualGpu) -> Iterator[Patch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torchlint.trace.eager import private
 from torchlint.trace.eager.device import CPU, VirtualGpu, index_of, size_in_bytes, transfer
 from torchlint.trace.eager.operators import FILL, SET_ITEM
 from torchlint.trace.eager.streams import VirtualGenerator
+from torchlint.trace.eager.tags import leaves
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
@@ -89,7 +90,7 @@ class DeviceFunctions(TorchFunctionMode):
         if pinned:
             kwargs["pin_memory"] = False
         result = func(*args, **kwargs)
-        for tensor in _leaves(result):
+        for tensor in leaves(result):
             if target is not None and target.type == "cuda":
                 gpu.tags.mark_cuda(tensor, target.index)
             elif isinstance(func, OpOverload):
@@ -137,14 +138,6 @@ def _get_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> A
 
 def _leads(args: Args) -> bool:
     return bool(args) and isinstance(args[0], Tensor)
-
-
-def _leaves(value: object) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
 
 
 def _check_generator(generator: object, device: str) -> None:

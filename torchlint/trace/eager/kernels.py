@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch._ops import OpOverload
 
 from torchlint.trace.eager import private
 from torchlint.trace.eager.device import VirtualGpu
 from torchlint.trace.eager.device_api import Patch
+from torchlint.trace.eager.tags import leaves
 
 Kernel = Callable[..., Any]
 _ANYWHERE = "CompositeExplicitAutograd"
@@ -41,9 +41,7 @@ def patches(gpu: VirtualGpu, modes: Callable[[], AbstractContextManager[object]]
 
     def chosen(name: str) -> Kernel:
         def run(*args: Any, **kwargs: Any) -> Any:
-            given = [*args, *kwargs.values()]
-            tensors = [one for value in given for one in (value if isinstance(value, (list, tuple)) else (value,))]
-            place = "CUDA" if any(isinstance(one, Tensor) and gpu.tags.is_cuda(one) for one in tensors) else "CPU"
+            place = "CUDA" if any(map(gpu.tags.is_cuda, leaves((*args, *kwargs.values())))) else "CPU"
             kernel = known[name].get(place) or known[name].get("CPU")
             if kernel is None:
                 raise NotImplementedError(f"Could not run '{name}' with arguments from the 'CPU' backend.")

@@ -24,9 +24,10 @@ SET_ITEM = "setitem"  # `x[i] = tensor`
 FILL = (
     "fill"  # `x[i] = 1.0`: of a slice and under a mask the value is an argument of the kernel, of elements it is copied
 )
-_KNOWN = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 14)
+_TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
+_KNOWN = _TORCH < (2, 14)
 """Whether it is known that `x[0] = 1.0` copies the number and `isin` looks for duplicates: torch is about to do neither."""
-_PINS_MASKS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 9)
+_PINS_MASKS = _TORCH >= (2, 9)
 """Whether what a mask of the host chooses goes to the device from pinned memory, without a wait (IndexingUtils.h)."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 
@@ -41,6 +41,15 @@ def _key(tensor: torch.Tensor) -> int:
         return key
     except _NO_STORAGE:
         return 0
+
+
+def leaves(value: object) -> Iterator[torch.Tensor]:
+    """A tensor, or those in lists and tuples."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from leaves(item)
 
 
 def memory_of(tensors: Iterable[torch.Tensor]) -> set[int]:

@@ -15,6 +15,7 @@ from torch.utils import data as _data  # noqa: F401 - torch.utils.data is no att
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
 from torchlint.messages.event import Event, Operation
+from torchlint.trace.eager.tags import leaves
 from torchlint.trace.eager.watching import computes
 from torchlint.trace.program.recorder import Place, Recorder, here
 
@@ -146,22 +147,12 @@ def may_launch(func: object) -> bool:
     return isinstance(func, OpOverload) and computes(func) and func._overloadpacket.__name__ not in _MADE
 
 
-def _leaves(values: Iterable[Any]) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, (list, tuple)):
-            found.extend(_leaves(value))
-    return found
-
-
 def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work | None:
     """What a call of an operator asks of a GPU; None of one that launches nothing."""
     if not may_launch(func):
         return None
     name = func._overloadpacket.__name__
-    given, made = _leaves((*args, *kwargs.values())), _leaves([result])
+    given, made = list(leaves((*args, *kwargs.values()))), list(leaves(result))
     lists = [
         value for value in args if isinstance(value, (list, tuple)) and value and isinstance(value[0], torch.Tensor)
     ]
@@ -169,7 +160,7 @@ def work_of(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], re
     if name.startswith(("_foreach", "_fused")) and lists:
         # a fused optimizer writes all that it is given but the gradients
         written_to = lists[:1] if name.startswith("_foreach") else [lists[0], *lists[2:]]
-        made = made or _leaves(written_to)
+        made = made or list(leaves(written_to))
         most = dict(_MULTI_TENSOR).get(len(lists), 36)
         launches = max(1, math.ceil(len(lists[0]) / most))
     elif func._schema.is_mutable and not made:
