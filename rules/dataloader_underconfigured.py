@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.loader_calls import Handed, handed_on
 from torchlint.facts.module import Class, Function
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
@@ -315,10 +316,7 @@ def _handed(made: Site, init: Function, inner: Site, name: str, position: int) -
         kwarg = init.node.args.kwarg if not isinstance(init.node, ast.Module) else None
         passed = [isinstance(one, ast.Name) and kwarg is not None and one.id == kwarg.arg for one in rest]
         return _option(made, name, -1) if passed == [True] else UNKNOWN
-    if not isinstance(given, ast.Name) or given.id not in {parameter.arg for parameter in init.parameters}:
-        return inner.value(given)
-    outer = init.argument(made.call, given.id) if made is not inner else given
-    if outer is not None:
-        return made.value(outer)
-    default = init.defaults.get(given.id)
-    return inner.value(default) if default is not None and not made.spread else UNKNOWN
+    handed = handed_on(init, given, made.call) if made is not inner else Handed(given, by_maker=True)
+    if handed is None:
+        return UNKNOWN
+    return (made if handed.by_maker else inner).value(handed.node)

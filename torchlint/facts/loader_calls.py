@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 from . import batches, names
 from .argparse_defaults import argparse_defaults
 from .arguments import Arguments
 from .evaluator import Evaluator
-from .module import Class
+from .module import Class, Function
 from .values import Loader, Value, constant
 
 
@@ -38,8 +39,8 @@ def told_to_pin(values: Evaluator, node: ast.Call) -> Loader | None:
 def loader_of(values: Evaluator, klass: Class | None, name: str, node: ast.Call, args: Arguments) -> Loader:
     """A loader of a library or of the project, which hands on `pin_memory` by its name."""
     told = args.keywords.get("pin_memory")
-    if told is None and klass is not None:
-        told = _handed_on(klass, args)
+    if told is None and klass is not None and not args.open:
+        told = _pins_by_itself(values, klass, node)
     own = klass is None and not args.open
     pinned = (
         told.const if told is not None and isinstance(told.const, bool) else False if own and told is None else None
@@ -48,15 +49,35 @@ def loader_of(values: Evaluator, klass: Class | None, name: str, node: ast.Call,
     return pinned_by_option(values, batches.made_loader(loader, pinned), node)
 
 
-def _handed_on(klass: Class, args: Arguments) -> Value | None:
+def _pins_by_itself(values: Evaluator, klass: Class, node: ast.Call) -> Value | None:
     """What the constructor of a subclass gives its base for `pin_memory`: a constant, or a parameter of its own with what is given for it."""
     init = klass.methods.get("__init__")
     calls = init.flow.calls_named("__init__") if init is not None else []
-    given = {keyword.arg: keyword.value for call in calls for keyword in call.keywords}.get("pin_memory")
-    if init is None or len(calls) != 1 or args.open:
+    if init is None or len(calls) != 1:
         return None
-    if not isinstance(given, ast.Name) or given.id in init.flow.stores:
-        return constant(given.value) if isinstance(given, ast.Constant) else None
-    place = next((at for at, parameter in enumerate(init.parameters) if parameter.arg == given.id), 0)
-    passed, default = args.get(place - 1, given.id), init.defaults.get(given.id)
-    return passed if passed is not None or not isinstance(default, ast.Constant) else constant(default.value)
+    given = next((keyword.value for keyword in calls[0].keywords if keyword.arg == "pin_memory"), None)
+    if given is None or (isinstance(given, ast.Name) and given.id in init.flow.stores):
+        return None
+    handed = handed_on(init, given, node)
+    if handed is not None and handed.by_maker:
+        return values.expr(handed.node)
+    return constant(handed.node.value) if handed is not None and isinstance(handed.node, ast.Constant) else None
+
+
+class Handed(NamedTuple):
+    """What a constructor hands on, and whether who makes the object wrote it."""
+
+    node: ast.expr
+    by_maker: bool
+
+
+def handed_on(init: Function, given: ast.expr, made: ast.Call) -> Handed | None:
+    """What an expression of a constructor is where an object is made: of a parameter what is given for it, or its default; None where that can't be told."""
+    if not isinstance(given, ast.Name) or given.id not in {parameter.arg for parameter in init.parameters}:
+        return Handed(given, by_maker=False)
+    outer = init.argument(made, given.id)
+    if outer is not None:
+        return Handed(outer, by_maker=True)
+    hidden = any(isinstance(one, ast.Starred) for one in made.args) or any(one.arg is None for one in made.keywords)
+    default = init.defaults.get(given.id)
+    return Handed(default, by_maker=False) if default is not None and not hidden else None
