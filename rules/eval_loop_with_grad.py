@@ -217,8 +217,7 @@ def _elsewhere(site: Site, model: list[str]) -> Iterator[Finding]:
 
 def _kept(site: Site, klass: Class, model: list[str]) -> Iterator[str]:
     """The attributes that hold the model: `self.model.eval()` of a constructor, or what the method returns to another one that keeps it."""
-    own = site.function.parameters[0].arg
-    if len(model) == 2 and model[0] == own and site.function.name == "__init__":
+    if len(model) == 2 and model[0] == site.function.own_name and site.function.name == "__init__":
         yield model[1]
     returned = (node.value for node in site.flow.nodes if isinstance(node, ast.Return) and node.value is not None)
     if not any(chain(value) == model for value in returned):
@@ -227,7 +226,7 @@ def _kept(site: Site, klass: Class, model: list[str]) -> Iterator[str]:
         for call in method.flow.calls_named(site.function.name):
             parent = method.flow.parents.get(call)
             kept = chain(parent.targets[0]) if isinstance(parent, ast.Assign) else None
-            if method.is_method and kept is not None and len(kept) == 2 and kept[0] == method.parameters[0].arg:
+            if kept is not None and len(kept) == 2 and kept[0] == method.own_name:
                 yield kept[1]
 
 
@@ -237,7 +236,7 @@ _PART = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|for
 def _runs_kept(site: Site, method: Function, call: ast.Call, name: str) -> bool:
     """Whether a loop of a method runs what an attribute holds, or a part of it, with autograd on."""
     called = chain(call.func)
-    if called is None or not method.is_method or called[:2] != [method.parameters[0].arg, name] or len(called) > 3:
+    if called is None or called[:2] != [method.own_name, name] or len(called) > 3:
         return False
     if not call.args or (len(called) == 3 and not _PART.search(called[2])) or not method.flow.loops(call):
         return False
@@ -273,8 +272,7 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
         return True
     if _is_part(site, called, model):
         return _is_model(site, call) or _is_method_of_models(site, call)
-    own = site.function.parameters[0].arg if site.function.is_method else None
-    if called is not None and called[0] == own == model[0]:
+    if called is not None and called[0] == site.function.own_name == model[0]:
         return any(_runs_own(site, target, model[1:]) for target in site.project.targets(site.function, call))
     if not any(chain(argument) == model for argument in call.args):
         return False
@@ -313,15 +311,15 @@ def _runs_model(site: Site, method: Function) -> bool:
 
 def _is_part(site: Site, called: list[str] | None, model: list[str]) -> bool:
     """Whether something is called of the model, `model.encoder(x)`, that is not the method's own object."""
-    own = site.function.parameters[0].arg if site.function.is_method else None
-    return called is not None and len(called) > len(model) and called[: len(model)] == model != [own]
+    inner = called is not None and len(called) > len(model) and called[: len(model)] == model
+    return inner and model != [site.function.own_name]
 
 
 def _runs_own(site: Site, method: Function, part: list[str]) -> bool:
     """Whether a method runs a part of its own object, and neither switches autograd off nor asks for gradients."""
     if not method.is_method or _ASKS.search(_text(method)) or site.analysis.context.function_off(method):
         return False
-    model = [method.parameters[0].arg, *part]
+    model = [method.own_name, *part]
     return any(
         chain(inner.func) == model and not _off_in(site, method, inner) and not _only_trains(method, inner)
         for inner in method.flow.calls
@@ -592,10 +590,8 @@ def _is_frozen(site: Site, name: str) -> bool:
 
 def _ancestors(site: Site) -> Iterator[Class]:
     """The classes of the project that the method's class inherits from."""
-    found = [site.function.cls] if site.function.cls is not None else []
-    for klass in found:
-        found += [base for base in site.project.bases(klass) if base not in found]
-    yield from found[1:]
+    klass = site.function.cls
+    return itertools.islice(site.project.ancestry(klass), 1, None) if klass is not None else iter(())
 
 
 def _around_grad(text: str) -> Iterator[str]:
@@ -675,7 +671,7 @@ def _trains_nothing(site: Site, klass: Class) -> bool:
     if any(site.project.resolve(klass.parent, base) != "torch.nn.Module" for base in klass.bases):
         return False
     for method in klass.methods.values():
-        own = method.parameters[0].arg if method.is_method and method.parameters else ""
+        own = method.own_name
         for call in method.flow.calls:
             name = site.project.resolve(method, call.func) or ""
             made = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")

@@ -207,9 +207,7 @@ def _is_kept(site: Site, grown: ast.expr) -> bool:
         if isinstance(grown, ast.Name):
             return _is_outer(site, grown.id)
     name = chain(grown)
-    function = site.function
-    own = function.parameters[0].arg if function.is_method and function.parameters else None
-    return name is not None and len(name) > 1 and name[0] == own
+    return name is not None and len(name) > 1 and name[0] == site.function.own_name
 
 
 def _is_outer(site: Site, name: str) -> bool:

@@ -103,8 +103,7 @@ def _incremented(node: ast.AST) -> ast.expr | None:
 
 
 def _is_self(site: Site, node: ast.expr) -> bool:
-    parameters = site.function.parameters
-    return site.function.is_method and bool(parameters) and isinstance(node, ast.Name) and node.id == parameters[0].arg
+    return isinstance(node, ast.Name) and node.id == site.function.own_name
 
 
 def _set_here(site: Site, attribute: str) -> bool:

@@ -56,6 +56,36 @@ def check(capsys: pytest.CaptureFixture[str]) -> Run:
     return check
 
 
+class TestClasses:
+    def test_classes_that_inherit_from_each_other(self, check: Run) -> None:
+        ring = (
+            "import torch\nclass A(B, torch.nn.Module):\n    def forward(self, x):\n        return x + self.mask.to(x.device)\n"
+            "class B(A):\n    def forward(self, x):\n        return self.mask.cuda().sum().item()\n"
+            "    def step(self, x):\n        return self.other.cuda()\n"
+        )
+        Path("ring.py").write_text(ring)
+        code, out, err = check("--select", "ALL", "--preview", "ring.py")
+        assert (code, err) == (1, "")
+        assert [line[: len("ring.py:7:16: TL106 ")] for line in out.splitlines()[:-1]] == ["ring.py:7:16: TL106 "]
+
+    def test_methods_that_name_no_object(self, check: Run) -> None:
+        """Python would refuse each call of them, and torchlint runs none."""
+        loops = "        for x in loader:\n            loss = net({part}.mask.to('cuda'))\n            loss.backward()\n            opt.step()\n"
+        bare = (
+            "import torch\nclass Odd(torch.utils.data.DataLoader):\n    def __init__(*args):\n        super().__init__(pin_memory=args)\n"
+            "    def __iter__():\n        return other\n    def __next__(*args):\n        return args[0]\n"
+            "    @staticmethod\n    def fit():\n"
+            + loops.format(part="a.b")
+            + "    def train():\n"
+            + loops.format(part="a.b")
+            + "    def many(*args):\n"
+            + loops.format(part="args.b")
+            + "for x in Odd(data):\n    net(x.cuda()).backward()\n    opt.step()\n"
+        )
+        Path("bare.py").write_text(bare)
+        assert check("--select", "ALL", "--preview", "bare.py") == (0, "All checks passed!\n", "")
+
+
 class TestNames:
     ODD = (
         b"e\xff.py",

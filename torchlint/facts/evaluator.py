@@ -285,8 +285,7 @@ class Evaluator:
         if name in self.given_tensors:
             return tensor(self.given_tensors[name])
         function, parameter = self.function, self.parameters[name]
-        first = function.parameters[0].arg
-        if function.is_method and name == first and function.cls is not None:
+        if name == function.own_name and function.cls is not None:
             if "classmethod" in function.decorator_names:
                 return ClassValue(class_=function.cls)
             return self.instance(function.cls)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import Any
 
 from . import names
@@ -104,10 +103,10 @@ def _is_written(function: Function, name: str) -> bool:
 def _holder(place: Place, part: ast.Attribute) -> Class | None:
     """The class of the object that an attribute is of, where its constructor alone sets that, and no method writes into it."""
     klass = _class_of(place, part.value)
-    stored = klass and next(
-        filter(lambda one: place.project.attribute_stores(one, part.attr), _lineage(place, klass)), None
-    )
-    if klass is None or stored is None or not place.project.is_option(stored, part.attr):
+    project = place.project
+    above = project.ancestry(klass) if klass is not None else ()
+    stored = next((one for one in above if project.attribute_stores(one, part.attr)), None)
+    if klass is None or stored is None or not project.is_option(stored, part.attr):
         return None
     if _goes_along(place, stored, part.attr) or _is_changed(stored, part.attr) or _is_changed(klass, part.attr):
         return None
@@ -127,20 +126,14 @@ def _class_of(place: Place, owner: ast.expr) -> Class | None:
     """The class of the object that a place reads an attribute of, where that is the same object each time."""
     function = place.function
     if isinstance(owner, ast.Name):
-        if function.is_method and function.parameters and owner.id == function.parameters[0].arg:
+        if owner.id == function.own_name:
             return function.cls
         return None if function.binds(owner.id) else place.value(owner).class_
     own = names.chain(owner)
     klass = function.cls
-    if own is None or klass is None or len(own) != 2 or own[0] != function.parameters[0].arg:
+    if own is None or klass is None or len(own) != 2 or own[0] != function.own_name:
         return None
     return place.value(owner).class_ if place.project.is_option(klass, own[1]) else None
-
-
-def _lineage(place: Place, klass: Class) -> Iterator[Class]:
-    yield klass
-    for base in place.project.bases(klass):
-        yield from _lineage(place, base)
 
 
 def _is_changed(klass: Class, attribute: str) -> bool:

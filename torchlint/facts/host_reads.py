@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Iterator
 
@@ -145,7 +144,7 @@ def _gives_scale(place: Place, call: ast.Call, func: ast.Attribute) -> bool:
     if place.value(func.value).kind == "scaler":
         return True
     targets = place.project.targets(place.function, call)
-    return bool(targets) and all(map(functools.partial(_hands_state_on, place), targets))
+    return bool(targets) and all(_hands_state_on(place, target) for target in targets)
 
 
 def _hands_state_on(place: Place, method: Function) -> bool:

@@ -215,6 +215,11 @@ class Function:
     def is_method(self) -> bool:
         return self.cls is not None and "staticmethod" not in self.decorator_names
 
+    @property
+    def own_name(self) -> str:
+        """What a method calls its object, `self`; "" for what is no method, or has no parameter."""
+        return self.parameters[0].arg if self.is_method and self.parameters else ""
+
     @cached_property
     def decorator_names(self) -> frozenset[str]:
         """Last components of the decorators' names: `staticmethod`, `no_grad`, `compile`."""

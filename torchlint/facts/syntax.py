@@ -66,9 +66,9 @@ def target(flow: Flow, value: ast.expr) -> ast.expr | None:
 
 def own_attribute(function: Function, node: ast.expr | None) -> str | None:
     """The `x` of `self.x` in a method."""
-    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or not function.is_method:
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
         return None
-    return node.attr if function.parameters and node.value.id == function.parameters[0].arg else None
+    return node.attr if node.value.id == function.own_name else None
 
 
 def own_uses(klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
@@ -77,10 +77,8 @@ def own_uses(klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
     if known is None:
         known = klass.__dict__["own_uses"] = {}
         for method in klass.methods.values():
-            if not method.is_method or not method.parameters:
-                continue
-            own = method.parameters[0].arg
-            for node in method.flow.nodes:
+            own = method.own_name
+            for node in method.flow.nodes if own else ():
                 if isinstance(node, ast.Attribute) and node.ctx.__class__ is ast.Load:
                     owner = node.value
                     if isinstance(owner, ast.Name) and owner.id == own:

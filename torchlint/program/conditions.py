@@ -193,10 +193,10 @@ def _is_settled(project: Project, function: Function, guard: Guard) -> bool:
 def _is_filled(project: Project, function: Function, guard: Guard) -> bool:
     """`if x.index is None: x.find_index(step)`, where the method is one that assigns `self.index`, or `self._index`."""
     return any(
-        f"{method.parameters[0].arg}.{name}" in method.flow.targets
+        f"{method.own_name}.{name}" in method.flow.targets
         for call, attribute in first_time.fillers(guard, function.flow)
         for method in project.targets(function, call)
-        if method.is_method and method.parameters
+        if method.own_name
         for name in (attribute, f"_{attribute}")
     )
 

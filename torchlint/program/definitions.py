@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ..facts import names
 from ..facts import torch_table as table
@@ -241,17 +242,18 @@ class Definitions(Texts):
 
     def method(self, klass: Class, name: str) -> Function | None:
         """A method of a class or of its bases in the project."""
+        return next((one.methods[name] for one in self.ancestry(klass) if name in one.methods), None)
+
+    def ancestry(self, klass: Class) -> Iterator[Class]:
+        """A class and all that it inherits from in the project, the nearest first, each once: classes may inherit from each other."""
         seen: set[Class] = set()
         todo = [klass]
         while todo:
             current = todo.pop(0)
-            if current in seen:
-                continue
-            seen.add(current)
-            if name in current.methods:
-                return current.methods[name]
-            todo += self.bases(current)
-        return None
+            if current not in seen:
+                seen.add(current)
+                yield current
+                todo += self.bases(current)
 
     # Imports
 
@@ -325,4 +327,4 @@ def _is_of_base(method: Function, value: ast.expr) -> bool:
         made = [method.flow.parents.get(store) for store in method.flow.stores[value.id]]
         return all(isinstance(one, ast.Assign) and _is_of_base(method, one.value) for one in made)
     owner = value.value if isinstance(value, ast.Attribute) else value
-    return isinstance(owner, ast.Name) and owner.id == method.parameters[0].arg
+    return isinstance(owner, ast.Name) and owner.id == method.own_name

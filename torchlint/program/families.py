@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Callable, Collection, Iterator
 
 from ..facts import names
 from ..facts.module import Class, Function, Module
@@ -94,7 +95,7 @@ def _hands_on(site: CallSite) -> bool:
     func, given = site.call.func, site.call.args[:1]
     if not isinstance(func, ast.Attribute) or not site.function.is_method:
         return False
-    own = site.function.parameters[0].arg
+    own = site.function.own_name
     by_class = func.attr == site.function.name and bool(given) and isinstance(given[0], ast.Name) and given[0].id == own
     return _is_super(func.value) or by_class
 
@@ -105,35 +106,38 @@ def _is_super(receiver: ast.expr) -> bool:
 
 def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
     """The calls of a method on objects of which nobody knows the class, where its name tells it."""
-    name = method.name
-    if method.cls is None:
+    klass = method.cls
+    if klass is None:
         return
-    is_of_kind = _may_tell(name) and not _KINDS.isdisjoint(_kinds_of(method.cls))
-    paths: list[str] = []
-    if is_of_kind or _is_telling(name):
-        # Of `self` and `cls` it is known what they are.
-        paths = [path for path in _few(project.calling(name)) if project.called_as(path, name) in ("base", "any")]
-    if paths and not (is_of_kind or method in of_one_family(project, name)):
-        paths = []
-    for path in dict.fromkeys((*paths, *_calling_objects(project, method))):
+    paths = (*_calling_kin(project, method, klass), *_calling_objects(project, method, klass))
+    for path in dict.fromkeys(paths):
         if (module := project.module(path)) is not None:
-            yield from _by_name(project, module, name).get(method, ())
+            yield from _by_name(project, module, method.name).get(method, ())
 
 
-def _calling_objects(project: Project, method: Function) -> list[str]:
+def _calling_kin(project: Project, method: Function, klass: Class) -> list[str]:
+    """The files that call a method on objects of its kind, or of the only family that has one of that name."""
+    name = method.name
+    is_of_kind = _may_tell(name) and not _KINDS.isdisjoint(_kinds_of(klass))
+    if not (is_of_kind or _is_telling(name)):
+        return []
+    # Of `self` and `cls` it is known what they are.
+    paths = [path for path in _few(project.calling(name)) if project.called_as(path, name) in ("base", "any")]
+    return paths if paths and (is_of_kind or method in of_one_family(project, name)) else []
+
+
+def _calling_objects(project: Project, method: Function, klass: Class) -> list[str]:
     """The files that call a method on something named as objects of its class are where they are made."""
     name = method.name
-    if method.cls is None or not _may_be_named(name):
-        return []
-    paths = [path for path in project.calling(name) if path != method.module.path]
-    if not paths:
-        return []
-    found: set[str] = set()
-    for klass in (method.cls, *project.subclasses(method.cls)[:MAX_SITES]):
-        for word in made_as(project, klass):
-            call = as_bytes(f"{word}.{name}(")
-            found.update(path for path in paths if (source := project.source(path)) is not None and call in source.data)
-    return _few(found)
+    paths = project.calling(name) - {method.module.path} if _may_be_named(name) else frozenset[str]()
+    kin = (klass, *project.subclasses(klass)[:MAX_SITES]) if paths else ()
+    calls = {as_bytes(f"{word}.{name}(") for one in kin for word in made_as(project, one)}
+    return _few([path for path in paths if _holds_any(project, path, calls)])
+
+
+def _holds_any(project: Project, path: str, calls: Collection[bytes]) -> bool:
+    source = project.source(path) if calls else None
+    return source is not None and any(call in source.data for call in calls)
 
 
 def _by_name(project: Project, module: Module, name: str) -> dict[Function, list[CallSite]]:
@@ -189,10 +193,17 @@ def of_named(project: Project, name: str, called: str) -> list[Function]:
     """The methods of that name of the classes whose objects are called so where they are made: `compute` of `Features` behind `features = Features()`."""
     if not called or not (name == "__call__" or _may_be_named(name)):
         return []
+    return _among(
+        project, name, MAX_SITES, ("named", name, called), lambda paths: _of_named(project, name, called, paths)
+    )
+
+
+def _among(
+    project: Project, name: str, most: int, key: tuple[str, ...], choose: Callable[[list[str]], list[Function]]
+) -> list[Function]:
+    """The methods that are chosen among those of a name, by the files that define one; none where these are too many."""
     paths = project.definers(name)
-    if len(paths) > MAX_SITES:
-        return []
-    return project.ask(("named", name, called), lambda: _of_named(project, name, called, paths), [])
+    return project.ask(key, lambda: choose(paths), []) if len(paths) <= most else []
 
 
 def _of_named(project: Project, name: str, called: str, paths: Collection[str]) -> list[Function]:
@@ -230,13 +241,12 @@ def _few(paths: Collection[str]) -> list[str]:
 
 def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
     """Where a function may be called, one by one, in its own file also by a name that many things have."""
-    if function.cls is not None and function.name in GENERIC and not function.name.startswith("__"):
-        yield from project.sites_in(function.module.path, function)
-    yield from project.calls_of(function)
-    if function.name == "__call__" and function.cls is not None:
-        yield from _calls_of_objects(project, function, function.cls)
-    for method in overridden(project, function):
-        yield from calls_of(project, method)
+    for one in (function, *overridden(project, function)):
+        if one.cls is not None and one.name in GENERIC and not one.name.startswith("__"):
+            yield from project.sites_in(one.module.path, one)
+        yield from project.calls_of(one)
+        if one.name == "__call__" and one.cls is not None:
+            yield from _calls_of_objects(project, one, one.cls)
 
 
 def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: ast.expr) -> bool:
@@ -265,11 +275,8 @@ def overrides(project: Project, method: Function) -> Iterator[Function]:
 
 def overridden(project: Project, method: Function) -> Iterator[Function]:
     """The methods of base classes that a method stands in place of."""
-    for base in project.bases(method.cls) if method.cls is not None else ():
-        found = project.method(base, method.name)
-        if found is not None and found is not method:
-            yield found
-            yield from overridden(project, found)
+    above = itertools.islice(project.ancestry(method.cls), 1, None) if method.cls is not None else ()
+    yield from (base.methods[method.name] for base in above if method.name in base.methods)
 
 
 def of_one_family(project: Project, name: str) -> list[Function]:
@@ -279,27 +286,25 @@ def of_one_family(project: Project, name: str) -> list[Function]:
     """
     if not _is_telling(name):
         return []
-    paths = project.definers(name)
-    if len(paths) > MOST_HEIRS:
-        return []
-    return project.ask(("family", name), lambda: _family(project, name, paths), [])
+    return _among(project, name, MOST_HEIRS, ("family", name), lambda paths: _family(project, name, paths))
 
 
 def of_one_kind(project: Project, name: str, kind: str) -> list[Function]:
     """The methods of that name of the classes that are called as an object is: `act` of `SacAgent` and of `Ppo(Agent)` for `self.agent`."""
     if kind not in _KINDS or not _may_tell(name):
         return []
-    paths = project.definers(name)
-    if len(paths) > MOST_HEIRS:
-        return []
-    return project.ask(("kind", name, kind), lambda: _of_kind(project, name, kind, paths), [])
+    return _among(project, name, MOST_HEIRS, ("kind", name, kind), lambda paths: _of_kind(project, name, kind, paths))
 
 
 def _of_kind(project: Project, name: str, kind: str, paths: Collection[str]) -> list[Function]:
-    modules = [module for path in paths if (module := project.module(path)) is not None]
-    classes = [klass for module in modules for klass in module.classes if name in klass.methods]
-    found = [klass.methods[name] for klass in classes if kind in _kinds_of(klass)]
+    found = [klass.methods[name] for klass in _having(project, name, paths) if kind in _kinds_of(klass)]
     return found if len(found) <= MOST_HEIRS else []
+
+
+def _having(project: Project, name: str, paths: Collection[str]) -> list[Class]:
+    """The classes of some files that define a method of that name."""
+    modules = [module for path in paths if (module := project.module(path)) is not None]
+    return [klass for module in modules for klass in module.classes if name in klass.methods]
 
 
 def _may_tell(name: str) -> bool:
@@ -334,8 +339,8 @@ def _is_telling(name: str) -> bool:
 
 
 def _family(project: Project, name: str, paths: Collection[str]) -> list[Function]:
-    modules = [module for path in paths if (module := project.module(path)) is not None]
-    methods = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
-    classes = [method.cls for method in methods if method.cls is not None]
+    classes = _having(project, name, paths)
     one = len({project.root(klass) for klass in classes}) == 1
-    return methods if one or (classes and all(map(project.is_module, classes))) else []
+    if not one and not (classes and all(map(project.is_module, classes))):
+        return []
+    return [klass.methods[name] for klass in classes]

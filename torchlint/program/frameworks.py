@@ -117,16 +117,8 @@ def _has_base(project: Project, klass: Class, parts: Collection[str]) -> bool:
 
 def _bases(project: Project, klass: Class) -> list[str]:
     """The names of all the bases of a class, as they are written."""
-    found: list[str] = []
-    seen: set[Class] = set()
-    todo = [klass]
-    while todo:
-        current = todo.pop()
-        if current not in seen:
-            seen.add(current)
-            found += [names.last(base.value if isinstance(base, ast.Subscript) else base) for base in current.bases]
-            todo += project.bases(current)
-    return found
+    bases = (base for one in project.ancestry(klass) for base in one.bases)
+    return [names.last(base.value if isinstance(base, ast.Subscript) else base) for base in bases]
 
 
 def _handles_iteration(decorator: ast.expr) -> bool:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..facts import names
+from ..facts import names, syntax
 from ..facts.batches import held
 from ..facts.chosen import Choice
 from ..facts.common_names import MODEL_NAME
@@ -285,12 +285,10 @@ class Project(Definitions):
 
     def _called_value(self, function: Function, call: ast.Call) -> list[Function]:
         func = call.func
-        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and function.cls is not None:
-            owner = function.parameters[0].arg if function.is_method and function.parameters else ""
-            if func.value.id == owner:
-                method = self.method(function.cls, func.attr)
-                if method is not None:
-                    return [method]
+        own = syntax.own_attribute(function, func)
+        method = self.method(function.cls, own) if own is not None and function.cls is not None else None
+        if method is not None:
+            return [method]
         if not self.may_be_own(function, call):
             return []
         value = self.value(function, func)

@@ -191,8 +191,7 @@ def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Func
     klass = function.cls
     if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)) or klass is None:
         return None
-    first = function.parameters[0].arg if function.is_method and function.parameters else ""
-    init = _constructor(project, klass) if node.value.id == first else None
+    init = _constructor(project, klass) if node.value.id == function.own_name else None
     if init is None or init.cls is None or not init.parameters:
         return None
     heirs = project.subclasses(init.cls)

@@ -115,6 +115,6 @@ def _is_given_loss(function: Function, given: ast.expr) -> bool:
 
 def own_calls(method: Function, called: Collection[str]) -> list[ast.Call]:
     """The calls of other methods of the same object, by their names, outside of loops."""
-    own = method.parameters[0].arg if method.is_method and method.parameters else ""
+    own = method.own_name
     calls_ = (call for name in called for call in method.flow.calls_named(name))
     return [call for call in calls_ if names.chain(call.func) == [own, last_name(call)] and not method.flow.loops(call)]

@@ -339,16 +339,16 @@ _RUNS_ONCE = frozenset(("spawn", "start_processes", "submit", "Process", "Thread
 def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
     """The properties of its own object that a method reads, each with the function that runs then."""
     klass = function.cls
-    if klass is None or not function.is_method or not function.parameters:
+    own = function.own_name
+    if klass is None or not own:
         return  # `def step(): ...` in a class is not called on an object
     getters = klass.getters
     if not getters:
         return
-    first = function.parameters[0].arg
     for node in function.flow.nodes:
         if isinstance(node, ast.Attribute) and node.attr in getters and isinstance(node.ctx, ast.Load):
             getter = getters[node.attr]
-            if isinstance(node.value, ast.Name) and node.value.id == first and getter is not function:
+            if isinstance(node.value, ast.Name) and node.value.id == own and getter is not function:
                 yield node, getter
 
 
