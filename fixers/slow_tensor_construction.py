@@ -9,26 +9,8 @@ from torchlint.rule.rewrite import Place, arguments, operand, spelled
 # What always returns an array of its own, never a view of its argument.
 _FRESH = frozenset(
     f"numpy.{name}"
-    for name in (
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "eye",
-        "arange",
-        "linspace",
-        "array",
-        "stack",
-        "concatenate",
-        "vstack",
-        "hstack",
-        "zeros_like",
-        "ones_like",
-        "full_like",
-        "where",
-        "repeat",
-        "tile",
-    )
+    for name in """zeros ones empty full eye arange linspace array stack concatenate vstack hstack zeros_like
+    ones_like full_like where repeat tile""".split()
 )
 
 

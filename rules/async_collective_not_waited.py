@@ -6,20 +6,9 @@ from collections.abc import Iterator
 from torchlint.facts import names, syntax
 from torchlint.rule import Finding, Site, rule
 
-_COLLECTIVES = (
-    "all_reduce",
-    "all_gather",
-    "all_gather_into_tensor",
-    "all_gather_single",
-    "all_to_all",
-    "all_to_all_single",
-    "broadcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_single",
-    "reduce_scatter_tensor",
-    "scatter",
+_COLLECTIVES = tuple(
+    """all_reduce all_gather all_gather_into_tensor all_gather_single all_to_all all_to_all_single broadcast gather
+    reduce reduce_scatter reduce_scatter_single reduce_scatter_tensor scatter""".split()
 )
 _POINT_TO_POINT = ("isend", "irecv", "batch_isend_irecv")
 _KEPT = (("$work = ", ""), ("", ";"))

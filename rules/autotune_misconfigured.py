@@ -10,13 +10,7 @@ from torchlint.rule import Finding, Site, rule
 _RESETS = ("reset_to_zero", "restore_value", "pre_hook")
 
 
-@rule(
-    "TLK05",
-    shape="@triton.autotune(...)\ndef $kernel(*$_): ...",
-    fix="suggestion",
-    impact="high",
-    category="triton",
-)
+@rule("TLK05", shape="@triton.autotune(...)\ndef $kernel(*$_): ...", fix="suggestion", impact="high", category="triton")
 def autotune_misconfigured(site: Site) -> Iterator[Finding]:
     """`@triton.autotune` without a key, or on a kernel that changes its own input.
 

@@ -52,7 +52,4 @@ def break_dynamic_shape_op(site: Site) -> Iterator[Finding]:
     """
     found = breaks.broken(site, "TL204")
     if found is not None:
-        yield site.finding(
-            f"`{site.short()}` {told(found)}",
-            related=site.why_compiled(),
-        )
+        yield site.finding(f"`{site.short()}` {told(found)}", related=site.why_compiled())

@@ -64,7 +64,4 @@ def break_io_or_logging(site: Site) -> Iterator[Finding]:
     """
     found = breaks.broken(site, "TL203")
     if found is not None:
-        yield site.finding(
-            f"`{site.short()}` {told(found)}",
-            related=site.why_compiled(),
-        )
+        yield site.finding(f"`{site.short()}` {told(found)}", related=site.why_compiled())

@@ -53,7 +53,4 @@ def break_scalar_read(site: Site) -> Iterator[Finding]:
     """
     found = breaks.broken(site, "TL201")
     if found is not None:
-        yield site.finding(
-            f"`{site.short()}` {told(found)}",
-            related=site.why_compiled(),
-        )
+        yield site.finding(f"`{site.short()}` {told(found)}", related=site.why_compiled())

@@ -60,7 +60,4 @@ def break_state_change(site: Site) -> Iterator[Finding]:
     """
     found = breaks.broken(site, "TL206")
     if found is not None:
-        yield site.finding(
-            f"`{site.short()}` {told(found)}",
-            related=site.why_compiled(),
-        )
+        yield site.finding(f"`{site.short()}` {told(found)}", related=site.why_compiled())

@@ -77,7 +77,4 @@ def break_tensor_branch(site: Site) -> Iterator[Finding]:
     found = breaks.broken(site, "TL202")
     if found is not None:
         shown = site.name if site.name in ("if", "while", "assert") else site.short()
-        yield site.finding(
-            f"`{shown}` {told(found)}",
-            related=site.why_compiled(),
-        )
+        yield site.finding(f"`{shown}` {told(found)}", related=site.why_compiled())

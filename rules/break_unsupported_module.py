@@ -65,7 +65,4 @@ def break_unsupported_module(site: Site) -> Iterator[Finding]:
     """
     found = breaks.broken(site, "TL208")
     if found is not None:
-        yield site.finding(
-            f"`{site.short()}` {told(found)}",
-            related=site.why_compiled(),
-        )
+        yield site.finding(f"`{site.short()}` {told(found)}", related=site.why_compiled())

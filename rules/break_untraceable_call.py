@@ -62,7 +62,4 @@ def break_untraceable_call(site: Site) -> Iterator[Finding]:
     """
     found = breaks.broken(site, "TL205")
     if found is not None and found.construct != "torch.compiler.disable":
-        yield site.finding(
-            f"`{site.short()}` {told(found)}",
-            related=site.why_compiled(),
-        )
+        yield site.finding(f"`{site.short()}` {told(found)}", related=site.why_compiled())

@@ -20,19 +20,7 @@ _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
 # Methods between the factory and the move that keep the tensor dense.
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
-_BETWEEN |= {
-    "unsqueeze",
-    "squeeze",
-    "view",
-    "reshape",
-    "repeat",
-    "t",
-    "transpose",
-    "permute",
-    "expand",
-    "flatten",
-    "expand_as",
-}
+_BETWEEN |= frozenset("unsqueeze squeeze view reshape repeat t transpose permute expand flatten expand_as".split())
 _TURNED = frozenset(("T", "mT"))
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))

@@ -16,13 +16,7 @@ _CHECKED = regex(
 )
 
 
-@rule(
-    "TLK10",
-    shape="torch.utils.cpp_extension.load_inline(...)",
-    set="preview",
-    severity="info",
-    category="triton",
-)
+@rule("TLK10", shape="torch.utils.cpp_extension.load_inline(...)", set="preview", severity="info", category="triton")
 def cuda_launch_unchecked(site: Site) -> Iterator[Finding]:
     """CUDA source in a string launches a kernel without a check, or on the default stream.
 

@@ -18,10 +18,7 @@ _WRAPPERS = (
 
 @rule(
     "TL802",
-    shape=[
-        *(f"{name}(..., find_unused_parameters=True)" for name in _WRAPPERS),
-        f"{_DDP}(...)",
-    ],
+    shape=[*(f"{name}(..., find_unused_parameters=True)" for name in _WRAPPERS), f"{_DDP}(...)"],
     severity="info",
     impact="low",
     category="distributed",

@@ -29,13 +29,7 @@ _REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.M
 """A program that asks for the same bits on every run as a whole: slow on purpose."""
 
 
-@rule(
-    "TL504",
-    shape=[*(f"{name}(...)" for name in _CALLS), *_SETS],
-    fix="suggestion",
-    impact="high",
-    category="memory",
-)
+@rule("TL504", shape=[*(f"{name}(...)" for name in _CALLS), *_SETS], fix="suggestion", impact="high", category="memory")
 def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     """A switch for debugging is on for the whole run.
 

@@ -27,23 +27,8 @@ _KEEPS_GRAPH = frozenset(
 _SINKS = frozenset(("detach", "data", "shape", "dtype", "device", "ndim"))
 _SINK_CALLS = frozenset(("float", "int", "bool", "len"))
 _NO_RUN = frozenset(
-    [
-        "eval",
-        "train",
-        "to",
-        "cuda",
-        "cpu",
-        "parameters",
-        "named_parameters",
-        "state_dict",
-        "load_state_dict",
-        "zero_grad",
-        "modules",
-        "children",
-        "buffers",
-        "half",
-        "float",
-    ]
+    """eval train to cuda cpu parameters named_parameters state_dict load_state_dict zero_grad modules children buffers
+    half float""".split()
 )
 _LOSS = regex(r"loss|criterion", re.IGNORECASE)
 _DEPTH = 4

@@ -14,18 +14,7 @@ _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelera
 _WAITS = {f"{module}.synchronize()" for module in _MODULES}
 _CACHES = {f"{module}.empty_cache()" for module in _MODULES} | {"torch.accelerator.memory.empty_cache()"}
 _CLOCKS = frozenset(
-    [
-        "time",
-        "perf_counter",
-        "perf_counter_ns",
-        "monotonic",
-        "process_time",
-        "time_ns",
-        "default_timer",
-        "elapsed_time",
-        "timer",
-        "record",
-    ]
+    "time perf_counter perf_counter_ns monotonic process_time time_ns default_timer elapsed_time timer record".split()
 )
 _TIMER = regex(r"time(?:it|rs?|d)(?:_|$)|timing|stop_?watch", re.IGNORECASE)
 """What a context manager that takes the time of its block is called."""

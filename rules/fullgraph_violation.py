@@ -57,6 +57,5 @@ def fullgraph_violation(site: Site) -> Iterator[Finding]:
         shown = site.name if site.name in ("if", "while", "assert") else site.short()
         identifiers = f" ({named(found.fullgraph)})" if named(found.fullgraph) else ""
         yield site.finding(
-            f"`{shown}` fails under fullgraph=True{identifiers}: {found.why}.",
-            related=site.why_compiled(),
+            f"`{shown}` fails under fullgraph=True{identifiers}: {found.why}.", related=site.why_compiled()
         )

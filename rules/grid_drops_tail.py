@@ -8,15 +8,7 @@ from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, rule
 
 
-@rule(
-    "TLK04",
-    shape=triton.KERNEL,
-    severity="error",
-    fix="unsafe",
-    numbers="changed",
-    impact="high",
-    category="triton",
-)
+@rule("TLK04", shape=triton.KERNEL, severity="error", fix="unsafe", numbers="changed", impact="high", category="triton")
 def grid_drops_tail(site: Site) -> Iterator[Finding]:
     """A launch grid rounds down, so that the last, partial block is never processed.
 

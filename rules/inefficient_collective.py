@@ -7,13 +7,7 @@ from torchlint.rule import Finding, Site, plain, rule
 
 _OBJECTS = {
     f"torch.distributed.{name}()"
-    for name in (
-        "all_gather_object",
-        "gather_object",
-        "broadcast_object_list",
-        "scatter_object_list",
-        "send_object_list",
-    )
+    for name in "all_gather_object gather_object broadcast_object_list scatter_object_list send_object_list".split()
 }
 _SMALL = {f"torch.distributed.{name}()" for name in ("all_reduce", "reduce")}
 

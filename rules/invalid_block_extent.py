@@ -11,14 +11,7 @@ from torchlint.rule.lazy import regex
 _SIZES = regex(rb"(?:\.shape\[-?\d+\]|\.size\(-?\d+\)|_dim)\s+in\s+[\[({]([\d, ]+)[\])}]")
 
 
-@rule(
-    "TLK01",
-    shape=triton.KERNEL,
-    severity="error",
-    fix="unsafe",
-    numbers="changed",
-    category="triton",
-)
+@rule("TLK01", shape=triton.KERNEL, severity="error", fix="unsafe", numbers="changed", category="triton")
 def invalid_block_extent(site: Site) -> Iterator[Finding]:
     """The size of a Triton block is not a constant power of two.
 

@@ -15,13 +15,7 @@ _GATE = regex(
 )
 
 
-@rule(
-    "TLK07",
-    shape=[*triton.KERNEL, "triton.Config(...)"],
-    severity="error",
-    fix="suggestion",
-    category="tileir",
-)
+@rule("TLK07", shape=[*triton.KERNEL, "triton.Config(...)"], severity="error", fix="suggestion", category="tileir")
 def launch_config_invalid(site: Site) -> Iterator[Finding]:
     """A Triton launch asks for something that no device has.
 

@@ -9,13 +9,7 @@ from torchlint.rule import Finding, Site, rule
 _HALVES = frozenset(("float16", "bfloat16", "float8e5", "float8e4nv"))
 
 
-@rule(
-    "TLK06",
-    shape=triton.KERNEL,
-    fix="suggestion",
-    category="triton",
-    principle=("precision",),
-)
+@rule("TLK06", shape=triton.KERNEL, fix="suggestion", category="triton", principle=("precision",))
 def low_precision_accumulator(site: Site) -> Iterator[Finding]:
     """A Triton kernel adds up in half precision.
 

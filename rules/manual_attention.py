@@ -12,6 +12,7 @@ _PRODUCTS = frozenset(
 _METHODS = frozenset(("matmul", "bmm"))
 _FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
 _FUSED = regex(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
+_KEEPS_PRODUCT = frozenset(("masked_fill", "masked_fill_", "float", "to", "type_as", "contiguous"))
 _STEPS = 8
 """How many assignments back the scores are followed."""
 
@@ -130,14 +131,7 @@ def _is_product(site: Site, node: ast.expr, steps: int) -> bool:
         return False
     if _multiplies(site, node):
         return True
-    if isinstance(node.func, ast.Attribute) and node.func.attr in (
-        "masked_fill",
-        "float",
-        "to",
-        "type_as",
-        "masked_fill_",
-        "contiguous",
-    ):
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_PRODUCT:
         return _is_product(site, node.func.value, steps - 1)
     return False
 

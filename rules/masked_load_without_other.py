@@ -7,13 +7,7 @@ from torchlint.facts.triton_masks import unfilled
 from torchlint.rule import Finding, Site, rule
 
 
-@rule(
-    "TLK03",
-    shape=triton.KERNEL,
-    set="preview",
-    fix="suggestion",
-    category="triton",
-)
+@rule("TLK03", shape=triton.KERNEL, set="preview", fix="suggestion", category="triton")
 def masked_load_without_other(site: Site) -> Iterator[Finding]:
     """A masked load without `other` is reduced, with whatever its masked elements hold.
 

@@ -8,13 +8,7 @@ from torchlint.rule import Finding, Site, rule
 _FILTERS = frozenset(("ndim", "dim", "ndimension", "shape", "size"))
 
 
-@rule(
-    "TL907",
-    shape="torch.optim.Muon(params := $params, ...)",
-    severity="error",
-    torch=">=2.9",
-    category="migration",
-)
+@rule("TL907", shape="torch.optim.Muon(params := $params, ...)", severity="error", torch=">=2.9", category="migration")
 def muon_non_matrix_params(site: Site) -> Iterator[Finding]:
     """`torch.optim.Muon` gets all parameters, not only the matrices.
 

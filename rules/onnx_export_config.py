@@ -17,14 +17,7 @@ _PROGRAM = regex(r"exported|program", re.IGNORECASE)
 """A name for what `torch.export` gave, which fixed the shapes or not."""
 
 
-@rule(
-    "TLD02",
-    shape="torch.onnx.export(...)",
-    set="preview",
-    severity="info",
-    fix="suggestion",
-    category="deployment",
-)
+@rule("TLD02", shape="torch.onnx.export(...)", set="preview", severity="info", fix="suggestion", category="deployment")
 def onnx_export_config(site: Site) -> Iterator[Finding]:
     """An ONNX export fixes the batch size, or exports a model in training mode.
 

@@ -5,23 +5,12 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
-_IGNORED = (
-    "training",
-    "operator_export_type",
-    "do_constant_folding",
-    "custom_opsets",
-    "export_modules_as_functions",
-    "autograd_inlining",
+_IGNORED = tuple(
+    "training operator_export_type do_constant_folding custom_opsets export_modules_as_functions autograd_inlining".split()
 )
 
 
-@rule(
-    "TL912",
-    shape="torch.onnx.export(...)",
-    severity="info",
-    torch=">=2.9",
-    category="migration",
-)
+@rule("TL912", shape="torch.onnx.export(...)", severity="info", torch=">=2.9", category="migration")
 def onnx_legacy_export(site: Site) -> Iterator[Finding]:
     """`torch.onnx.export` with the arguments of the old exporter.
 

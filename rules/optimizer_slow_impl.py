@@ -6,19 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import updates
 from torchlint.rule import Finding, Site, rule
 
-_OPTIMIZERS = (
-    "ASGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "NAdam",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "SGD",
-)
+_OPTIMIZERS = tuple("ASGD Adadelta Adagrad Adam AdamW Adamax NAdam RAdam RMSprop Rprop SGD".split())
 
 _PARAMETERS = frozenset(("parameters", "named_parameters"))
 _FUSED = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3)}

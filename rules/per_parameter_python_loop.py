@@ -13,12 +13,7 @@ _PARAMETERS = regex(r"(?:^|_)param(?:eter)?s$")
 
 
 @rule(
-    "TL708",
-    shape="for $_ in $parameters: ...",
-    scope="hot",
-    severity="info",
-    category="kernel",
-    principle=("fusion",),
+    "TL708", shape="for $_ in $parameters: ...", scope="hot", severity="info", category="kernel", principle=("fusion",)
 )
 def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     """A loop over the parameters does a small operation on each, on every training step.

@@ -8,15 +8,7 @@ from torchlint.facts.compiler_table import PUBLIC
 from torchlint.rule import Finding, Range, Site, rule
 
 
-@rule(
-    "TL909",
-    shape=PUBLIC,
-    severity="info",
-    fix="safe",
-    torch=">=2.1",
-    impact="low",
-    category="migration",
-)
+@rule("TL909", shape=PUBLIC, severity="info", fix="safe", torch=">=2.1", impact="low", category="migration")
 def private_compiler_api(site: Site) -> Iterator[Finding]:
     """A private name of the compiler that has a public one.
 

@@ -10,24 +10,7 @@ from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
 
 # Methods that compute nothing, or take the row to the host.
-_TAKES = frozenset(
-    (
-        "item",
-        "tolist",
-        "cpu",
-        "numpy",
-        "size",
-        "dim",
-        "numel",
-        "detach",
-        "clone",
-        "data_ptr",
-        "to",
-        "cuda",
-        "unbind",
-        "view",
-    )
-)
+_TAKES = frozenset("item tolist cpu numpy size dim numel detach clone data_ptr to cuda unbind view".split())
 
 _FILLS = frozenset(("append", "extend"))
 _BUILTINS = frozenset(("float", "int", "len", "range", "list", "tuple"))

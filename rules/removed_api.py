@@ -81,8 +81,7 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         entry = KEYWORDS[name].get(given.arg or "")
         if entry is not None and (gone := _gone(site, entry.name)) is not None:
             yield site.finding(
-                f"`{site.text(site.call.func)}` does not take `{given.arg}`{since(gone)}; use {entry.instead}",
-                at=given,
+                f"`{site.text(site.call.func)}` does not take `{given.arg}`{since(gone)}; use {entry.instead}", at=given
             )
 
 

@@ -9,11 +9,7 @@ _NAMES = ("torch.utils.data.distributed.DistributedSampler()", "torch.utils.data
 _MANAGED = (b"accelerat", b"lightning", b"fabric", b"set_epoch", b"hydra", b"deepspeed")
 
 
-@rule(
-    "TL809",
-    shape=plain(*_NAMES),
-    category="distributed",
-)
+@rule("TL809", shape=plain(*_NAMES), category="distributed")
 def sampler_epoch_not_set(site: Site) -> Iterator[Finding]:
     """A shuffling `DistributedSampler` that is never told the epoch.
 

@@ -67,8 +67,7 @@ def shape_specialised_region(site: Site) -> Iterator[Finding]:
         if loader is not None:
             cost = "is compiled again for it" if dynamic is False else "records a CUDA graph more for it"
             yield site.finding(
-                f"The last batch of the loader has a shape of its own: `{site.short()}` {cost}.",
-                related=(loader,),
+                f"The last batch of the loader has a shape of its own: `{site.short()}` {cost}.", related=(loader,)
             )
 
 

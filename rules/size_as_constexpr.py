@@ -6,14 +6,7 @@ from torchlint.facts import triton
 from torchlint.rule import Finding, Site, rule
 
 
-@rule(
-    "TLK09",
-    shape=triton.KERNEL,
-    set="preview",
-    severity="info",
-    fix="suggestion",
-    category="triton",
-)
+@rule("TLK09", shape=triton.KERNEL, set="preview", severity="info", fix="suggestion", category="triton")
 def size_as_constexpr(site: Site) -> Iterator[Finding]:
     """A size that changes from call to call is a compile-time constant of a Triton kernel.
 

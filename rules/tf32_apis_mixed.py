@@ -9,14 +9,7 @@ from torchlint.rule import Finding, Site, chain, plain, rule
 _OLD = {"torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32"}
 
 
-@rule(
-    "TL602",
-    shape=plain(*_OLD),
-    severity="error",
-    torch=">=2.9",
-    category="precision",
-    principle=("precision",),
-)
+@rule("TL602", shape=plain(*_OLD), severity="error", torch=">=2.9", category="precision", principle=("precision",))
 def tf32_apis_mixed(site: Site) -> Iterator[Finding]:
     """TF32 is switched by the old and by the new settings in one file.
 

@@ -8,11 +8,7 @@ from torchlint.rule import Finding, Site, rule
 
 
 @rule(
-    "TLM01",
-    shape=[f"{name}(...)" for name in clocks.CLOCKS],
-    set="preview",
-    fix="suggestion",
-    category="measurement",
+    "TLM01", shape=[f"{name}(...)" for name in clocks.CLOCKS], set="preview", fix="suggestion", category="measurement"
 )
 def timing_without_sync(site: Site) -> Iterator[Finding]:
     """Work of the device is timed with the host's clock, without waiting for it.

@@ -9,16 +9,7 @@ from torchlint.facts.module import Class
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
-_NAMES = [
-    "script",
-    "trace",
-    "trace_module",
-    "freeze",
-    "optimize_for_inference",
-    "fork",
-    "wait",
-    "interface",
-]
+_NAMES = "script trace trace_module freeze optimize_for_inference fork wait interface".split()
 _USES = (("", "(...)"), ("@", "\ndef $made(*$_): ..."), ("@", "\nclass $made: ..."))
 _BY_NAME = regex(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
 

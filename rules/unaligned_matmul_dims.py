@@ -12,12 +12,7 @@ _TILE = 8
 
 
 @rule(
-    "TL608",
-    shape="torch.nn.Linear(...)",
-    set="opt-in",
-    severity="info",
-    category="precision",
-    principle=("precision",),
+    "TL608", shape="torch.nn.Linear(...)", set="opt-in", severity="info", category="precision", principle=("precision",)
 )
 def unaligned_matmul_dims(site: Site) -> Iterator[Finding]:
     """A linear layer in 16 bits whose sizes are no multiple of 8.

@@ -6,13 +6,7 @@ from torchlint.facts import triton
 from torchlint.rule import Finding, Site, rule
 
 
-@rule(
-    "TLK02",
-    shape=triton.KERNEL,
-    set="preview",
-    fix="suggestion",
-    category="triton",
-)
+@rule("TLK02", shape=triton.KERNEL, set="preview", fix="suggestion", category="triton")
 def unmasked_tail_access(site: Site) -> Iterator[Finding]:
     """A Triton kernel reads or writes a whole block where the data may end earlier.
 

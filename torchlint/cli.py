@@ -16,25 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-COMMANDS = (
-    "check",
-    "baseline",
-    "bench",
-    "certificate",
-    "clean",
-    "compare",
-    "completion",
-    "config",
-    "dev",
-    "doctor",
-    "calibrate",
-    "review",
-    "rule",
-    "linter",
-    "optimize",
-    "server",
-    "trace",
-    "version",
+COMMANDS = tuple(
+    """check baseline bench certificate clean compare completion config dev doctor calibrate review rule linter
+    optimize server trace version""".split()
 )
 """The modules of torchlint.commands."""
 _BARE = ("--add-noqa", "--add-ignore")

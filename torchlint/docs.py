@@ -43,11 +43,7 @@ NUMBERS = {
 """What a fix may do to what a program computes; `torchlint compare` tells them apart."""
 RISKS = {"none": "medium", "suggestion": "medium", "unsafe": "medium", "safe": "low"}
 """What following a rule may change, by the class of its fix: `low` is nothing, with `medium` a person has to look."""
-SETS = {
-    "default": "On by default.",
-    "preview": "On with `--preview`.",
-    "opt-in": "Off until its own code is selected.",
-}
+SETS = {"default": "On by default.", "preview": "On with `--preview`.", "opt-in": "Off until its own code is selected."}
 _HEAD = """\
 # Rules
 

@@ -32,10 +32,7 @@ class Recording(Noting):
     """A project that notes which parts of its files each answer depends on."""
 
     def __init__(
-        self,
-        files: Mapping[str, Callable[[], bytes]],
-        home: Home | None = None,
-        *known: Mapping[str, Any],
+        self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None, *known: Mapping[str, Any]
     ) -> None:
         """`known` are the tables of `Noting`."""
         self._nested = 0

@@ -165,10 +165,7 @@ def _mark(what: object) -> str:
 
 
 def noted(
-    project: Recording,
-    settings: Settings,
-    hangs_on: Mapping[str, Iterable[Atom]],
-    kept: Mapping[str, Iterable[Atom]],
+    project: Recording, settings: Settings, hangs_on: Mapping[str, Iterable[Atom]], kept: Mapping[str, Iterable[Atom]]
 ) -> Links:
     """What is known of a project now that it was linted; `kept` is what known results hang on, as it was kept."""
     index = Index(Analysis(project, settings), settings)
@@ -260,11 +257,7 @@ _OF_PROJECT = (
     "holders",
     "calling",
 )
-_LENGTHS = {
-    "callers": 6,
-    "stores": 5,
-    **dict.fromkeys((*INDEXED, *_OF_PROJECT, "all", "text", "parses", "imports"), 3),
-}
+_LENGTHS = {"callers": 6, "stores": 5, **dict.fromkeys((*INDEXED, *_OF_PROJECT, "all", "text", "parses", "imports"), 3)}
 
 
 def _atom(parts: Any) -> Atom:

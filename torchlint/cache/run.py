@@ -510,11 +510,7 @@ def _checked(path: str, text: Any, *, alone: bool) -> Checked | None:
     """What was said of a file; None where that can't be made out."""
     try:
         findings, suppressed = text
-        return Checked(
-            tuple(_finding(path, *parts) for parts in findings),
-            _is(int, suppressed),
-            alone=alone,
-        )
+        return Checked(tuple(_finding(path, *parts) for parts in findings), _is(int, suppressed), alone=alone)
     except (TypeError, ValueError):
         return None
 

@@ -80,12 +80,7 @@ def conditions(options: argparse.Namespace, program: Sequence[str]) -> Condition
 
     writable = tuple(os.path.realpath(folder) for folder in options.allow_writes)
     return Conditions(
-        tuple(program),
-        options.steps,
-        options.run_seconds,
-        options.threads,
-        writable,
-        min(os.cpu_count() or 1, 2),
+        tuple(program), options.steps, options.run_seconds, options.threads, writable, min(os.cpu_count() or 1, 2)
     )
 
 

@@ -184,16 +184,7 @@ def _waiting(events: Sequence[Event], steady: Steady) -> Iterable[_Suspect]:
 
 
 _OF_GLOO = frozenset(
-    {
-        "all_reduce",
-        "broadcast",
-        "reduce",
-        "all_gather",
-        "all_gather_into_tensor",
-        "gather",
-        "scatter",
-        "all_to_all_single",
-    }
+    "all_reduce broadcast reduce all_gather all_gather_into_tensor gather scatter all_to_all_single".split()
 )
 _OF_OBJECTS = "Send tensors in place of objects, or send them every few steps."
 _DISTRIBUTED = "torch/distributed/"

@@ -59,6 +59,12 @@ _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 _ENCODED = Batch(LIKELY, device="cpu")
 """The tensors that a tokenizer makes of words, by name."""
 _OBJECTS = frozenset(("instance", "module"))
+_LIBRARIES = frozenset(
+    """torchvision timm transformers segmentation_models_pytorch monai torchaudio open_clip clip torch_geometric
+    torch_scatter dgl""".split()
+)
+"""Those of whose functions `library` tells what they give."""
+_ACCELERATING = frozenset(("accelerate", "lightning", "lightning_fabric", "lightning_utilities"))
 
 
 def call(values: Evaluator, node: ast.Call) -> Value:
@@ -136,10 +142,7 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
     last = name.rpartition(".")[2]
     if name in table.ITERATION_WRAPPERS or last in ("tqdm", "trange"):
         return iteration(values, last, args)
-    if root in ("accelerate", "lightning", "lightning_fabric", "lightning_utilities") and last in (
-        "Accelerator",
-        "Fabric",
-    ):
+    if root in _ACCELERATING and last in ("Accelerator", "Fabric"):
         return Accelerator(class_name=name)
     if last == "from_pretrained":
         return operations.pretrained(name)
@@ -147,19 +150,7 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return builtin(values, name, node, args)
     if name.startswith(("time.", "os.", "math.", "random.", "sys.")):
         return NUMBER if not name.startswith(("os.", "sys.")) else UNKNOWN
-    if root in (
-        "torchvision",
-        "timm",
-        "transformers",
-        "segmentation_models_pytorch",
-        "monai",
-        "torchaudio",
-        "open_clip",
-        "clip",
-        "torch_geometric",
-        "torch_scatter",
-        "dgl",
-    ):
+    if root in _LIBRARIES:
         return library(values, name, node, args)
     if name in ("functools.partial",):
         return args.first

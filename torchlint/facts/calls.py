@@ -36,6 +36,13 @@ from .values import (
     tensor,
 )
 
+_SERVICES = frozenset(
+    """cpu amp autograd profiler jit distributed backends compiler onnx export _dynamo _inductor library multiprocessing hub
+    ao quantization func fx overrides testing version nested masked package futures""".split()
+)
+"""Modules of torch that calculate no tensors."""
+_CONTEXTS = frozenset("autocast detect_anomaly profile record_function no_grad set_grad_enabled inference_mode".split())
+
 
 def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     """What a call of `torch....` gives."""
@@ -56,44 +63,13 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
         return UNKNOWN
     if second == "distributions":
         if last in table.DISTRIBUTIONS:
-            return Distribution(
-                class_name=name,
-                made_by=node,
-                device=mixed(*args.positional, *args.keywords.values()),
-            )
+            return Distribution(class_name=name, made_by=node, device=mixed(*args.positional, *args.keywords.values()))
         return tensor() if last == "kl_divergence" else UNKNOWN
     if last == "GradScaler":
         return Scaler(class_name=name, made_by=node)
     if second in ("cuda", "xpu", "mps", "accelerator", "npu"):
         return _device_module(last, args)
-    if second in (
-        "cpu",
-        "amp",
-        "autograd",
-        "profiler",
-        "jit",
-        "distributed",
-        "backends",
-        "compiler",
-        "onnx",
-        "export",
-        "_dynamo",
-        "_inductor",
-        "library",
-        "multiprocessing",
-        "hub",
-        "ao",
-        "quantization",
-        "func",
-        "fx",
-        "overrides",
-        "testing",
-        "version",
-        "nested",
-        "masked",
-        "package",
-        "futures",
-    ):
+    if second in _SERVICES:
         return _service(second, last, name)
     if last == "device":
         value = args.first
@@ -166,15 +142,7 @@ def _device_module(last: str, args: Arguments) -> Value:
 
 
 def _service(second: str, last: str, name: str) -> Value:
-    if last in (
-        "autocast",
-        "detect_anomaly",
-        "profile",
-        "record_function",
-        "no_grad",
-        "set_grad_enabled",
-        "inference_mode",
-    ):
+    if last in _CONTEXTS:
         return CONTEXT
     if second == "distributed":
         if last in ("get_rank", "get_world_size", "get_local_rank", "get_node_local_rank"):

@@ -7,7 +7,7 @@ Since which version is measured: `api_table` holds it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchlint.torch_api.version import Version
 
@@ -48,199 +48,140 @@ def since(version: Version) -> str:
     return f" since torch {version[0]}.{version[1]}" if version != api_table.ALWAYS else ""
 
 
-def _renamed(
-    old: str,
-    new: str,
-    *,
-    first: str = "",
-    extra: str = "",
-    positional: int = 99,
-    refused: frozenset[str] = frozenset(),
-    attribute: bool = False,
-    risk: str = "",
-    successor: str = "",
-) -> tuple[str, Entry]:
-    return old, Entry(old, f"`{new}`", new, first, extra, positional, refused, attribute, risk, successor)
+def _renamed(old: str, new: str, **more: Any) -> Entry:
+    return Entry(old, f"`{new}`", new, **more)
 
 
-def _told(old: str, instead: str) -> tuple[str, Entry]:
-    return old, Entry(old, instead)
-
-
-_INITIALISERS = [
-    "uniform",
-    "normal",
-    "constant",
-    "eye",
-    "dirac",
-    "xavier_uniform",
-    "xavier_normal",
-    "kaiming_uniform",
-    "kaiming_normal",
-    "orthogonal",
-    "sparse",
-]
+_INITIALISERS = """uniform normal constant eye dirac xavier_uniform xavier_normal kaiming_uniform kaiming_normal
+    orthogonal sparse""".split()
 _TRANSFORMS = ["vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functionalize"]
 _QUANTIZE = ["quantize", "quantize_dynamic", "quantize_qat", "prepare", "prepare_qat", "convert"]
 
 # is_autocast_enabled and set_autocast_enabled take a device since the version that brought get_autocast_dtype.
-NAMES: dict[str, Entry] = dict(
-    (
-        *(_renamed(f"torch.nn.init.{name}", f"torch.nn.init.{name}_") for name in _INITIALISERS),
-        *(_renamed(f"functorch.{name}", f"torch.func.{name}") for name in _TRANSFORMS),
-        *(
-            _told(
-                f"functorch.{name}",
-                "`torch.func.functional_call` with `torch.func.stack_module_state`",
-            )
-            for name in ("make_functional", "make_functional_with_buffers", "combine_state_for_ensemble")
-        ),
-        *(
-            _told(f"torch.{home}quantization.{name}", "torchao's `quantize_` or its PT2E flow")
-            for home in ("ao.", "")
-            for name in _QUANTIZE
-        ),
-        _renamed(
-            "torch.qr",
-            "torch.linalg.qr",
-            positional=1,
-            refused=frozenset(("some", "input")),
-            risk="the result, where it is printed as a whole, has another name",
-        ),
-        _renamed(
-            "torch.cholesky",
-            "torch.linalg.cholesky",
-            positional=1,
-            refused=frozenset(("upper", "input")),
-            risk="tensors of integers, and empty ones that are not square, raise other errors",
-        ),
-        _told("torch.lu", "`torch.linalg.lu_factor`"),
-        _told("torch.lu_solve", "`torch.linalg.lu_solve`, which takes the right-hand side last"),
-        _told("torch.triangular_solve", "`torch.linalg.solve_triangular`"),
-        _told("torch.chain_matmul", "`torch.linalg.multi_dot`, which takes a list"),
-        _told("torch.range", "`torch.arange`, which leaves the end out"),
-        *(
-            _told(f"torch.sparse.{name}Tensor", "`torch.sparse_coo_tensor`")
-            for name in ("BFloat16", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
-        ),
-        _renamed("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_norm_"),
-        _told(
-            "torch.nn.utils.weight_norm",
-            "`torch.nn.utils.parametrizations.weight_norm`, which names the parameters differently",
-        ),
-        _renamed(
-            "torch.nn.utils.stateless.functional_call",
-            "torch.func.functional_call",
-            refused=frozenset(("parameters_and_buffers",)),
-            risk="parameters in a mapping that is no dictionary are refused",
-        ),
-        _renamed("torch.nn.NLLLoss2d", "torch.nn.NLLLoss", risk="the class, where it is printed, has another name"),
-        _renamed("torch.nn.functional.upsample", "torch.nn.functional.interpolate"),
-        _renamed(
-            "torch.nn.functional.upsample_nearest",
-            "torch.nn.functional.interpolate",
-            extra='mode="nearest"',
-            positional=3,
-        ),
-        _renamed(
-            "torch.nn.functional.upsample_bilinear",
-            "torch.nn.functional.interpolate",
-            extra='mode="bilinear", align_corners=True',
-            positional=3,
-        ),
-        _told(
-            "torch.backends.cuda.sdp_kernel",
-            "`torch.nn.attention.sdpa_kernel`, which takes a list of backends",
-        ),
-        _renamed(
-            "torch.library.impl_abstract",
-            "torch.library.register_fake",
-            refused=frozenset(("qualname",)),
-        ),
-        _told("torch.testing.assert_allclose", "`torch.testing.assert_close`, whose tolerances differ"),
-        _renamed("torch.cuda.memory_cached", "torch.cuda.memory_reserved"),
-        _renamed("torch.cuda.max_memory_cached", "torch.cuda.max_memory_reserved"),
-        _renamed("torch.cuda.reset_max_memory_allocated", "torch.cuda.reset_peak_memory_stats"),
-        _renamed("torch.cuda.reset_max_memory_cached", "torch.cuda.reset_peak_memory_stats"),
-        _renamed("torch.get_autocast_gpu_dtype", "torch.get_autocast_dtype", first='"cuda"'),
-        _renamed("torch.set_autocast_gpu_dtype", "torch.set_autocast_dtype", first='"cuda"'),
-        _renamed("torch.get_autocast_cpu_dtype", "torch.get_autocast_dtype", first='"cpu"'),
-        _renamed("torch.set_autocast_cpu_dtype", "torch.set_autocast_dtype", first='"cpu"'),
-        _renamed(
-            "torch.is_autocast_cpu_enabled",
-            "torch.is_autocast_enabled",
-            first='"cpu"',
-            successor="torch.get_autocast_dtype",
-        ),
-        _renamed(
-            "torch.set_autocast_cpu_enabled",
-            "torch.set_autocast_enabled",
-            first='"cpu"',
-            successor="torch.get_autocast_dtype",
-        ),
-        _told("torch._check_is_size", "`torch._check(n >= 0)`"),
-        _renamed("torch.distributed.all_gather_into_tensor", "torch.distributed.all_gather_single"),
-        _renamed("torch.distributed.reduce_scatter_tensor", "torch.distributed.reduce_scatter_single"),
-        _renamed(
-            "torch.distributed._all_gather_base",
-            "torch.distributed.all_gather_single",
-        ),
-        _renamed(
-            "torch.distributed._reduce_scatter_base",
-            "torch.distributed.reduce_scatter_single",
-        ),
-        *(
-            _renamed(
-                f"torch.distributed.reduce_op.{name}",
-                f"torch.distributed.ReduceOp.{name}",
-                attribute=True,
-            )
-            for name in ("SUM", "PRODUCT", "MIN", "MAX")
-        ),
-        _renamed("torch.has_cuda", "torch.backends.cuda.is_built()", attribute=True),
-        _renamed("torch.has_cudnn", "torch.backends.cudnn.is_available()", attribute=True),
-        _renamed("torch.has_mps", "torch.backends.mps.is_built()", attribute=True),
-        _renamed("torch.has_mkldnn", "torch.backends.mkldnn.is_available()", attribute=True),
-        _told("torch.solve", "`torch.linalg.solve(A, B)`, which takes the matrix first"),
-        _told("torch.symeig", "`torch.linalg.eigh`"),
-        _told("torch.eig", "`torch.linalg.eig`, which gives complex numbers"),
-        _told("torch.lstsq", "`torch.linalg.lstsq(A, B)`, which takes the matrix first"),
-        _renamed(
-            "torch.matrix_rank",
-            "torch.linalg.matrix_rank",
-            positional=1,
-            refused=frozenset(("input", "tol", "symmetric")),
-        ),
-        _told("torch.gels", "`torch.linalg.lstsq(A, B)`, which takes the matrix first"),
-        _told("torch.potrf", "`torch.linalg.cholesky`"),
-        _told("torch.btrifact", "`torch.linalg.lu_factor`"),
-        _told("torch.rfft", "`torch.fft.rfft`"),
-        _told("torch.irfft", "`torch.fft.irfft`"),
-        _told("torch.ifft", "`torch.fft.ifft`"),
-        _renamed(
-            "torch.set_deterministic",
-            "torch.use_deterministic_algorithms",
-        ),
-        _renamed(
-            "torch.is_deterministic",
-            "torch.are_deterministic_algorithms_enabled",
-        ),
-        _renamed("torch.testing.rand", "torch.rand"),
-        _renamed("torch.testing.randn", "torch.randn"),
-        _told("torch.testing.make_non_contiguous", "a strided slice of a larger tensor"),
-        _told("torch.onnx.dynamo_export", "`torch.onnx.export(..., dynamo=True)`"),
-        _told("torch.onnx.OnnxRegistry", "`torch.onnx.export(..., custom_translation_table=)`"),
-        _told("torch.onnx.ExportOptions", "the arguments of `torch.onnx.export(..., dynamo=True)`"),
-        _told("torch.onnx._export", "`torch.onnx.export`"),
-        _renamed("torch.export.export_for_training", "torch.export.export"),
-        _told("torch._export.capture_pre_autograd_graph", "`torch.export.export(...).module()`"),
-        _told("torch.distributed.all_gather_multigpu", "one process a device"),
-        _told("torch.distributed.all_reduce_multigpu", "one process a device"),
-        _told("torch.distributed.broadcast_multigpu", "one process a device"),
-        _told("torch.distributed.reduce_multigpu", "one process a device"),
-        _told("torch.distributed.pipeline.sync.Pipe", "`torch.distributed.pipelining`"),
-    )
+_ENTRIES = (
+    *(_renamed(f"torch.nn.init.{name}", f"torch.nn.init.{name}_") for name in _INITIALISERS),
+    *(_renamed(f"functorch.{name}", f"torch.func.{name}") for name in _TRANSFORMS),
+    *(
+        Entry(f"functorch.{name}", "`torch.func.functional_call` with `torch.func.stack_module_state`")
+        for name in ("make_functional", "make_functional_with_buffers", "combine_state_for_ensemble")
+    ),
+    *(
+        Entry(f"torch.{home}quantization.{name}", "torchao's `quantize_` or its PT2E flow")
+        for home in ("ao.", "")
+        for name in _QUANTIZE
+    ),
+    _renamed(
+        "torch.qr",
+        "torch.linalg.qr",
+        positional=1,
+        refused=frozenset(("some", "input")),
+        risk="the result, where it is printed as a whole, has another name",
+    ),
+    _renamed(
+        "torch.cholesky",
+        "torch.linalg.cholesky",
+        positional=1,
+        refused=frozenset(("upper", "input")),
+        risk="tensors of integers, and empty ones that are not square, raise other errors",
+    ),
+    Entry("torch.lu", "`torch.linalg.lu_factor`"),
+    Entry("torch.lu_solve", "`torch.linalg.lu_solve`, which takes the right-hand side last"),
+    Entry("torch.triangular_solve", "`torch.linalg.solve_triangular`"),
+    Entry("torch.chain_matmul", "`torch.linalg.multi_dot`, which takes a list"),
+    Entry("torch.range", "`torch.arange`, which leaves the end out"),
+    *(
+        Entry(f"torch.sparse.{name}Tensor", "`torch.sparse_coo_tensor`")
+        for name in ("BFloat16", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+    ),
+    _renamed("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_norm_"),
+    Entry(
+        "torch.nn.utils.weight_norm",
+        "`torch.nn.utils.parametrizations.weight_norm`, which names the parameters differently",
+    ),
+    _renamed(
+        "torch.nn.utils.stateless.functional_call",
+        "torch.func.functional_call",
+        refused=frozenset(("parameters_and_buffers",)),
+        risk="parameters in a mapping that is no dictionary are refused",
+    ),
+    _renamed("torch.nn.NLLLoss2d", "torch.nn.NLLLoss", risk="the class, where it is printed, has another name"),
+    _renamed("torch.nn.functional.upsample", "torch.nn.functional.interpolate"),
+    _renamed(
+        "torch.nn.functional.upsample_nearest", "torch.nn.functional.interpolate", extra='mode="nearest"', positional=3
+    ),
+    _renamed(
+        "torch.nn.functional.upsample_bilinear",
+        "torch.nn.functional.interpolate",
+        extra='mode="bilinear", align_corners=True',
+        positional=3,
+    ),
+    Entry("torch.backends.cuda.sdp_kernel", "`torch.nn.attention.sdpa_kernel`, which takes a list of backends"),
+    _renamed("torch.library.impl_abstract", "torch.library.register_fake", refused=frozenset(("qualname",))),
+    Entry("torch.testing.assert_allclose", "`torch.testing.assert_close`, whose tolerances differ"),
+    _renamed("torch.cuda.memory_cached", "torch.cuda.memory_reserved"),
+    _renamed("torch.cuda.max_memory_cached", "torch.cuda.max_memory_reserved"),
+    _renamed("torch.cuda.reset_max_memory_allocated", "torch.cuda.reset_peak_memory_stats"),
+    _renamed("torch.cuda.reset_max_memory_cached", "torch.cuda.reset_peak_memory_stats"),
+    _renamed("torch.get_autocast_gpu_dtype", "torch.get_autocast_dtype", first='"cuda"'),
+    _renamed("torch.set_autocast_gpu_dtype", "torch.set_autocast_dtype", first='"cuda"'),
+    _renamed("torch.get_autocast_cpu_dtype", "torch.get_autocast_dtype", first='"cpu"'),
+    _renamed("torch.set_autocast_cpu_dtype", "torch.set_autocast_dtype", first='"cpu"'),
+    _renamed(
+        "torch.is_autocast_cpu_enabled",
+        "torch.is_autocast_enabled",
+        first='"cpu"',
+        successor="torch.get_autocast_dtype",
+    ),
+    _renamed(
+        "torch.set_autocast_cpu_enabled",
+        "torch.set_autocast_enabled",
+        first='"cpu"',
+        successor="torch.get_autocast_dtype",
+    ),
+    Entry("torch._check_is_size", "`torch._check(n >= 0)`"),
+    _renamed("torch.distributed.all_gather_into_tensor", "torch.distributed.all_gather_single"),
+    _renamed("torch.distributed.reduce_scatter_tensor", "torch.distributed.reduce_scatter_single"),
+    _renamed("torch.distributed._all_gather_base", "torch.distributed.all_gather_single"),
+    _renamed("torch.distributed._reduce_scatter_base", "torch.distributed.reduce_scatter_single"),
+    *(
+        _renamed(f"torch.distributed.reduce_op.{name}", f"torch.distributed.ReduceOp.{name}", attribute=True)
+        for name in ("SUM", "PRODUCT", "MIN", "MAX")
+    ),
+    _renamed("torch.has_cuda", "torch.backends.cuda.is_built()", attribute=True),
+    _renamed("torch.has_cudnn", "torch.backends.cudnn.is_available()", attribute=True),
+    _renamed("torch.has_mps", "torch.backends.mps.is_built()", attribute=True),
+    _renamed("torch.has_mkldnn", "torch.backends.mkldnn.is_available()", attribute=True),
+    Entry("torch.solve", "`torch.linalg.solve(A, B)`, which takes the matrix first"),
+    Entry("torch.symeig", "`torch.linalg.eigh`"),
+    Entry("torch.eig", "`torch.linalg.eig`, which gives complex numbers"),
+    Entry("torch.lstsq", "`torch.linalg.lstsq(A, B)`, which takes the matrix first"),
+    _renamed(
+        "torch.matrix_rank", "torch.linalg.matrix_rank", positional=1, refused=frozenset(("input", "tol", "symmetric"))
+    ),
+    Entry("torch.gels", "`torch.linalg.lstsq(A, B)`, which takes the matrix first"),
+    Entry("torch.potrf", "`torch.linalg.cholesky`"),
+    Entry("torch.btrifact", "`torch.linalg.lu_factor`"),
+    Entry("torch.rfft", "`torch.fft.rfft`"),
+    Entry("torch.irfft", "`torch.fft.irfft`"),
+    Entry("torch.ifft", "`torch.fft.ifft`"),
+    _renamed("torch.set_deterministic", "torch.use_deterministic_algorithms"),
+    _renamed("torch.is_deterministic", "torch.are_deterministic_algorithms_enabled"),
+    _renamed("torch.testing.rand", "torch.rand"),
+    _renamed("torch.testing.randn", "torch.randn"),
+    Entry("torch.testing.make_non_contiguous", "a strided slice of a larger tensor"),
+    Entry("torch.onnx.dynamo_export", "`torch.onnx.export(..., dynamo=True)`"),
+    Entry("torch.onnx.OnnxRegistry", "`torch.onnx.export(..., custom_translation_table=)`"),
+    Entry("torch.onnx.ExportOptions", "the arguments of `torch.onnx.export(..., dynamo=True)`"),
+    Entry("torch.onnx._export", "`torch.onnx.export`"),
+    _renamed("torch.export.export_for_training", "torch.export.export"),
+    Entry("torch._export.capture_pre_autograd_graph", "`torch.export.export(...).module()`"),
+    Entry("torch.distributed.all_gather_multigpu", "one process a device"),
+    Entry("torch.distributed.all_reduce_multigpu", "one process a device"),
+    Entry("torch.distributed.broadcast_multigpu", "one process a device"),
+    Entry("torch.distributed.reduce_multigpu", "one process a device"),
+    Entry("torch.distributed.pipeline.sync.Pipe", "`torch.distributed.pipelining`"),
 )
+NAMES = {entry.name: entry for entry in _ENTRIES}
 """Names that some torch warns of, does not have any more, or refuses to call."""
 
 
@@ -261,60 +202,14 @@ class Keyword(NamedTuple):
         return f"{self.function}({self.keyword})"
 
 
-_LOSSES = [
-    "l1_loss",
-    "mse_loss",
-    "cross_entropy",
-    "nll_loss",
-    "kl_div",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "smooth_l1_loss",
-    "poisson_nll_loss",
-    "hinge_embedding_loss",
-    "margin_ranking_loss",
-    "multilabel_margin_loss",
-    "soft_margin_loss",
-    "multilabel_soft_margin_loss",
-    "cosine_embedding_loss",
-    "multi_margin_loss",
-    "triplet_margin_loss",
-]
-_LOSS_CLASSES = [
-    "L1Loss",
-    "MSELoss",
-    "CrossEntropyLoss",
-    "NLLLoss",
-    "KLDivLoss",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "SmoothL1Loss",
-    "PoissonNLLLoss",
-    "HingeEmbeddingLoss",
-    "MarginRankingLoss",
-    "MultiLabelMarginLoss",
-    "SoftMarginLoss",
-    "MultiLabelSoftMarginLoss",
-    "CosineEmbeddingLoss",
-    "MultiMarginLoss",
-    "TripletMarginLoss",
-]
-_SCHEDULERS = [
-    "LambdaLR",
-    "MultiplicativeLR",
-    "StepLR",
-    "MultiStepLR",
-    "ConstantLR",
-    "LinearLR",
-    "ExponentialLR",
-    "SequentialLR",
-    "PolynomialLR",
-    "CosineAnnealingLR",
-    "ReduceLROnPlateau",
-    "CyclicLR",
-    "CosineAnnealingWarmRestarts",
-    "OneCycleLR",
-]
+_LOSSES = """l1_loss mse_loss cross_entropy nll_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits
+    smooth_l1_loss poisson_nll_loss hinge_embedding_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss
+    multilabel_soft_margin_loss cosine_embedding_loss multi_margin_loss triplet_margin_loss""".split()
+_LOSS_CLASSES = """L1Loss MSELoss CrossEntropyLoss NLLLoss KLDivLoss BCELoss BCEWithLogitsLoss SmoothL1Loss PoissonNLLLoss
+    HingeEmbeddingLoss MarginRankingLoss MultiLabelMarginLoss SoftMarginLoss MultiLabelSoftMarginLoss
+    CosineEmbeddingLoss MultiMarginLoss TripletMarginLoss""".split()
+_SCHEDULERS = """LambdaLR MultiplicativeLR StepLR MultiStepLR ConstantLR LinearLR ExponentialLR SequentialLR PolynomialLR
+    CosineAnnealingLR ReduceLROnPlateau CyclicLR CosineAnnealingWarmRestarts OneCycleLR""".split()
 
 
 _REDUCTION = '`reduction="mean"`, `"sum"` or `"none"`'

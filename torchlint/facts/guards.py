@@ -52,48 +52,16 @@ _EVALUATES = frozenset(("eval", "evaluate", "evaluation", "validate", "validatio
 _SHOWS = frozenset("debug debugging show vis viz visualize visualise plot plotting dump profile profiling".split())
 _PERIODS = frozenset(("freq", "frequency", "every", "interval"))
 _RANKS = frozenset(
-    (
-        "rank",
-        "local_rank",
-        "global_rank",
-        "is_main_process",
-        "is_local_main_process",
-        "is_master",
-        "master_process",
-        "is_global_zero",
-        "main_process",
-        "is_main",
-        "is_rank_zero",
-        "gpu",
-        "local_process_index",
-        "process_index",
-        "ngpus_per_node",
-        "world_size",
-    )
+    """rank local_rank global_rank is_main_process is_local_main_process is_master master_process is_global_zero
+    main_process is_main is_rank_zero gpu local_process_index process_index ngpus_per_node world_size""".split()
 )
 _WEAK = frozenset(("sync_gradients",))
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
 _MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "datetime.datetime.now"))
 _LASTS = frozenset(
-    (
-        "is_last",
-        "last_batch",
-        "is_last_step",
-        "last_step",
-        "is_first",
-        "first_step",
-        "init",
-        "done",
-        "dones",
-        "finished",
-        "terminated",
-        "truncated",
-        "should_log",
-        "should_print",
-        "should_save",
-        "should_eval",
-    )
+    """is_last last_batch is_last_step last_step is_first first_step init done dones finished terminated truncated
+    should_log should_print should_save should_eval""".split()
 )
 
 

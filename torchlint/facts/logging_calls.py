@@ -12,19 +12,10 @@ from .place import Place
 # Loggers format at once, except for a level that is mostly off.
 _LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
 _WRITERS = frozenset(
-    [
-        "add_scalar",
-        "add_scalars",
-        "log_metric",
-        "log_metrics",
-        "set_postfix",
-        "set_postfix_str",
-        "set_description",
-        "set_description_str",
-        "track",
-        "log_scalar",
-    ]
+    """add_scalar add_scalars log_metric log_metrics set_postfix set_postfix_str set_description set_description_str
+    track log_scalar""".split()
 )
+_PRINTS = frozenset("print wandb.log mlflow.log_metric mlflow.log_metrics tqdm.tqdm.write tqdm.write".split())
 _FRAMEWORK_LOGS = frozenset(("log", "log_dict"))
 _FORMATS = frozenset(("str", "repr", "format"))
 
@@ -32,13 +23,7 @@ _FORMATS = frozenset(("str", "repr", "format"))
 def logging_call(place: Place, call: ast.Call) -> bool:
     """`print`, a method of a logger, a progress bar or an experiment tracker."""
     name = place.resolve(call.func)
-    if name == "print" or name in (
-        "wandb.log",
-        "mlflow.log_metric",
-        "mlflow.log_metrics",
-        "tqdm.tqdm.write",
-        "tqdm.write",
-    ):
+    if name in _PRINTS:
         return True
     func = call.func
     if not isinstance(func, ast.Attribute) or not (call.args or call.keywords):

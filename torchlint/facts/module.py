@@ -51,12 +51,7 @@ class Function:
     __slots__ = ("__dict__", "cls", "imports", "module", "name", "node", "parent", "qualname")
 
     def __init__(
-        self,
-        module: Module,
-        node: FunctionNode | ast.Module,
-        qualname: str,
-        parent: Function | None,
-        cls: Class | None,
+        self, module: Module, node: FunctionNode | ast.Module, qualname: str, parent: Function | None, cls: Class | None
     ) -> None:
         self.module = module
         self.node = node

@@ -43,6 +43,10 @@ from .values import (
     tensor,
 )
 
+_ACCELERATOR_CONTEXTS = frozenset(
+    "autocast accumulate no_sync no_backward_sync main_process_first init_module local_main_process_first".split()
+)
+
 
 def binary(left: Value, right: Value, op: ast.operator) -> Value:
     """What an operator gives for two values."""
@@ -239,15 +243,7 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
         return replace(gathered, grad=False, device="accelerator")
     if attr in ("clip_grad_norm_", "clip_gradients"):
         return Tensor(scalar=True, device="accelerator")
-    if attr in (
-        "autocast",
-        "accumulate",
-        "no_sync",
-        "no_backward_sync",
-        "main_process_first",
-        "init_module",
-        "local_main_process_first",
-    ):
+    if attr in _ACCELERATOR_CONTEXTS:
         return CONTEXT
     if attr == "unwrap_model":
         return args.first

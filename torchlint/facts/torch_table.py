@@ -116,16 +116,8 @@ MODULE_BASES = frozenset(
     MessagePassing FairseqModel BaseFairseqModel FairseqEncoder FairseqDecoder TorchModelV2 ScriptModule""".split()
 )
 # Classes of these libraries made by `from_pretrained` that are no modules.
-NO_MODULE_SUFFIXES = (
-    "Tokenizer",
-    "TokenizerFast",
-    "Processor",
-    "Scheduler",
-    "Config",
-    "FeatureExtractor",
-    "Pipeline",
-    "ImageProcessor",
-    "Adapter",
+NO_MODULE_SUFFIXES = tuple(
+    "Tokenizer TokenizerFast Processor Scheduler Config FeatureExtractor Pipeline ImageProcessor Adapter".split()
 )
 
 # Methods that Lightning, and the trainers made like it, call on each batch of an evaluation or a prediction, without gradients.

@@ -439,60 +439,10 @@ def dtype_of(name: str, call: ast.Call) -> ast.expr | None:
 
 
 LIBDEVICE = frozenset(
-    (
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "copysign",
-        "cosh",
-        "cospi",
-        "erfc",
-        "erfcinv",
-        "erfcx",
-        "erfinv",
-        "exp10",
-        "expm1",
-        "fast_expf",
-        "fast_logf",
-        "fast_powf",
-        "ffs",
-        "finitef",
-        "fmod",
-        "hypot",
-        "isfinited",
-        "isinf",
-        "isnan",
-        "ldexp",
-        "lgamma",
-        "llrint",
-        "llround",
-        "log10",
-        "log1p",
-        "logb",
-        "nearbyint",
-        "nextafter",
-        "normcdf",
-        "normcdfinv",
-        "popc",
-        "pow",
-        "rcbrt",
-        "remainder",
-        "rint",
-        "round",
-        "scalbn",
-        "signbit",
-        "sinh",
-        "sinpi",
-        "tan",
-        "tanh",
-        "tgamma",
-        "trunc",
-    )
+    """acos acosh asin asinh atan atan2 atanh cbrt copysign cosh cospi erfc erfcinv erfcx erfinv exp10 expm1 fast_expf
+    fast_logf fast_powf ffs finitef fmod hypot isfinited isinf isnan ldexp lgamma llrint llround log10 log1p logb
+    nearbyint nextafter normcdf normcdfinv popc pow rcbrt remainder rint round scalbn signbit sinh sinpi tan tanh
+    tgamma trunc""".split()
 )
 """Functions that were `tl.math.*` in Triton 2 and are libdevice's alone in Triton 3."""
 

@@ -334,10 +334,7 @@ class Callee(Apart):
         return bool(self.function or self.class_name or isinstance(self.made_by, ast.Lambda))
 
     def on_both(self, other: Self) -> dict[str, Any]:
-        return super().on_both(other) | {
-            "choices": _choices(self, other),
-            "compiled": self.compiled or other.compiled,
-        }
+        return super().on_both(other) | {"choices": _choices(self, other), "compiled": self.compiled or other.compiled}
 
 
 class FunctionValue(Callee):

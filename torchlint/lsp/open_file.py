@@ -120,12 +120,7 @@ class OpenFunction(_Part, Function):
     """The name of the outermost function around it."""
 
     def __init__(
-        self,
-        module: Module,
-        node: FunctionNode | ast.Module,
-        qualname: str,
-        parent: Function | None,
-        cls: Class | None,
+        self, module: Module, node: FunctionNode | ast.Module, qualname: str, parent: Function | None, cls: Class | None
     ) -> None:
         self.unit = parent.unit if isinstance(parent, OpenFunction) and parent.parent is not None else qualname
         super().__init__(module, node, qualname, parent, cls)
@@ -616,15 +611,9 @@ def _outline(function: Function) -> tuple[object, ...]:
 
 # What is kept of the parts of a file is told of too, each time it is read
 
-_OF_STRUCTURE = {
-    OpenModule: {*_KEPT_OF_MODULE, "function_of", "class_of"},
-    OpenFunction: {"nested"},
-}
+_OF_STRUCTURE = {OpenModule: {*_KEPT_OF_MODULE, "function_of", "class_of"}, OpenFunction: {"nested"}}
 """What depends on the definitions of the file alone, which an edit in place leaves as they are."""
-_OF_HEAD = {
-    OpenFunction: {"defaults", "parameters", "decorator_names"},
-    OpenClass: {"assigned", "getters"},
-}
+_OF_HEAD = {OpenFunction: {"defaults", "parameters", "decorator_names"}, OpenClass: {"assigned", "getters"}}
 """What is others' only where the function or class stands in a function."""
 
 

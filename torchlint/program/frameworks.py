@@ -16,20 +16,8 @@ from .project import Project
 # Methods that a framework calls on each training step, by what a base of the class has in its name ("": any class).
 _STEPS: Mapping[str, frozenset[str]] = {
     "": frozenset(
-        (
-            "training_step",
-            "train_step",
-            "on_train_batch_start",
-            "on_train_batch_end",
-            "on_before_optimizer_step",
-            "on_before_zero_grad",
-            "on_before_backward",
-            "on_after_backward",
-            "before_train_iter",
-            "after_train_iter",
-            "forward_train",
-            "loss_by_feat",
-        )
+        """training_step train_step on_train_batch_start on_train_batch_end on_before_optimizer_step on_before_zero_grad
+        on_before_backward on_after_backward before_train_iter after_train_iter forward_train loss_by_feat""".split()
     ),
     "LightningModule": frozenset(("optimizer_step", "configure_gradient_clipping")),
     "Trainer": frozenset(

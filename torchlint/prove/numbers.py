@@ -239,10 +239,7 @@ def _beyond_rounding(plain: Difference, control: Difference, record: Record) -> 
 
 
 def _from_the_same_start(
-    original: Original,
-    same_start: Callable[[], tuple[Record, Record]],
-    verdict: Callable[..., Judgement],
-    why: str,
+    original: Original, same_start: Callable[[], tuple[Record, Record]], verdict: Callable[..., Judgement], why: str
 ) -> Judgement:
     """Random numbers are drawn in another order: is it the same function of the same parameters?"""
     one, other = same_start()

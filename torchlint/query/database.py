@@ -401,10 +401,7 @@ class Database:
         return leaves(node) if node is not None else frozenset()
 
     def changed(
-        self,
-        is_other: Callable[[Leaf], bool],
-        more: Iterable[Node] = (),
-        among: Among = lambda kind: None,
+        self, is_other: Callable[[Leaf], bool], more: Iterable[Node] = (), among: Among = lambda kind: None
     ) -> set[Node]:
         """Forget the answers for which something was read that is another one now; tells which these were.
 

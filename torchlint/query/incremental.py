@@ -277,10 +277,7 @@ class Incremental(Database):
         return found
 
     def changed(
-        self,
-        is_other: Callable[[Leaf], bool],
-        more: Iterable[Node] = (),
-        among: Among = lambda kind: None,
+        self, is_other: Callable[[Leaf], bool], more: Iterable[Node] = (), among: Among = lambda kind: None
     ) -> set[Node]:
         """Doubt the answers for which something was read that is another one now; tells which these were.
 

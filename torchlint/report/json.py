@@ -72,11 +72,7 @@ def _fix(result: Result, finding: Finding) -> dict[str, Any] | None:
     return {
         "applicability": "display" if fix.applicability == "suggestion" else fix.applicability,
         "edits": [
-            {
-                "content": edit.text.decode(),
-                "end_location": _at(source, edit.end),
-                "location": _at(source, edit.start),
-            }
+            {"content": edit.text.decode(), "end_location": _at(source, edit.end), "location": _at(source, edit.start)}
             for edit in fix.edits
         ],
         "message": fix.title,

@@ -36,10 +36,7 @@ def diagnostic(result: Result, finding: Finding, look: Look) -> dict[str, Any]:
     widened = lines != (finding.line, finding.end_line)
     item: dict[str, Any] = {
         "message": finding.message,
-        "location": {
-            "path": look.uri(finding.path),
-            "range": _lines(*lines) if widened else _range(result, finding),
-        },
+        "location": {"path": look.uri(finding.path), "range": _lines(*lines) if widened else _range(result, finding)},
         "severity": _SEVERITY[finding.severity],
         "code": {"value": finding.code} | ({"url": url} if url else {}),
     }

@@ -76,11 +76,7 @@ class Review:
 
 
 def review(
-    settings: Settings,
-    base: str,
-    head: str = "HEAD",
-    directory: Path | None = None,
-    lint: Callable[..., Result] = lint,
+    settings: Settings, base: str, head: str = "HEAD", directory: Path | None = None, lint: Callable[..., Result] = lint
 ) -> Review:
     """Lint both ends of a change with these settings and compare. What lies outside of the working directory is left out.
 

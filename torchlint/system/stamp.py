@@ -23,16 +23,8 @@ _SET_UP = ("setup.py", "setup.cfg")
 """The same, where that is no package: those may have a module of that name."""
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
-_MANIFESTS = (
-    "pyproject.toml",
-    "requirements",
-    "constraints",
-    "setup.",
-    "environment",
-    "install",
-    "Dockerfile",
-    "README",
-    "__init__.py",
+_MANIFESTS = tuple(
+    "pyproject.toml requirements constraints setup. environment install Dockerfile README __init__.py".split()
 )
 SIZE = 16
 """Bytes of a digest."""

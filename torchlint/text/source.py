@@ -139,11 +139,7 @@ class Source:
     def newline(self) -> str:
         """The newline most lines end with; `\\n` if none has one."""
         windows = self.data.count(b"\r\n")
-        counts = {
-            "\n": self.data.count(b"\n") - windows,
-            "\r\n": windows,
-            "\r": self.data.count(b"\r") - windows,
-        }
+        counts = {"\n": self.data.count(b"\n") - windows, "\r\n": windows, "\r": self.data.count(b"\r") - windows}
         return max(counts, key=counts.__getitem__)
 
     @cached_property

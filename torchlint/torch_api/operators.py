@@ -125,9 +125,7 @@ def _result(written: str | list[str]) -> Result:
         return Result(written)
     parts = [item.partition(":") for item in written]
     return Result(
-        "tuple",
-        tuple(name for name, _, _ in parts),
-        tuple(Result(kind.strip() or "tensor") for _, _, kind in parts),
+        "tuple", tuple(name for name, _, _ in parts), tuple(Result(kind.strip() or "tensor") for _, _, kind in parts)
     )
 
 
