@@ -5,6 +5,7 @@ import re
 
 from torchlint.facts import layers, related, syntax
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import elements
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node
@@ -85,7 +86,7 @@ def _is_other(site: Site, function: Function, test: ast.expr, true: bool, bias: 
         return False
     if len(test.args) != 2 or not syntax.same(test.args[0], bias.value):
         return False
-    asked = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+    asked = elements(test.args[1])
     kinds = [site.project.resolve(function, one) for one in asked]
     return all(
         kind is not None

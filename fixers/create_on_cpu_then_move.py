@@ -4,6 +4,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchlint.facts import arguments
+from torchlint.facts.nodes import given_to
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, operand, spelled
 
@@ -171,7 +172,7 @@ def _uncast(site: Site, made: ast.Call) -> Fix | None:
     assert isinstance(made.func, ast.Attribute)
     kind = (site.resolve(made.args[0]) or "").removeprefix("torch.").removesuffix("Tensor")
     target = site.argument("device", 0)
-    given = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
+    given = given_to(site.call)
     if (
         kind not in _CASTS
         or given != [target] * len(given)

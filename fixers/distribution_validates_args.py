@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import ast
-
 from torchlint.facts.distributions import validated_at
 from torchlint.facts.handlers import is_caught
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.rewrite import call_node
 
@@ -19,6 +18,6 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if given is None:
         edit = site.tree.add_argument(call_node(site), "validate_args=False")
     else:
-        none = isinstance(given, ast.Constant) and given.value is None
+        none = is_constant(given, None)
         edit = site.tree.replace(site.cst(given), "False") if none else None
     return Fix("Add `validate_args=False`", (edit,), "unsafe", _NOTE) if edit is not None else None

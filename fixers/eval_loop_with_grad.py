@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchlint.facts import related, training
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import root_of
 from torchlint.rule import Finding, Fix, Site, Value
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import spelled
@@ -150,9 +151,7 @@ def _is_outside(site: Site, target: ast.expr) -> bool:
     """Whether a target is part of something that the function did not make itself."""
     if isinstance(target, ast.Tuple | ast.List):
         return any(_is_outside(site, element) for element in target.elts)
-    root = target
-    while isinstance(root, ast.Attribute | ast.Subscript | ast.Starred):
-        root = root.value
-    if not isinstance(root, ast.Name) or root.id in site.flow.globals:
+    root = root_of(target, ast.Attribute, ast.Subscript, ast.Starred)
+    if root is None or root.id in site.flow.globals:
         return True
     return root is not target and root.id not in site.flow.stores

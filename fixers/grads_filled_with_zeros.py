@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts import related, syntax
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import none_test
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, operand
@@ -109,7 +110,7 @@ def _reads(function: Function) -> Iterator[ast.Attribute]:
 
 def _is_asked(function: Function, read: ast.Attribute) -> bool:
     """`p.grad is None`, and what stands behind such a condition."""
-    if _compares(function.flow.parents.get(read), read) is not None:
+    if _is_none(function.flow.parents.get(read), read) is not None:
         return True
     return any(_holds(guard.test, read, guard.true) for guard in function.flow.guards(read))
 
@@ -120,12 +121,10 @@ def _holds(test: ast.expr, read: ast.Attribute, true: bool) -> bool:
         return any(_holds(part, read, true) for part in test.values)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _holds(test.operand, read, not true)
-    return _compares(test, read) is (ast.IsNot if true else ast.Is)
+    return _is_none(test, read) is (not true)
 
 
-def _compares(test: ast.AST | None, read: ast.Attribute) -> type[ast.cmpop] | None:
-    """How a test compares the gradient with None."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not syntax.same(test.left, read):
-        return None
-    other = test.comparators[0]
-    return type(test.ops[0]) if isinstance(other, ast.Constant) and other.value is None else None
+def _is_none(test: ast.AST | None, read: ast.Attribute) -> bool | None:
+    """Whether the gradient is None where a test is true; None for tests of something else."""
+    asked = none_test(test)
+    return asked[1] if asked is not None and syntax.same(asked[0], read) else None

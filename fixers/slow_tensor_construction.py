@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.nodes import elements
 from torchlint.facts.told import Construction
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, arguments, operand, spelled
@@ -47,8 +48,7 @@ def _may_be_resized(site: Site, made: ast.Call) -> bool:
 
 def _holds_nothing(site: Site, made: ast.Call) -> bool:
     """`np.empty(0)`, `np.zeros((0, 3))`, `np.array([])`"""
-    given = made.args[0] if made.args else None
-    parts = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
+    parts = elements(made.args[0]) if made.args else [made]
     if site.resolve(made.func) == "numpy.array":
         return not parts
     sized = site.resolve(made.func) in ("numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full")

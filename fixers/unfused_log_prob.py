@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.dtypes import dtype
+from torchlint.facts.nodes import is_constant
 from torchlint.facts.told import Fused
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.rewrite import arguments, spelled
@@ -95,7 +96,7 @@ def _log_sum(site: Site, call: ast.Call) -> str | None:
         or len(flags) > 1
     ):
         return None
-    if isinstance(dims[0], ast.Constant) and dims[0].value is None:
+    if is_constant(dims[0], None):
         return None
     given = _inside(site, exponential, 0, set())
     return ", ".join((given, arguments(site, *rest, *call.keywords))) if given is not None else None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Related, Site, chain, plain, rule
 
 _CLIPS = {"torch.nn.utils.clip_grad_norm_()", "torch.nn.utils.clip_grad_value_()"}
@@ -127,7 +128,7 @@ def _is_scaler(site: Site, node: ast.expr) -> bool:
             if isinstance(value.made_by, ast.Call)
             else []
         )
-        return not (enabled and isinstance(enabled[0], ast.Constant) and enabled[0].value is False)
+        return not (enabled and is_constant(enabled[0], False))
     return not value and "scaler" in (chain(node) or [""])[-1].lower()
 
 
@@ -190,6 +191,4 @@ def _backward(site: Site) -> Iterator[Finding]:
 
 
 def _disabled(context: ast.Call) -> bool:
-    return any(
-        k.arg == "enabled" and isinstance(k.value, ast.Constant) and k.value.value is False for k in context.keywords
-    )
+    return any(k.arg == "enabled" and is_constant(k.value, False) for k in context.keywords)

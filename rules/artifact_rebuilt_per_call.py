@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import serving, syntax
+from torchlint.facts.nodes import given_to
 from torchlint.rule import Finding, Site, rule
 
 _LOADS = (
@@ -110,7 +111,7 @@ def _cached(site: Site) -> bool:
 
 def _differs(site: Site) -> bool:
     """Whether what is loaded depends on the loop, the request, or what the function is given."""
-    given = [*site.call.args, *(k.value for k in site.call.keywords)]
+    given = given_to(site.call)
     if isinstance(site.call.func, ast.Attribute) and site.name.startswith("."):
         given.append(site.call.func.value)
     if site.spread:

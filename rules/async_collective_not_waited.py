@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import names, syntax
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
 _COLLECTIVES = tuple(
@@ -85,7 +86,7 @@ def _group(call: ast.Call) -> ast.expr | None:
     """The group that a call is given which does not wait itself."""
     given = {one.arg: one.value for one in call.keywords}
     begun = given.get("async_op")
-    return given.get("group") if isinstance(begun, ast.Constant) and begun.value is True else None
+    return given.get("group") if is_constant(begun, True) else None
 
 
 def _is_waited_for(site: Site, call: ast.Call) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import arguments, common_names
 from torchlint.facts.flow import contains
+from torchlint.facts.nodes import keyword_of, names_in
 from torchlint.facts.values import Batch, Tensor
 from torchlint.rule import Finding, Site, chain, plain, rule
 
@@ -133,7 +134,7 @@ def _pins(loader: ast.expr) -> str | None:
 def _given(loader: ast.expr) -> ast.expr | None:
     """What a call, or a dictionary of options, has as `pin_memory`."""
     if isinstance(loader, ast.Call):
-        return next((keyword.value for keyword in loader.keywords if keyword.arg == "pin_memory"), None)
+        return keyword_of(loader, "pin_memory")
     named = zip(loader.keys, loader.values, strict=True) if isinstance(loader, ast.Dict) else ()
     return next((value for key, value in named if isinstance(key, ast.Constant) and key.value == "pin_memory"), None)
 
@@ -149,7 +150,7 @@ def _beside(site: Site) -> ast.Call | None:
     loop = site.loop((ast.For,))
     if not isinstance(owner, ast.Name) or not isinstance(loop, ast.For):
         return None
-    parts = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
+    parts = names_in(loop.target)
     method = site.call.func.attr
     return (
         site.once(("beside", loop, method), lambda: _unblocked(site, loop, method, parts))

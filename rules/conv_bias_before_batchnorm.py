@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import layers, syntax
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, Value, rule
 
 _SEQUENTIAL = "torch.nn.Sequential"
@@ -95,7 +96,7 @@ def _has_bias(site: Site) -> bool:
         if keys is None or "bias" in keys or (keyword.arg is None and not keys):
             return False
     given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
-    return given is None or (isinstance(given, ast.Constant) and given.value is True)
+    return given is None or is_constant(given, True)
 
 
 def _norm_behind(site: Site) -> ast.expr | None:

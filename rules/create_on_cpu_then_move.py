@@ -9,6 +9,7 @@ from torchlint.facts.bindings import Assigned, Stored
 from torchlint.facts.flow import Guard, Loop
 from torchlint.facts.host_constants import kept_on_host
 from torchlint.facts.indices import gets_number, indexed, is_number_put
+from torchlint.facts.nodes import given_to, names_in, none_test
 from torchlint.facts.on_call import is_tensor_by_use, on_call, precedes_runs
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
@@ -281,7 +282,7 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
     """What an expression calculates with; nothing where that is not known."""
     if isinstance(node, ast.Call):
         name = site.resolve(node.func)
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = given_to(node)
         if name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _BETWEEN:
             return [node.func.value]  # what it is given is sizes, and the order of dimensions
         if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
@@ -497,21 +498,16 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
 
 def _stays(site: Site, guard: Guard, loop: Loop) -> bool:
     """`if args.use_meta:`, which is the same on each iteration; what may be None is mostly an option that is not given."""
-    parts = list(ast.walk(guard.test))
-    if any(isinstance(part, ast.Call | ast.Subscript | ast.Is | ast.IsNot) for part in parts):
+    if any(isinstance(part, ast.Call | ast.Subscript | ast.Is | ast.IsNot) for part in ast.walk(guard.test)):
         return False
-    inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-    asked = {part.id for part in parts if isinstance(part, ast.Name)}
-    return bool(asked) and not any(store.lineno in inside for name in asked for store in site.flow.stores.get(name, ()))
+    asked = names_in(guard.test)
+    last = loop.end_lineno or loop.lineno
+    return bool(asked) and not any(site.flow.stores_between(name, loop.lineno, last) for name in asked)
 
 
 def _is_made(site: Site, guard: Guard, loop: Loop) -> bool:
     """`if x is not None:`, where the loop itself makes x."""
-    test = guard.test
-    if not (guard.true and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot)):
+    name, is_none = none_test(guard.test) or (None, False)
+    if not guard.true or is_none or not isinstance(name, ast.Name):
         return False
-    other, name = test.comparators[0], test.left
-    if not (isinstance(other, ast.Constant) and other.value is None and isinstance(name, ast.Name)):
-        return False
-    end = loop.end_lineno or loop.lineno
-    return any(loop.lineno <= store.lineno <= end for store in site.flow.stores.get(name.id, ()))
+    return bool(site.flow.stores_between(name.id, loop.lineno, loop.end_lineno or loop.lineno))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import triton
+from torchlint.facts.nodes import elements, string
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -89,18 +90,14 @@ def _sources(site: Site) -> Iterator[str]:
     """The strings of CUDA source that are given, directly or by a name."""
     for position, keyword in ((1, "cpp_sources"), (2, "cuda_sources")):
         given = site.argument(keyword, position)
-        for part in given.elts if isinstance(given, ast.List | ast.Tuple) else [given]:
+        for part in elements(given) if given is not None else ():
             text = _text(site, part)
             if text is not None:
                 yield text
 
 
 def _text(site: Site, node: ast.expr | None) -> str | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.Name):
-        for function in (site.function, site.module.body):
-            value = triton.definition(function, node.id)
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                return value.value
-    return None
+    if not isinstance(node, ast.Name):
+        return string(node)
+    texts = (string(triton.definition(function, node.id)) for function in (site.function, site.module.body))
+    return next((text for text in texts if text is not None), None)

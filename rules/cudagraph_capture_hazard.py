@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import operator_calls
 from torchlint.facts.flow import contains
+from torchlint.facts.nodes import keyword_of
 from torchlint.rule import Finding, Severity, Site, rule
 
 _CASTS = frozenset(("float", "int", "bool"))
@@ -137,7 +138,7 @@ def _capture(site: Site) -> ast.With | None:
     if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
         return None
     for call in site.flow.calls:
-        graph = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "cuda_graph"), None)
+        graph = call.args[0] if call.args else keyword_of(call, "cuda_graph")
         same = isinstance(graph, ast.Name) and graph.id == func.value.id
         if same and site.resolve(call.func) == "torch.cuda.graph":
             return _block(site, call)

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import elements, indices
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
 
@@ -88,7 +89,7 @@ def _gives_back_its_argument(decorator: ast.AST) -> bool:
 
 def _shared(function: Function, value: ast.expr) -> Iterator[tuple[ast.expr, str]]:
     """The expressions of a return that alias something, and what."""
-    items = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+    items = elements(value)
     seen: set[str] = set()
     for item in items:
         root = _root(item)
@@ -130,7 +131,7 @@ def _alias(method: str) -> str:
 
 def _is_basic(index: ast.expr) -> bool:
     """Whether an index gives a view: numbers, slices, None, an ellipsis."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    parts = indices(index)
     return all(
         isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and not isinstance(p.value, bool | str)) for p in parts
     )

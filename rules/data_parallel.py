@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import keyword_of
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -165,7 +166,7 @@ def _is_read_elsewhere(site: Site, name: str) -> bool:
 
 def _one_device(call: ast.Call) -> bool:
     """`DataParallel(model, device_ids=[0])` and `DataParallel(model, [0])`."""
-    given = next((k.value for k in call.keywords if k.arg == "device_ids"), None)
+    given = keyword_of(call, "device_ids")
     if given is None and len(call.args) == 2:
         given = call.args[1]
     if not isinstance(given, ast.List | ast.Tuple) or len(given.elts) != 1:

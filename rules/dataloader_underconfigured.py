@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.loader_calls import Handed, handed_on
 from torchlint.facts.module import Class, Function
+from torchlint.facts.nodes import names_in
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
 from torchlint.facts.values import UNKNOWN
@@ -249,7 +250,7 @@ def _in_epochs(site: Site) -> bool:
     names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
     for node in site.flow.nodes:
         if isinstance(node, ast.For) and site.flow.loops(node):
-            read = {part.id for part in ast.walk(node.iter) if isinstance(part, ast.Name)}
+            read = names_in(node.iter)
             if names & read:
                 return True
     return False

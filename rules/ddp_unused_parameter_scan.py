@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
 _DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -67,12 +67,8 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     copies = site.name == f"{_DDP}()" and not site.spread and site.argument("gradient_as_bucket_view") is None
     if copies and site.option("suggest-bucket-view"):
         yield site.finding(f"`{site.short()}` copies all gradients; with `gradient_as_bucket_view=True` it does not")
-    if "find_unused_parameters" in site.pattern and not _is_true(site.argument("static_graph")):
+    if "find_unused_parameters" in site.pattern and not is_constant(site.argument("static_graph"), True):
         yield site.finding(
             f"`{site.short()}` walks the graph for unused parameters on every step; leave it out where all are used, "
             "or set `static_graph=True` where the same ones are unused each time"
         )
-
-
-def _is_true(given: ast.expr | None) -> bool:
-    return isinstance(given, ast.Constant) and given.value is True

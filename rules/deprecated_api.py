@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import api_table, names, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since
+from torchlint.facts.nodes import is_constant
 from torchlint.facts.number_first import SHAPES, Given, roles_of
 from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
@@ -114,7 +115,11 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
     func = site.text(site.call.func)
     for given in site.call.keywords:
         entry = KEYWORDS.get(name, {}).get(given.arg or "")
-        if entry is not None and (warned := _warned(site, entry.name)) is not None and not _is_none(given.value):
+        if (
+            entry is not None
+            and (warned := _warned(site, entry.name)) is not None
+            and not is_constant(given.value, None)
+        ):
             yield site.finding(
                 f"`{given.arg}` of `{func}` is deprecated{since(warned)} and warns; use {entry.instead}",
                 at=given,
@@ -180,7 +185,3 @@ def _warned(site: Site, name: str) -> tuple[int, int] | None:
         return warned
     # A project that says nothing is taken for one of the latest torch; it need not leave the older ones behind.
     return warned if site.torch.low == warned and site.settings.target_torch is not None else None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

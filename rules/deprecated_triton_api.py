@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import syntax, triton
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -109,7 +110,7 @@ def _of_language(place: Site, name: str, call: ast.Call) -> Iterator[Finding]:
         return
     if name in ("dot", "dot_scaled"):
         given = next((k for k in call.keywords if k.arg == "allow_tf32"), None)
-        if given is not None and not (isinstance(given.value, ast.Constant) and given.value.value is None):
+        if given is not None and not is_constant(given.value, None):
             yield place.finding("`allow_tf32` is deprecated for `input_precision`", at=given)
     elif (
         name.startswith("libdevice.") or (name.startswith("math.") and last in triton.LIBDEVICE)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchlint.facts import frequency
 from torchlint.facts.distributions import validated_at
+from torchlint.facts.nodes import given_to, is_constant
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.torch_api.version import Range
 
@@ -120,7 +120,7 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
     """
     if site.spread or _is_decided(site) or not site.accelerator or site.in_compiled or not _validates(site):
         return
-    given = [site.value(node) for node in (*site.call.args, *(keyword.value for keyword in site.call.keywords))]
+    given = [site.value(node) for node in given_to(site.call)]
     if all(value.on_cpu for value in given):
         return
     if site.hot is None and site.warm is None and not frequency.in_forward(site):
@@ -140,4 +140,4 @@ def _validates(site: Site) -> bool:
 def _is_decided(site: Site) -> bool:
     """Whether the call says True or False, by name or by position."""
     given = site.argument("validate_args", validated_at(site.name.removesuffix("()").rpartition(".")[2]))
-    return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
+    return given is not None and not is_constant(given, None)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import frequency, names
 from torchlint.facts import host_reads as reads
 from torchlint.facts.masks import is_mask
+from torchlint.facts.nodes import indices
 from torchlint.facts.operator_calls import has_dynamic_shape, waits
 from torchlint.facts.values import LIKELY, PROVEN, Certainty
 from torchlint.rule import Finding, Site, plain, rule
@@ -127,7 +128,7 @@ def _on_device(site: Site, node: ast.expr, certainty: Certainty) -> bool:
 
 def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[mask]` where it is read; `x[mask] = number` is a fill."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = indices(node.slice)
     parts = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
     if not parts or not isinstance(node.ctx, ast.Load) or not site.may_have_accelerator or site.in_compiled:
         return

@@ -11,6 +11,7 @@ from torchlint.facts import guards, runs
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import contains
 from torchlint.facts.module import Class, Function, Module
+from torchlint.facts.nodes import none_test, spreads, without_not
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -414,27 +415,20 @@ def _is_set(site: Site, flag: _Flag) -> bool:
 def _tested(site: Site, node: ast.AST, loop: ast.AST | None = None) -> list[_Flag]:
     found = []
     for guard in site.flow.guards(node):
-        test, true = guard.test, guard.true
-        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, true = test.operand, not true
-        given = False
-        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot) and _is_none(test):
-            given, true = True, true is isinstance(test.ops[0], ast.IsNot)
-            test = test.left
+        test, true = without_not(guard.test, guard.true)
+        asked = none_test(test)
+        if asked is not None:
+            test, true = asked[0], true is not asked[1]
         if isinstance(test, ast.Name) and (loop is None or contains(loop, guard.node)):
-            found.append(_Flag(test.id, true, given))
+            found.append(_Flag(test.id, true, given=asked is not None))
     return found
-
-
-def _is_none(test: ast.Compare) -> bool:
-    return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
 
 
 def _evaluating(site: Site, flag: _Flag) -> Iterator[tuple[Function, ast.Call]]:
     """The calls of the function, tests apart, for which the condition does not hold."""
     for one in site.project.call_sites(site.function, _CALLERS) or ():
         passed = site.function.argument(one.call, flag.name)
-        spread = any(isinstance(a, ast.Starred) for a in one.call.args) or any(k.arg is None for k in one.call.keywords)
+        spread = spreads(one.call)
         if passed is None and not spread:
             passed = site.function.defaults.get(flag.name)
         if not isinstance(passed, ast.Constant) or one.given is not None:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import clocks, syntax
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
 _EVENTS = ("torch.cuda.Event", "torch.xpu.Event", "torch.mps.Event", "torch.Event")
@@ -76,7 +77,7 @@ def event_misuse(site: Site) -> Iterator[Finding]:
 
 def _untimed(site: Site) -> bool:
     given = site.argument("enable_timing", 1 if site.name == "torch.Event()" else 0)
-    return given is None or (isinstance(given, ast.Constant) and given.value is False)
+    return given is None or is_constant(given, False)
 
 
 def _read(site: Site) -> bool:

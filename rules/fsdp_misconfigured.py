@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
 _CLASS = "torch.distributed.fsdp.FullyShardedDataParallel"
@@ -76,9 +77,9 @@ def _first(site: Site) -> Iterator[Finding]:
         yield site.finding(
             f"`{site.short()}` makes one unit of the model, which is gathered whole; give an `auto_wrap_policy`"
         )
-    if _is_false(site.argument("limit_all_gathers")):
+    if is_constant(site.argument("limit_all_gathers"), False):
         yield site.finding("`limit_all_gathers=False` lets the host run ahead until memory is freed and allocated anew")
-    if _is_false(site.argument("use_orig_params")) and site.source.holds(b"torch.compile"):
+    if is_constant(site.argument("use_orig_params"), False) and site.source.holds(b"torch.compile"):
         yield site.finding("`use_orig_params=False` keeps `torch.compile` from tracing the model")
 
 
@@ -91,7 +92,3 @@ def _alone(site: Site, name: str) -> bool:
 
 def _count(site: Site, function: Function, name: str) -> int:
     return sum(site.project.resolve(function, call.func) == name for call in function.flow.calls)
-
-
-def _is_false(given: ast.expr | None) -> bool:
-    return isinstance(given, ast.Constant) and given.value is False

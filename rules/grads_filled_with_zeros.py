@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from torchlint.facts.argparse_defaults import argparse_defaults
+from torchlint.facts.nodes import is_constant, names_in
 from torchlint.facts.units import related, top_of
 from torchlint.rule import Finding, Range, Site, rule
 from torchlint.rule.lazy import regex
@@ -97,7 +98,7 @@ def _called(site: Site) -> Iterator[Finding]:
         if site.receiver.kind in ("optimizer", "module"):
             message = f"`{site.short()}` fills the gradients with zeros on every step before torch 2.0"
             yield site.finding(message, related=site.why_hot())
-    elif isinstance(given, ast.Constant) and given.value is False:
+    elif is_constant(given, False):
         yield site.finding(f"`{site.short()}` fills the gradients with zeros instead of dropping them")
     elif _off_by_default(site, given):
         message = f"`{site.short(given)}` is False unless the option is given: the gradients are filled with zeros"
@@ -144,5 +145,5 @@ def _of_each_parameter(site: Site) -> bool:
     if not isinstance(loop, ast.For):
         return False
     node = site.part("parameter")
-    targets = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
+    targets = names_in(loop.target)
     return isinstance(node, ast.Name) and node.id in targets and site.value(node).parameter

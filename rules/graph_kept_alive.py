@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import common_names
 from torchlint.facts.flow import Loop, contains
+from torchlint.facts.nodes import root_of
 from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Site, chain, rule
 
@@ -220,10 +221,8 @@ def _is_method_of(value: ast.expr, name: str) -> bool:
 
 def _outlives(site: Site, holder: ast.expr, loop: Loop) -> bool:
     """Whether what holds the value was there before the step and is there after it."""
-    root = holder
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    if not isinstance(root, ast.Name):
+    root = root_of(holder)
+    if root is None:
         return False
     for store in site.flow.stores.get(root.id, ()):
         statement = site.flow.statement(store)
@@ -261,10 +260,8 @@ def _adds_to(statement: ast.stmt, name: str) -> bool:
 
 def _differentiated(site: Site, holder: ast.expr) -> bool:
     """Whether the function runs a backward pass on what it holds, or hands it to something that might."""
-    root = holder
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    assert isinstance(root, ast.Name)
+    root = root_of(holder)
+    assert root is not None
     if root.id == "self":
         return isinstance(holder, ast.Attribute) and f"{site.text(holder)}.backward".encode() in site.source.data
     for load in site.flow.loads.get(root.id, ()):

@@ -7,6 +7,7 @@ from torchlint.facts import frequency, host_needs, logging_calls
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import root_of
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -138,8 +139,10 @@ def _of_lambda(site: Site) -> Iterator[Finding]:
     around = next((node for node in site.flow.ancestors(site.call) if isinstance(node, ast.Lambda)), None)
     statement = site.flow.parents.get(around) if around is not None else None
     named = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-    parameter = _root(site.call)
-    if around is None or not named or [given.arg for given in around.args.args] != [parameter]:
+    parameter = root_of(site.call, ast.Call, ast.Attribute)
+    if around is None or not named or parameter is None:
+        return
+    if [given.arg for given in around.args.args] != [parameter.id]:
         return
     assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
     for function, call in _calls(site).get(statement.targets[0].id, ()):
@@ -149,13 +152,6 @@ def _of_lambda(site: Site) -> Iterator[Finding]:
         if not logging_calls.is_logged(place, call) and not host_needs.host_needs(place, call):
             message = f"`{place.short()}` copies to the host and waits for the device {frequency.how_often(place)}"
             yield place.finding(message, severity="info", related=place.why_hot())
-
-
-def _root(node: ast.expr) -> str:
-    """The name that a chain of methods begins with: x of `x.detach().cpu()`."""
-    while isinstance(node, ast.Call | ast.Attribute):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _calls(site: Site) -> dict[str, list[tuple[Function, ast.Call]]]:

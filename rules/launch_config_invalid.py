@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import triton
+from torchlint.facts.nodes import keyword_of
 from torchlint.facts.told import Launch
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -70,7 +71,7 @@ def launch_config_invalid(site: Site) -> Iterator[Finding]:
 def _faults(site: Site, place: Site, call: ast.Call, first: int | None) -> Iterator[Finding]:
     """What is wrong with the launch options of a call; those of a Config may also stand by position, from `first`."""
     for at, name in enumerate(("num_warps", "num_stages", "num_ctas", "occupancy")):
-        given = next((k.value for k in call.keywords if k.arg == name), None)
+        given = keyword_of(call, name)
         if given is None and first is not None and name != "occupancy" and first + at < len(call.args):
             given = call.args[first + at]
         value = _literal(given)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import names_in
 from torchlint.rule import Finding, Site, rule
 
 
@@ -81,7 +82,7 @@ def _in_epoch_loop(site: Site) -> bool:
         for name in ast.walk(target)
         if isinstance(name, ast.Name)
     }
-    used = {name.id for name in ast.walk(site.call) if isinstance(name, ast.Name)}
+    used = names_in(site.call)
     made = any(isinstance(part, ast.Call) and part is not site.call for part in ast.walk(site.call))
     return not (used & changed) and not made
 

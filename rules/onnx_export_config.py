@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import is_constant
 from torchlint.facts.told import Export
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -74,7 +75,7 @@ def onnx_export_config(site: Site) -> Iterator[Finding]:
 
 
 def _unset(argument: ast.expr | None) -> bool:
-    return argument is None or (isinstance(argument, ast.Constant) and argument.value is None)
+    return argument is None or is_constant(argument, None)
 
 
 def _training(site: Site) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
 _IGNORED = tuple(
@@ -51,12 +52,12 @@ def onnx_legacy_export(site: Site) -> Iterator[Finding]:
         return
     given = {keyword.arg: keyword for keyword in site.call.keywords}
     dynamo = given.get("dynamo")
-    if dynamo is not None and not (isinstance(dynamo.value, ast.Constant) and dynamo.value.value is True):
+    if dynamo is not None and not is_constant(dynamo.value, True):
         if isinstance(dynamo.value, ast.Constant):
             yield site.finding("`dynamo=False` takes the TorchScript-based exporter, which is deprecated", at=dynamo)
         return
     axes = given.get("dynamic_axes")
-    if axes is not None and not (isinstance(axes.value, ast.Constant) and axes.value.value is None):
+    if axes is not None and not is_constant(axes.value, None):
         yield site.finding("`dynamic_axes` belongs to the old exporter; give `dynamic_shapes` to this one", at=axes)
     for name in _IGNORED:
         if name in given:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import updates
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
 _OPTIMIZERS = tuple("ASGD Adadelta Adagrad Adam AdamW Adamax NAdam RAdam RMSprop Rprop SGD".split())
@@ -93,14 +94,10 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
             message = "each parameter gets its update by itself on every step; an optimizer of torch does all in a few kernels"
             yield site.finding(message, at=site.statement, related=site.why_hot())
     elif "foreach" in site.pattern:
-        if site.argument("fused") is None or _is_false(site.argument("fused")):
+        if site.argument("fused") is None or is_constant(site.argument("fused"), False):
             yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
     elif site.option("suggest-fused") and _may_fuse(site):
         yield site.finding(f"`{site.short()}` could update all parameters in one kernel, with `fused=True`")
-
-
-def _is_false(given: ast.expr | None) -> bool:
-    return isinstance(given, ast.Constant) and given.value is False
 
 
 def _may_fuse(site: Site) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.module import Class, Function
+from torchlint.facts.nodes import keyword_of
 from torchlint.rule import Finding, Related, Site, rule
 
 
@@ -140,7 +141,7 @@ def _varies(site: Site, klass: Class, parameter: str) -> bool:
         for function in module.functions:
             for call in function.flow.calls:
                 if init in site.project.targets(function, call):
-                    given = next((k.value for k in call.keywords if k.arg == parameter), None)
+                    given = keyword_of(call, parameter)
                     given = given or (call.args[position] if position < len(call.args) else None)
                     if isinstance(given, ast.Name) and given.id in _counters(function, call):
                         return True

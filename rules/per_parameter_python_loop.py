@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import updates
+from torchlint.facts.nodes import keyword_of, names_in
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -64,7 +65,7 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     loop = site.target
     if site.hot is None or not site.accelerator or site.role == "test" or not _over_parameters(site, loop.iter):
         return
-    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    names = names_in(loop.target)
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
     if len(loop.body) <= 3 and any(_is_small(statement, names) for statement in loop.body):
@@ -186,7 +187,7 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
     if isinstance(statement, ast.If):
         if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(statement.test)):
             return False  # a way for few of them
-        asks = {n.id for n in ast.walk(statement.test) if isinstance(n, ast.Name)}
+        asks = names_in(statement.test)
         # `name = names[key]`: what is looked up by the name is a parameter too.
         found = names | {_root(s.targets[0]) for s in statement.body if isinstance(s, ast.Assign)}
         # `if scale < 1:` asks the same for all of them.
@@ -199,7 +200,7 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
         stored = statement.targets[0]  # `average.data = decay * average.data + ...`
         return isinstance(stored, ast.Attribute) and stored.attr in ("data", "grad") and _root(stored) in names
     if isinstance(value, ast.Call) and isinstance(statement, ast.Expr):
-        out = next((given.value for given in value.keywords if given.arg == "out"), None)
+        out = keyword_of(value, "out")
         if out is not None:
             return _root(out) in names
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):

@@ -7,6 +7,7 @@ from torchlint.facts import arguments, frequency
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.flow import contains
+from torchlint.facts.nodes import elements, root_of
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -303,16 +304,10 @@ def _is_unpacked(site: Site) -> bool:
 
 def _in_batch(site: Site) -> bool:
     """Whether an inner loop over a batch takes what is moved out of it: `for image, label in samples`, `for row in images`."""
-    loop, node = site.loop(), site.call.func
-    while isinstance(node, ast.Attribute | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    if (
-        not isinstance(loop, ast.For)
-        or not isinstance(node, ast.Name)
-        or site.flow.comprehension(site.call) is not None
-    ):
+    loop, node = site.loop(), root_of(site.call.func, ast.Attribute, ast.Call)
+    if not isinstance(loop, ast.For) or node is None or site.flow.comprehension(site.call) is not None:
         return False
-    parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    parts = elements(loop.target)
     if not any(isinstance(part, ast.Name) and part.id == node.id for part in parts):
         return False
     batch = site.value(loop.iter)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import string
 from torchlint.rule import Finding, Range, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -56,21 +57,18 @@ def platform_floor(site: Site) -> Iterator[Finding]:
     - https://pypi.org/project/torch/
     """
     python, requirements = site.part("python"), site.part("requirements")
-    floor = _range(_text(python))
+    floor = _range(string(python) or "")
     if floor is None or floor.low >= (3, 10) or not isinstance(requirements, ast.List | ast.Tuple):
         return
     for item in requirements.elts:
-        match = _REQUIREMENT.match(_text(item))
+        text = string(item) or ""
+        match = _REQUIREMENT.match(text)
         torch = _range(match[1]) if match else None
         if torch is not None and torch.low >= (2, 9):
             yield site.finding(
-                f"`python_requires={site.text(python)}` allows Python before 3.10, on which `{_text(item)}` does not install",
+                f"`python_requires={site.text(python)}` allows Python before 3.10, on which `{text}` does not install",
                 at=python,
             )
-
-
-def _text(node: ast.expr | None) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _range(text: str) -> Range | None:

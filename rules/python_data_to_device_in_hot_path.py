@@ -7,6 +7,7 @@ from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.nodes import indices, keyword_of, names_in, root_of
 from torchlint.facts.on_call import is_tensor_by_use, on_call
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
@@ -163,7 +164,7 @@ def _is_data(site: Site, given: ast.expr) -> bool:
 
 def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[:, [2, 0, 1]]` of a tensor of the device: the list is made a tensor of the host, and sent."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = indices(node.slice)
     for part in parts:
         message = "" if isinstance(part, ast.Slice | ast.Constant) else _copied(site, node, part)
         # Whether it runs again and again takes longest to tell.
@@ -271,11 +272,8 @@ def _leaves_early(site: Site) -> bool:
 
 def _same(site: Site, data: ast.expr) -> bool:
     """Whether the data is a name, or an attribute of one, that the loop around the place only reads."""
-    root = data
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    loop = site.loop()
-    if loop is None or not isinstance(root, ast.Name) or root.id == "self" or root.id in site.flow.globals:
+    root, loop = root_of(data, ast.Attribute), site.loop()
+    if loop is None or root is None or root.id == "self" or root.id in site.flow.globals:
         return False
     if any(_within(loop, store) for store in site.flow.stores.get(root.id, ())):
         return False
@@ -356,7 +354,7 @@ def _collected(site: Site) -> str | None:
         isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and _chained(site, statement.value)
     ):
         return None
-    counters = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    counters = names_in(loop.target)
     index = target.slice.elts[0] if isinstance(target.slice, ast.Tuple) and target.slice.elts else target.slice
     if not (isinstance(index, ast.Name) and index.id in counters) or site.value(target.value).device != "accelerator":
         return None
@@ -428,7 +426,7 @@ def _is_wrapped(site: Site, parent: ast.expr) -> bool:
 
 def _target(call: ast.Call) -> ast.expr | None:
     """What a call moves a tensor to: a device, or where another tensor is."""
-    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("device", "other")), None)
+    return call.args[0] if call.args else keyword_of(call, "device", "other")
 
 
 def _on_call(site: Site) -> bool:

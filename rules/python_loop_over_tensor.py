@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint.facts import frequency
 from torchlint.facts.module import BODIES
+from torchlint.facts.nodes import elements, names_in
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
@@ -134,7 +135,7 @@ def _zipped(site: Site, arguments: list[ast.expr]) -> Sequence[Value]:
 
 def _bound(target: ast.expr) -> list[str]:
     """The names that a loop binds to a row, or to its elements: `*box, score`."""
-    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    parts = elements(target)
     parts = [part.value if isinstance(part, ast.Starred) else part for part in parts]
     return [part.id for part in parts if isinstance(part, ast.Name)]
 
@@ -225,7 +226,7 @@ def _is_mask(index: Value) -> bool:
 
 def _is_alike(site: Site, loop: ast.For) -> bool:
     """Whether torch alone computes with the rows, and with all elements of each: one operation over all rows does the same."""
-    targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    targets = names_in(loop.target)
     for node in (node for statement in loop.body for node in ast.walk(statement)):
         if isinstance(node, ast.If | ast.IfExp | ast.Lambda):
             return False

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, chain, plain, rule
 
 _NAMES = ("torch.utils.data.distributed.DistributedSampler()", "torch.utils.data.DistributedSampler()")
@@ -56,7 +57,7 @@ def sampler_epoch_not_set(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
     """
     shuffle = site.argument("shuffle", 3)
-    if site.spread or (shuffle is not None and not (isinstance(shuffle, ast.Constant) and shuffle.value is True)):
+    if site.spread or (shuffle is not None and not is_constant(shuffle, True)):
         return
     if site.role == "test" or _is_told(site) or _for_evaluation(site) or not _loops_over_epochs(site):
         return

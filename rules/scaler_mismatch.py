@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.rule.lazy import regex
 
@@ -87,7 +88,7 @@ def scaler_mismatch(site: Site) -> Iterator[Finding]:
 
 
 def _is_true(given: ast.expr | None) -> bool:
-    return given is None or (isinstance(given, ast.Constant) and given.value is True)
+    return given is None or is_constant(given, True)
 
 
 def _autocasts(site: Site) -> Iterator[tuple[Function, ast.Call]]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Related, Site, rule
 
 _GRAPHS = frozenset(("reduce-overhead", "max-autotune"))
@@ -85,7 +86,7 @@ def _ragged(site: Site) -> Related | None:
                 continue
             keywords = {k.arg: k.value for k in call.keywords}
             shuffles = keywords.get("shuffle")
-            if None in keywords or not (isinstance(shuffles, ast.Constant) and shuffles.value is True):
+            if None in keywords or not is_constant(shuffles, True):
                 continue
             name = _name(function.flow.parents.get(call)).lower()
             if any(word in name for word in _NOT_TRAINING):

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
+from torchlint.facts.nodes import keyword_of
 from torchlint.facts.told import Construction
 from torchlint.facts.values import Tensor, Value
 from torchlint.rule import Finding, Site, chain, rule
@@ -234,7 +235,7 @@ def _converts(site: Site, made: ast.Call) -> bool:
     asked = site.argument("dtype")
     if asked is None:
         return False
-    of_array = next((keyword.value for keyword in made.keywords if keyword.arg == "dtype"), None)
+    of_array = keyword_of(made, "dtype")
     if isinstance(made.func, ast.Attribute) and made.func.attr == "astype" and made.args:
         of_array = made.args[0]
     names = [(site.resolve(node) or "").rpartition(".") for node in (asked, of_array) if node is not None]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, logging_calls
 from torchlint.facts import host_reads as reads
+from torchlint.facts.nodes import elements, indices
 from torchlint.rule import Finding, Site, rule
 
 _COMPARING = ("max", "min", "sorted", "any", "all")
@@ -105,11 +106,11 @@ def _needed(site: Site) -> Iterator[ast.expr]:
             *(k.value for k in site.call.keywords if k.arg in ("size", "fill_value", "end", "start")),
         ]
         for given in arguments:
-            yield from given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
+            yield from elements(given)
 
 
 def _bounds(index: ast.expr) -> Iterator[ast.expr]:
-    for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+    for part in indices(index):
         if isinstance(part, ast.Slice):
             yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
 

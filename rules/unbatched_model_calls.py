@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import names_in
 from torchlint.rule import Finding, Site, rule
 
 _RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
@@ -71,7 +72,7 @@ def unbatched_model_calls(site: Site) -> Iterator[Finding]:
     if model.kind != "module" or model.class_name in _RECURRENT:
         return
     root = site.part("sample")
-    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    names = names_in(loop.target)
     if isinstance(root, ast.Name) and root.id in names:
         yield site.finding(
             f"`{site.short(parent)}` runs the model on one sample at a time; collect a batch",

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.nodes import given_to, names_in
 from torchlint.rule import Finding, Site, rule
 
 _VOLATILE = (ast.JoinedStr, ast.Call, ast.ListComp, ast.Subscript, ast.Dict)
@@ -63,7 +64,7 @@ def volatile_python_argument(site: Site) -> Iterator[Finding]:
     ## References
     - https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html
     """
-    arguments = (*site.call.args, *(k.value for k in site.call.keywords))
+    arguments = given_to(site.call)
     if not any(isinstance(argument, _VOLATILE) for argument in arguments):
         return
     if site.hot is None or site.hot.weak or not site.value(site.call.func).compiled:
@@ -102,6 +103,6 @@ def _changes(site: Site, node: ast.expr) -> bool:
         return False
     counted = {n.target.id for n in ast.walk(loop) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
     if not isinstance(loop, ast.While):
-        counted |= {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+        counted |= names_in(loop.target)
     read = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in counted]
     return any(site.value(n).kind in ("number", "unknown") for n in read)

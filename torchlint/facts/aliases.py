@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from . import arguments, bindings, common_names, names
 from .flow import contains
 from .module import Function
+from .nodes import elements, keyword_of, root_of
 from .values import Value
 
 _ABOUT = frozenset("shape dtype device ndim layout itemsize nbytes is_cuda is_leaf is_sparse requires_grad".split())
@@ -43,7 +44,7 @@ class Batch:
 
     def is_left_alone(self) -> bool:
         """Whether it is proven that nobody writes to it from the copy on: all that hold it are seen, and only read."""
-        root = _root(self._receiver)
+        root = root_of(self._receiver)
         known = self._origins(root) if root is not None else None
         if root is None or known is None or self._loop is None:
             return False
@@ -110,11 +111,11 @@ class Batch:
             case bindings.Assigned():
                 yield from self._assigned(binding.node)
             case bindings.Changed() if isinstance(binding.node.func, ast.Attribute):
-                yield _root(binding.node.func.value)
+                yield root_of(binding.node.func.value)
             case bindings.Stored():
-                yield _root(binding.node.value)
+                yield root_of(binding.node.value)
             case bindings.Narrowed():
-                yield _root(binding.node.args[0])
+                yield root_of(binding.node.args[0])
             case _:
                 yield None
 
@@ -127,9 +128,9 @@ class Batch:
             for given in iterable.args:
                 yield from self._elements(given)
         elif isinstance(iterable, ast.Call) and called in (*_PARTS, "keys"):
-            yield _root(iterable.func)
+            yield root_of(iterable.func)
         else:
-            yield _root(iterable)
+            yield root_of(iterable)
 
     def _assigned(self, value: ast.expr) -> Iterator[ast.Name | None]:
         if isinstance(value, ast.Tuple | ast.List):
@@ -142,7 +143,7 @@ class Batch:
         elif not isinstance(value, ast.Constant) and not (
             isinstance(value, ast.Call) and (self._is_move(value) or names.last(value.func) == "next")
         ):
-            yield _root(value)
+            yield root_of(value)
 
     # What is done with it
 
@@ -218,7 +219,7 @@ class Batch:
             return False
         if call.func.attr != "to":
             return True
-        given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
+        given = call.args[0] if call.args else keyword_of(call, "device")
         return given is not None and (arguments.is_device(self._value(given)) or common_names.named_like_device(given))
 
     def _is_captured(self, name: str) -> bool:
@@ -239,11 +240,11 @@ class Batch:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return False
         target = statement.targets[0]
-        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        targets = elements(target)
         if any(isinstance(one, ast.Name) and one.id == name for one in targets):
             return True
         whole = _plain(self._receiver)
-        root = _root(self._receiver)
+        root = root_of(self._receiver)
         return root is not None and root.id == name and any(_plain(one) == whole for one in targets)
 
     def _is_before(self, node: ast.Name) -> bool:
@@ -295,13 +296,6 @@ def _names(targets: list[ast.expr]) -> set[str] | None:
         else:
             return None
     return found
-
-
-def _root(node: ast.expr) -> ast.Name | None:
-    """The name that an expression starts at; None for one that starts elsewhere."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node if isinstance(node, ast.Name) else None
 
 
 def _plain(node: ast.expr) -> str:

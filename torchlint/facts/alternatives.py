@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .flow import Flow, Loop
 from .module import Function
+from .nodes import spreads
 from .syntax import required
 
 
@@ -53,7 +54,7 @@ def decisive(function: Function) -> frozenset[str]:
 
 def given(function: Function, call: ast.Call, names: Iterable[str]) -> tuple[Said, ...]:
     """What a call says of parameters by their names: `self.run(batch, mode="train")`."""
-    spread = any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords)
+    spread = spreads(call)
     found = []
     for name in sorted(names):
         node = function.argument(call, name)

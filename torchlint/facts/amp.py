@@ -9,6 +9,7 @@ from ..system.regex import regex
 from ..text.source import Source, SourceError
 from . import names
 from .flow import Flow
+from .nodes import string
 
 _ASK = frozenset(("isinstance", "issubclass", "register"))
 _CHECKERS = regex(rb"\b(?:beartype|typechecked|jaxtyped|pydantic|get_type_hints|validate_call|validate_arguments)\b")
@@ -92,8 +93,9 @@ def asks_for(source: Source, member: str) -> bool:
 
 
 def _says(node: ast.AST, member: str) -> bool:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return member in node.value
+    text = string(node)
+    if text is not None:
+        return member in text
     return isinstance(node, ast.Name | ast.Attribute) and names.last(node) == member
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from ..system.regex import regex
 from ..text.source import Words
 from .module import Function, Module
+from .nodes import keyword_of, string
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ def _stuck(module: Module) -> dict[str, bool]:
             if last == "set_defaults":
                 return {}
             if last == "add_argument":
-                action, default = _keyword(call, "action"), _default(call)
+                action, default = keyword_of(call, "action"), _default(call)
                 stored = (
                     not _STORED[action.value] if isinstance(action, ast.Constant) and action.value in _STORED else None
                 )
@@ -67,7 +68,7 @@ def _several(module: Module) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for function in _adders(module):
         for call in function.flow.calls_named("add_argument"):
-            taken, action = _keyword(call, "nargs"), _keyword(call, "action")
+            taken, action = keyword_of(call, "nargs"), keyword_of(call, "action")
             if (isinstance(taken, ast.Constant) and taken.value in ("+", "*")) or (
                 isinstance(action, ast.Constant) and action.value in ("append", "extend")
             ):
@@ -108,10 +109,10 @@ def _adders(module: Module) -> Iterable[Function]:
 
 def _destination(call: ast.Call) -> str:
     """The attribute that the option becomes; "" where that is not told in place."""
-    given = _keyword(call, "dest")
+    given = keyword_of(call, "dest")
     if given is not None:
-        return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
-    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        return string(given) or ""
+    flags = [flag for one in call.args if (flag := string(one)) is not None]
     if not flags or len(flags) != len(call.args):
         return ""
     flag = next((flag for flag in flags if flag.startswith("--")), flags[0])
@@ -120,18 +121,14 @@ def _destination(call: ast.Call) -> str:
 
 def _default(call: ast.Call) -> ast.Constant | None:
     """The literal that the option has when it is not given; None where it is no literal."""
-    given = _keyword(call, "default")
+    given = keyword_of(call, "default")
     if given is not None:
         return given if isinstance(given, ast.Constant) else None
     if any(keyword.arg is None for keyword in call.keywords):
         return None
-    action = _keyword(call, "action")
+    action = keyword_of(call, "action")
     if action is None:
         return ast.Constant(None)
     if isinstance(action, ast.Constant) and action.value in _STORED:
         return ast.Constant(_STORED[action.value])
     return None
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)

@@ -28,6 +28,7 @@ from .evaluator import Evaluator, Reader
 from .left_out import left_out
 from .members import attribute_of, member
 from .module import key_of
+from .nodes import elements
 from .promises import promised
 from .values import (
     LIKELY,
@@ -114,7 +115,7 @@ def _narrowed(values: Evaluator, binding: Narrowed) -> Value:
         return narrowing.kept(current, TENSOR) if binding.true else narrowing.left(current, TENSOR)
     if values.dotted(test.func) != "isinstance" or len(test.args) != 2:
         return current
-    kinds = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+    kinds = elements(test.args[1])
     found = [promised(values, kind) for kind in kinds]
     if not binding.true:
         for kind in found:

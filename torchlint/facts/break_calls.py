@@ -7,6 +7,7 @@ import ast
 from . import break_table
 from .break_place import Break, Place, called, found, is_tensor
 from .module import Function
+from .nodes import callee, is_constant, keyword_of
 
 _LOGGER_METHODS = frozenset("debug info warning warn error exception critical log isEnabledFor".split())
 # Methods of libraries' loggers, which call those.
@@ -60,7 +61,7 @@ def _usual(place: Place, test: ast.expr, true: bool) -> bool:
         return False
     asks_for_none = isinstance(test.ops[0], ast.Is) is true
     default = place.function.defaults.get(test.left.id)
-    left_out = isinstance(default, ast.Constant) and default.value is None
+    left_out = is_constant(default, None)
     return left_out if asks_for_none else default is None
 
 
@@ -110,7 +111,7 @@ def disabled(place: Place, call: ast.Call) -> bool:
         if "disable" in target.decorator_names:
             scope = target.parent or target.module.body
             for decorator in target.decorators:
-                func = decorator.func if isinstance(decorator, ast.Call) else decorator
+                func = callee(decorator)
                 if place.project.resolve(scope, func) in _DISABLES:
                     return True
     return False
@@ -203,7 +204,7 @@ def unsupported_module(place: Place) -> Break | None:
     if name in _LAYOUTS:
         return found(place, f"{name}()", "Dynamo does not trace sparse tensors")
     if name == "torch.nested.nested_tensor":
-        layout = next((k.value for k in call.keywords if k.arg == "layout"), None)
+        layout = keyword_of(call, "layout")
         if layout is not None and place.resolve(layout) != "torch.strided":
             return None
         return found(place, f"{name}()", "Dynamo does not trace nested tensors of the strided layout")

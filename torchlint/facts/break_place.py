@@ -95,15 +95,3 @@ def called(place: Place) -> tuple[ast.Call, str, str] | None:
         return None
     name = place.resolve(call.func) or ""
     return call, name, call.func.attr if isinstance(call.func, ast.Attribute) and not name else ""
-
-
-def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
-    given = next((k.value for k in call.keywords if k.arg == keyword), None)
-    if given is None and position < len(call.args):
-        return call.args[position]
-    return given
-
-
-def hidden(call: ast.Call) -> bool:
-    """Whether `*` or `**` hides arguments."""
-    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)

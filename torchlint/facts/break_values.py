@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from ..system.regex import regex
 from . import break_table
-from .break_place import Break, Place, argument, called, found, is_tensor
+from .break_place import Break, Place, called, found, is_tensor
+from .nodes import argument_of, conjuncts, elements, indices
 from .operator_calls import operator_call
 from .operator_results import holds
 from .values import LIKELY, PROVEN
@@ -42,9 +43,8 @@ def scalar_read(place: Place) -> Break | None:
         return found(place, f"{name}()", why)
     if name.startswith("math.") and any(is_tensor(place, a) for a in call.args):
         return found(place, f"{name}()" if break_table.rule_of(f"{name}()") else "math.sqrt()", why)
-    if name in _CHECKS and is_tensor(
-        place, argument(call, 0, "cond" if "_check" in name else "condition"), certainty=LIKELY
-    ):
+    asked_for = argument_of(call, "cond" if "_check" in name else "condition", 0)
+    if name in _CHECKS and is_tensor(place, asked_for, LIKELY):
         return found(place, _CHECKS[name], why)
     return None
 
@@ -77,7 +77,7 @@ def _sizes(place: Place, call: ast.Call, name: str, method: str) -> Iterator[ast
     else:
         return
     for size in given:
-        yield from size.elts if isinstance(size, ast.Tuple | ast.List) else [size]
+        yield from elements(size)
 
 
 def _is_size(place: Place, size: ast.expr) -> bool:
@@ -115,7 +115,7 @@ def _is_boolean(place: Place, node: ast.expr) -> bool:
 def _indexed(place: Place, node: ast.Subscript) -> Break | None:
     why = "Python needs the value of a tensor as an index"
     index = node.slice
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    parts = indices(index)
     for part in parts:
         if isinstance(part, ast.Slice) and any(
             is_tensor(place, bound) for bound in (part.lower, part.upper, part.step)
@@ -205,7 +205,7 @@ def _of_half_precision(place: Place, leaf: ast.expr) -> bool:
         and isinstance(part.ops[0], ast.Eq)
         and place.resolve(part.comparators[0]) in ("torch.float16", "torch.half")
         for test in tests
-        for part in (test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test])
+        for part in conjuncts(test)
     )
 
 
@@ -267,7 +267,7 @@ def _masked(place: Place, node: ast.Subscript) -> str:
     held = is_tensor(place, node.value, LIKELY)
     if not held and place.value(node.value).kind != "unknown":
         return ""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = indices(node.slice)
     # A comparison of what may be a tensor, as an index of what may be one: neither would make sense of a number.
     # Of what nothing is known is read by a mask that is proven.
     certainty = LIKELY if held else PROVEN

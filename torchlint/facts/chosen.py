@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from .arguments import Arguments
 from .module import Function
+from .nodes import without_not
 
 Choice = tuple[tuple[str, bool], ...]
 """Parameters, and what a call gives for them, sorted."""
@@ -16,10 +17,9 @@ def choice(function: Function, args: Arguments) -> Choice:
     """What a call gives for the flags that a function's returns hang on; nothing where they have none, or the call says nothing."""
     if args.open or len(function.bindings.returned) < 2:
         return ()
-    positions = {p.arg: at for at, p in enumerate(function.parameters)}
     found: dict[str, bool] = {}
     for name in _flags(function):
-        passed = args.get(positions[name] - function.is_method, name)
+        passed = args.get(function.positions[name] - function.is_method, name)
         default = function.defaults.get(name)
         given = passed.const if passed is not None else default.value if isinstance(default, ast.Constant) else None
         if isinstance(given, bool):
@@ -47,9 +47,7 @@ def _conditions(function: Function, node: ast.expr) -> list[tuple[str, bool]]:
     """The names that have to be true, or false, on the way to an expression."""
     found = []
     for guard in function.flow.guards(node):
-        test, true = guard.test, guard.true
-        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, true = test.operand, not true
+        test, true = without_not(guard.test, guard.true)
         if isinstance(test, ast.Name):
             found.append((test.id, true))
     return found

@@ -14,6 +14,7 @@ from .elements import element, subscript
 from .evaluator import Evaluator, Given, Reader, World
 from .members import attribute
 from .module import Function
+from .nodes import string
 from .values import (
     ACCELERATORS,
     BOOL,
@@ -43,8 +44,7 @@ def _constant(values: Evaluator, node: ast.Constant) -> Value:
 
 
 def _joined(values: Evaluator, node: ast.JoinedStr) -> Value:
-    first = node.values[0] if node.values else None
-    text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    text = string(node.values[0]) if node.values else None
     return Text(device=device_of_string(text.rstrip(":")) if text else "")
 
 

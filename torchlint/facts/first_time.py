@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
+from .nodes import conjuncts, none_test, root_of, string, without_not
 from .syntax import same
 
 FEW = 100
@@ -38,9 +39,7 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
 
     That may come behind it: `if not self.ready: ...`, and then `self.ready = True`. A flag that is a buffer is written in place.
     """
-    test, true = guard.test, guard.true
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, true = test.operand, not true
+    test, true = without_not(guard.test, guard.true)
     name = names.chain(test)
     if name is None:
         return False
@@ -68,8 +67,7 @@ def _is_taken_back_later(guard: Guard, name: list[str], true: bool, flow: Flow, 
 
 def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:
     """Whether a function only ever gives a flag the other value: `not self.fresh`, where `self.fresh = False` follows."""
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, true = test.operand, not true
+    test, true = without_not(test, true)
     name = names.chain(test)
     stores = flow.targets.get(".".join(name), ()) if name is not None and len(name) > 1 else ()
     return bool(stores) and all(_takes_back(flow.parents[store], name or [], true) for store in stores)
@@ -193,8 +191,7 @@ def given(guard: Guard, flow: Flow) -> Iterator[str]:
 
 def advanced(loop: ast.While, flow: Flow) -> Iterator[str]:
     """`self.at` of `while self.at < len(self.plan) and ...: ...; self.at += 1`: what has to stay below a bound for the loop to go on."""
-    test = loop.test
-    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+    for part in conjuncts(loop.test):
         if not (isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Lt | ast.LtE)):
             continue
         left = part.left
@@ -222,28 +219,18 @@ def fillers(guard: Guard, flow: Flow) -> Iterator[tuple[ast.Call, str]]:
 
 def there(guard: Guard) -> Iterator[str]:
     """The names that a condition asks to be set: `if x is not None`, `if x`, what follows `if x is None: continue`."""
-    test, true = guard.test, guard.true
-    for part in test.values if true and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
-        holds = true
-        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
-            part, holds = part.operand, not holds
-        if isinstance(part, ast.Name):
-            if holds:
-                yield part.id
-        elif isinstance(part, ast.Compare) and isinstance(part.left, ast.Name) and len(part.ops) == 1:
-            right = part.comparators[0]
-            none = isinstance(right, ast.Constant) and right.value is None
-            if none and isinstance(part.ops[0], ast.IsNot if holds else ast.Is):
-                yield part.left.id
+    for part in conjuncts(guard.test) if guard.true else [guard.test]:
+        test, holds = without_not(part, guard.true)
+        name, is_none = none_test(test) or (test, False)
+        if isinstance(name, ast.Name) and holds is not is_none:
+            yield name.id
 
 
 def first_few(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """`if shown < 5: shown += 1; print(x)`: a counter that its own condition counts to a small number."""
     if not guard.true or guard.block is None:
         return False
-    test = guard.test
-    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    return any(_counts(part, guard.block, flow, loop) for part in parts)
+    return any(_counts(part, guard.block, flow, loop) for part in conjuncts(guard.test))
 
 
 def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop | None) -> bool:
@@ -289,14 +276,14 @@ def _missing(test: ast.expr, true: bool) -> Iterator[_Missing]:
         op, left, right = test.ops[0], test.left, test.comparators[0]
         if isinstance(op, ast.NotIn if true else ast.In):
             yield _Missing(right, inside=True, key=left)
-        elif isinstance(op, ast.Is if true else ast.IsNot) and isinstance(right, ast.Constant) and right.value is None:
+        elif none_test(test) == (left, true):
             yield _Missing(left.target if isinstance(left, ast.NamedExpr) else left, inside=False)
         elif true and isinstance(op, ast.Eq) and isinstance(right, ast.Constant) and right.value == 0 and _len(left):
             yield _Missing(_len(left)[0], inside=True)
     elif not true and isinstance(test, ast.Call) and names.last(test.func) == "hasattr" and len(test.args) == 2:
-        attribute = test.args[1]
-        if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
-            yield _Missing(ast.Attribute(test.args[0], attribute.value, ast.Load()), inside=False)
+        attribute = string(test.args[1])
+        if attribute is not None:
+            yield _Missing(ast.Attribute(test.args[0], attribute, ast.Load()), inside=False)
 
 
 def _len(node: ast.expr) -> list[ast.expr]:
@@ -445,10 +432,8 @@ def _put(name: list[str], flow: Flow) -> Iterator[ast.expr]:
 
 def outlives(container: ast.expr, flow: Flow, loop: Loop | None, of: frozenset[str] = frozenset()) -> bool:
     """Whether a container is not made anew for each iteration, or each call; `of` are the names that it was looked up for."""
-    root = container
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    if not isinstance(root, ast.Name) or root.id in of or len(of) > _FOLLOWED:
+    root = root_of(container)
+    if root is None or root.id in of or len(of) > _FOLLOWED:
         return False
     stores = [store for store in flow.stores.get(root.id, ()) if loop is None or contains(loop, store)]
     if not stores:
@@ -489,10 +474,8 @@ def _looks_into(value: ast.expr | None) -> ast.expr | None:
         return None
     if isinstance(value.func, ast.Attribute):
         return value.func.value
-    key = value.args[1] if len(value.args) > 1 else None
-    if isinstance(key, ast.Constant) and isinstance(key.value, str):
-        return ast.Attribute(value.args[0], key.value, ast.Load())
-    return value.args[0]
+    key = string(value.args[1]) if len(value.args) > 1 else None
+    return ast.Attribute(value.args[0], key, ast.Load()) if key is not None else value.args[0]
 
 
 def _assigned(name: ast.expr, flow: Flow) -> ast.expr | None:

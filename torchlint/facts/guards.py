@@ -10,6 +10,7 @@ from typing import Literal
 from ..system.regex import regex
 from . import environment, names, versions
 from .flow import Flow, Guard
+from .nodes import is_constant, none_test, string
 from .values import Value
 
 Meaning = Literal["throttled", "weak", "cold", ""]
@@ -155,7 +156,11 @@ class _Reading:
             return "cold"
         if self._is_empty(test, true) or self._is_extra(test, true) or (true and environment.is_off(test, self.flow)):
             return "cold"
-        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.Eq) and _is_true(test.comparators[0]):
+        if (
+            isinstance(test, ast.Compare)
+            and isinstance(test.ops[0], ast.Is | ast.Eq)
+            and is_constant(test.comparators[0], True)
+        ):
             return self.test(test.left, true)
         if isinstance(test, ast.Compare):
             rare = self._since_last(test, true) or self._is_nth(test, true) or (true and _is_seldom_drawn(test))
@@ -256,8 +261,7 @@ class _Reading:
         if rest is None:
             return False
         if isinstance(test, ast.Compare):
-            none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
-            if not none or len(test.ops) > 1 or isinstance(test.ops[0], ast.IsNot) is not true:
+            if none_test(test) != (test.left, not true):
                 return False
             test = test.left
         elif not true:
@@ -338,11 +342,6 @@ def _counts_rows(node: ast.expr) -> bool:
         case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=0)):
             return True
     return False
-
-
-def _is_true(node: ast.expr) -> bool:
-    """`if verbose is True:`"""
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
@@ -528,12 +527,12 @@ def _option(node: ast.expr) -> ast.Name | None:
         holder, key = node.value, node.slice
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
         holder, key = node.func.value, node.args[0]
-        if any(isinstance(given, ast.Constant) and given.value is True for given in node.args[1:]):
+        if any(is_constant(given, True) for given in node.args[1:]):
             return None  # on by default
     else:
         return None
-    said = isinstance(key, ast.Constant) and isinstance(key.value, str) and _OPTIONS.search(names.last(holder))
-    return ast.Name(key.value, ast.Load()) if said else None  # type: ignore[attr-defined]
+    said = string(key)
+    return ast.Name(said, ast.Load()) if said is not None and _OPTIONS.search(names.last(holder)) else None
 
 
 def _words_of(node: ast.expr) -> set[str]:
@@ -653,7 +652,7 @@ def _definitions(name: ast.Name, flow: Flow) -> list[ast.expr]:
     stores = flow.stores.get(name.id, ()) if name.id not in flow.parameters else ()
     made = [flow.parents.get(store) for store in stores]
     values = [one.value for one in made if isinstance(one, ast.Assign) and len(one.targets) == 1]
-    defined = [one for one in values if not (isinstance(one, ast.Constant) and one.value is False)]
+    defined = [one for one in values if not is_constant(one, False)]
     if len(values) < len(stores) or len(stores) > MOST_BRANCHES or (len(defined) < len(values) == 1):
         return []
     return (

@@ -6,6 +6,7 @@ import ast
 import re
 
 from . import names
+from .nodes import string
 
 _AT_RUN_TIME = frozenset(("eval", "exec", "globals", "locals"))
 _IMPORTERS = frozenset(("import_module", "__import__"))
@@ -34,9 +35,7 @@ def may_be_called_unseen(tree: ast.AST, name: str) -> bool:
     """Whether code that is written as a text may call something of a module."""
     word = re.compile(rf"\b{re.escape(name)}\b")
     return any(
-        is_doctest(node.value) and word.search(node.value) is not None
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        else reads_any(node)
+        is_doctest(text) and word.search(text) is not None if (text := string(node)) is not None else reads_any(node)
         for node in ast.walk(tree)
     )
 

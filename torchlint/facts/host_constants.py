@@ -8,6 +8,7 @@ from typing import Any
 from . import names
 from .flow import Loop
 from .module import Class, Function
+from .nodes import indices
 from .place import Place
 
 _VIEWS = frozenset("float long half double view reshape unsqueeze squeeze expand t transpose permute".split())
@@ -53,7 +54,7 @@ def _viewed(node: ast.expr) -> ast.expr:
 
 def _is_plain(index: ast.expr) -> bool:
     """`None`, `:`, `...`, and several of them: what selects nothing."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    parts = indices(index)
     return all(
         (isinstance(part, ast.Constant) and part.value in (None, ...))
         or (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)

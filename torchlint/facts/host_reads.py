@@ -11,6 +11,7 @@ from ..torch_api.operators import operator
 from . import arguments, names
 from .frequency import severity
 from .module import Function
+from .nodes import given_to
 from .place import Place
 from .results import Origins
 from .sending import sent_later
@@ -82,7 +83,7 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
     elif isinstance(node, ast.Compare):
         parts = [node.left, *node.comparators]
     elif isinstance(node, ast.Call):
-        parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+        parts = given_to(node)
         if place.resolve(node.func) is None:
             if not isinstance(node.func, ast.Attribute) or node.func.attr in _MOVES:
                 return False

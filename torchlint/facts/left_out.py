@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from .flow import Guard
+from .nodes import string
 from .syntax import required
 
 
@@ -37,5 +38,5 @@ def _keys(test: ast.expr, true: bool, name: str | None) -> list[str] | None:
     if more or not isinstance(op, (ast.NotEq, ast.NotIn) if true else (ast.Eq, ast.In)):
         return None
     given = asked.elts if isinstance(asked, ast.Tuple | ast.List | ast.Set) else [asked]
-    keys = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    keys = [key for one in given if (key := string(one)) is not None]
     return keys if len(keys) == len(given) else None

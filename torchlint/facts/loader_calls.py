@@ -10,12 +10,13 @@ from .argparse_defaults import argparse_defaults
 from .arguments import Arguments
 from .evaluator import Evaluator
 from .module import Class, Function
+from .nodes import keyword_of, spreads
 from .values import Loader, Value, constant
 
 
 def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loader:
     """`pin_memory=args.pin_memory`, where the option is on unless somebody turns it off."""
-    given = next((keyword.value for keyword in node.keywords if keyword.arg == "pin_memory"), None)
+    given = keyword_of(node, "pin_memory")
     if loader.pinned is not None or not isinstance(given, ast.Attribute) or values.expr(given):
         return loader
     default = argparse_defaults(values.function.module).get(given.attr)
@@ -55,7 +56,7 @@ def _pins_by_itself(values: Evaluator, klass: Class, node: ast.Call) -> Value | 
     calls = init.flow.calls_named("__init__") if init is not None else []
     if init is None or len(calls) != 1:
         return None
-    given = next((keyword.value for keyword in calls[0].keywords if keyword.arg == "pin_memory"), None)
+    given = keyword_of(calls[0], "pin_memory")
     if given is None or (isinstance(given, ast.Name) and given.id in init.flow.stores):
         return None
     handed = handed_on(init, given, node)
@@ -78,6 +79,6 @@ def handed_on(init: Function, given: ast.expr, made: ast.Call) -> Handed | None:
     outer = init.argument(made, given.id)
     if outer is not None:
         return Handed(outer, by_maker=True)
-    hidden = any(isinstance(one, ast.Starred) for one in made.args) or any(one.arg is None for one in made.keywords)
+    hidden = spreads(made)
     default = init.defaults.get(given.id)
     return Handed(default, by_maker=False) if default is not None and not hidden else None

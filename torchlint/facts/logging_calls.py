@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .host_reads import device_tensor, scalar_read
 from .module import Function
+from .nodes import given_to
 from .place import Place
 
 # Loggers format at once, except for a level that is mostly off.
@@ -44,7 +45,7 @@ def logging_call(place: Place, call: ast.Call) -> bool:
 
 def logged(place: Place, call: ast.Call) -> ast.expr | None:
     """The first device tensor that a logging call formats or reads."""
-    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+    for given in given_to(call):
         for node in formatted(place, given):
             if device_tensor(place, node) is not None:
                 return node
@@ -76,7 +77,7 @@ def formatted(place: Place, node: ast.expr) -> Iterator[ast.expr]:
         for side in (node.left, node.right):
             yield from formatted(place, side)
     elif isinstance(node, ast.Call) and _formats(place, node):
-        for given in (*node.args, *(keyword.value for keyword in node.keywords)):
+        for given in given_to(node):
             yield from formatted(place, given)
     else:
         yield node

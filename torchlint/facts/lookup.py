@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .nodes import is_constant
+
 if TYPE_CHECKING:
     from .module import Module
 
@@ -94,7 +96,7 @@ class Lookup:
     def _is_none(self, binder: ast.AST) -> bool:
         """Whether a name is bound to None: `torch = None`."""
         value = getattr(self._parents.get(binder), "value", None)
-        return isinstance(value, ast.Constant) and value.value is None
+        return is_constant(value, None)
 
     def _is_later(self, binder: ast.AST, place: ast.AST) -> bool:
         """Whether a name is not bound yet when the place is reached: below it in the same scope, and in no loop around both."""

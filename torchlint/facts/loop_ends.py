@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from . import names
 from .flow import Loop, contains
+from .nodes import names_in
 from .place import Place
 
 _COUNTED_FROM = frozenset(f"torch.{name}" for name in ("tensor", "arange", "zeros", "ones", "full"))
@@ -77,7 +78,7 @@ def _are_numbers(place: Place, given: Collection[ast.expr]) -> bool:
 
 def _is_agreed(place: Place, loop: Loop, node: ast.expr) -> bool:
     """Whether the loop gives what is read to a collective: `broadcast(stop, 0)` before `if stop.item(): break`."""
-    read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    read = names_in(node)
     return any(
         loop in place.flow.loops(call) and any(isinstance(one, ast.Name) and one.id in read for one in call.args)
         for name in _COLLECTIVES

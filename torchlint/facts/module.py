@@ -12,6 +12,7 @@ from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from . import scope
+from .nodes import argument_of, callee, string
 
 if TYPE_CHECKING:
     from ..text.source import Source
@@ -103,6 +104,11 @@ class Function:
             return ()
         arguments = self.node.args
         return (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The places of the parameters, by their names."""
+        return {parameter.arg: at for at, parameter in enumerate(self.parameters)}
 
     @cached_property
     def bound(self) -> frozenset[str]:
@@ -220,7 +226,7 @@ class Function:
         """Last components of the decorators' names: `staticmethod`, `no_grad`, `compile`."""
         names = set()
         for decorator in self.decorators:
-            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            target = callee(decorator)
             if isinstance(target, ast.Attribute):
                 names.add(target.attr)
             elif isinstance(target, ast.Name):
@@ -239,7 +245,7 @@ class Function:
         telling = self.telling
         if telling and isinstance(telling[0], ast.Raise):
             raised = telling[0].exc
-            raised = raised.func if isinstance(raised, ast.Call) else raised
+            raised = callee(raised)
             return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
         return "abstractmethod" in self.decorator_names and all(isinstance(one, ast.Pass) for one in telling)
 
@@ -262,16 +268,8 @@ class Function:
 
     def argument(self, call: ast.Call, name: str) -> ast.expr | None:
         """The expression that a call of the function passes for a parameter; None where it passes none."""
-        for keyword in call.keywords:
-            if keyword.arg == name:
-                return keyword.value
-        parameters = [p.arg for p in self.parameters]
-        if name not in parameters:
-            return None
-        position = parameters.index(name) - self.is_method
-        if any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
-            return None
-        return call.args[position] if 0 <= position < len(call.args) else None
+        position = self.positions.get(name)
+        return argument_of(call, name, position - self.is_method if position is not None else -1)
 
     def takes(self, call: ast.Call) -> bool:
         """Whether a call has the arguments that the parameters ask for, and no others; a decorator may change what they ask for."""
@@ -361,7 +359,7 @@ class Class:
 
 def _below(path: ast.expr) -> str:
     """The folder that a path ends in as far as it is written, dotted; "" where a part of it can't be a name."""
-    texts = [node.value for node in ast.walk(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts = [text for node in ast.walk(path) if (text := string(node)) is not None]
     parts = [part for text in texts for part in text.split("/") if part not in ("", ".", "..")]
     return ".".join(parts) if not any("." in part for part in parts) else ""
 

@@ -9,6 +9,7 @@ from ..torch_api.operators import operator
 from .arguments import Arguments
 from .common_names import LOSS_NAME
 from .moves import MOVES, move
+from .nodes import keyword_of
 from .operator_results import made, result_of
 from .values import (
     LIKELY,
@@ -75,7 +76,7 @@ def module_result(base: ModuleValue) -> Value:
     if base.class_name.endswith("Loss") and value.kind == "tensor":
         reduction = None
         if isinstance(base.made_by, ast.Call):
-            reduction = next((k.value for k in base.made_by.keywords if k.arg == "reduction"), None)
+            reduction = keyword_of(base.made_by, "reduction")
         none = isinstance(reduction, ast.Constant) and reduction.value == "none"
         return replace(value, scalar=not none, device="")
     return value

@@ -6,6 +6,8 @@ import ast
 import builtins
 from typing import TYPE_CHECKING
 
+from .nodes import string
+
 if TYPE_CHECKING:
     from .module import Function
 
@@ -72,9 +74,8 @@ def last(node: ast.expr) -> str:
 
 def word(node: ast.expr) -> str:
     """What something is called where it is kept: `step` of `step`, `self.step` and `group["step"]`; "" for other expressions."""
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        return node.slice.value
-    return last(node)
+    key = string(node.slice) if isinstance(node, ast.Subscript) else None
+    return key if key is not None else last(node)
 
 
 _TYPE_TESTS = frozenset(("isinstance", "is_tensor"))

@@ -7,6 +7,7 @@ import ast
 from . import batches, calls, common_names, moves, names, operator_results
 from . import torch_table as table
 from .arguments import Arguments
+from .nodes import string
 from .values import (
     CONTEXT,
     DEVICE,
@@ -157,8 +158,9 @@ def named_tuple_class(node: ast.Call) -> Value:
     """`namedtuple("Data", "dataset loader")`: a class whose keys are the fields; `NamedTuple("Data", [("x", Tensor)])`."""
     fields = node.args[1] if len(node.args) > 1 else None
     found: list[object] = []
-    if isinstance(fields, ast.Constant) and isinstance(fields.value, str):
-        found += fields.value.replace(",", " ").split()
+    text = string(fields)
+    if text is not None:
+        found += text.replace(",", " ").split()
     elif isinstance(fields, ast.List | ast.Tuple):
         parts = [one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one for one in fields.elts]
         found += [part.value if isinstance(part, ast.Constant) else None for part in parts]

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from . import names
 from .module import Class, Function, Module
+from .nodes import indices, is_constant
 from .values import (
     BOOL,
     DEVICE,
@@ -73,7 +74,7 @@ def promised(where: Names, annotation: ast.expr) -> Value:
             return UNKNOWN
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
         return _one_of([promised(where, side) for side in (annotation.left, annotation.right)])
-    if isinstance(annotation, ast.Constant) and annotation.value is None:
+    if is_constant(annotation, None):
         return NONE
     if isinstance(annotation, ast.Subscript):
         return _generic(where, annotation)
@@ -126,7 +127,7 @@ def _one_of(sides: list[Value]) -> Value:
 
 def _generic(where: Names, node: ast.Subscript) -> Value:
     name = (names.chain(node.value) or [""])[-1]
-    inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    inner = indices(node.slice)
     if not inner:  # `tuple[()]`, the empty one
         return Tuple(items=()) if name in ("Tuple", "tuple") else UNKNOWN
     if name == "Optional":

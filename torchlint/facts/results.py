@@ -8,6 +8,7 @@ from collections.abc import Callable
 from . import names
 from . import torch_table as table
 from .bindings import Assigned, Augmented, Binding, Iterated, Joined, Narrowed, Part, Reach
+from .nodes import given_to
 from .values import Value
 
 _STEPS = 12
@@ -84,7 +85,7 @@ class Origins:
         parts = names.chain(func)
         if parts is None or not _FROM_HOST.isdisjoint(part.lower().strip("_") for part in parts):
             return False
-        given = (*call.args, *(keyword.value for keyword in call.keywords))
+        given = given_to(call)
         return any(self._may_be_there(one, steps) for one in given)
 
     def _may_be_there(self, node: ast.expr, steps: int) -> bool:

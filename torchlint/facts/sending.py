@@ -7,6 +7,7 @@ import ast
 from ..system.regex import regex
 from . import names
 from .flow import Flow
+from .nodes import root_of
 
 SENDS = regex(
     r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
@@ -19,20 +20,15 @@ def sent_later(flow: Flow, node: ast.expr) -> bool:
 
     `batch["done"].nonzero()` in front of `return to_device(batch, device)`.
     """
-    name = _root(node)
-    loads = flow.loads.get(name, ()) if name else ()
+    root = root_of(node, ast.Call, ast.Attribute, ast.Subscript)
+    name = root.id if root is not None else ""
+    loads = flow.loads.get(name, ())
     end = node.end_lineno or node.lineno
     around = flow.loops(node)
     known: dict[str, list[ast.Name]] = flow.__dict__.setdefault("sent", {})
     if name not in known:
         known[name] = [load for load in loads if _is_sent(flow, load)]
     return any(load.lineno > end and flow.loops(load) == around for load in known[name])
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_sent(flow: Flow, load: ast.Name) -> bool:

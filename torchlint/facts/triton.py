@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..system.cached import cached_property
 from ..system.regex import regex
 from . import names
+from .nodes import argument_of, callee, elements, is_constant, string
 
 if TYPE_CHECKING:
     from .module import Function, Module
@@ -38,13 +39,7 @@ class Launch(NamedTuple):
 
     def bound(self, parameter: str) -> ast.expr | None:
         """What the launch gives for a parameter of the kernel."""
-        for keyword in self.call.keywords:
-            if keyword.arg == parameter:
-                return keyword.value
-        given = [p.arg for p in self.kernel.function.parameters]
-        place = given.index(parameter) if parameter in given else len(self.call.args)
-        before = self.call.args[: place + 1]
-        return before[place] if place < len(before) and not any(isinstance(a, ast.Starred) for a in before) else None
+        return argument_of(self.call, parameter, self.kernel.function.positions.get(parameter, -1))
 
     def grid(self) -> tuple[Function, list[ast.expr], frozenset[str]]:
         """The grid's dimensions, the function they are written in, and the names by which that one has the meta-parameters."""
@@ -182,11 +177,7 @@ def extents(name: str, call: ast.Call) -> list[ast.expr]:
     keywords = {"zeros": ("shape",), "full": ("shape",)}.get(name, ("start", "end", "arg1", "arg2", "step"))
     given = [call.args[at] for at in _EXTENT[name] if at < len(call.args)]
     given += [k.value for k in call.keywords if k.arg in keywords]
-    return [
-        size
-        for argument in given
-        for size in (argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument])
-    ]
+    return [size for argument in given for size in elements(argument)]
 
 
 def operands(expression: ast.expr) -> Iterator[ast.expr]:
@@ -284,14 +275,12 @@ def all_kernels(module: Module) -> Iterable[Kernel]:
 
 
 def _decorator(scope: Function, decorator: ast.expr) -> str | None:
-    return names.resolve(scope, decorator.func if isinstance(decorator, ast.Call) else decorator)
+    return names.resolve(scope, callee(decorator))
 
 
 def _is_constexpr(annotation: ast.expr) -> bool:
-    parts = names.chain(annotation)
-    if parts is None and isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        parts = annotation.value.split(".")
-    return parts is not None and parts[-1] == "constexpr"
+    parts = names.chain(annotation) or (string(annotation) or "").split(".")
+    return parts[-1] == "constexpr"
 
 
 def _launch(function: Function, load: ast.Name) -> ast.Call | None:
@@ -304,9 +293,7 @@ def _launch(function: Function, load: ast.Name) -> ast.Call | None:
 
 def _returned(function: Function) -> list[ast.expr]:
     found = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
-    if len(found) != 1:
-        return []
-    return list(found[0].elts) if isinstance(found[0], ast.Tuple | ast.List) else found
+    return elements(found[0]) if len(found) == 1 else []
 
 
 def _integer(node: ast.expr) -> int | None:
@@ -376,10 +363,8 @@ def _blocks(kernel: Kernel, pointer: ast.expr) -> frozenset[str]:
 
 
 def _argument(call: ast.Call, keyword: str, position: int) -> ast.expr | None:
-    given = next((k.value for k in call.keywords if k.arg == keyword), None)
-    if given is None and position < len(call.args):
-        given = call.args[position]
-    return None if isinstance(given, ast.Constant) and given.value is None else given
+    given = argument_of(call, keyword, position)
+    return None if is_constant(given, None) else given
 
 
 def accumulates(kernel: Kernel) -> tuple[str, str] | None:

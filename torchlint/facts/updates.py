@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from .nodes import given_to
+
 _WRITES = frozenset(("add_", "sub_", "copy_"))
 
 
@@ -16,7 +18,7 @@ def from_gradient(statement: ast.stmt) -> str | None:
         func = statement.value.func
         if not isinstance(func, ast.Attribute) or func.attr not in _WRITES:
             return None
-        written, rest = func.value, [*statement.value.args, *(k.value for k in statement.value.keywords)]
+        written, rest = func.value, given_to(statement.value)
     else:
         return None
     if isinstance(written, ast.Attribute) and written.attr == "data":

@@ -12,6 +12,7 @@ from ..text.source import Words
 from ..torch_api.version import LATEST, Range
 from . import names
 from .flow import Flow
+from .nodes import names_in, string
 
 MENTIONS = (
     b"__version__",
@@ -83,7 +84,7 @@ def _asked(test: ast.expr, true: bool, flow: Flow) -> Range | None:
         return condition(test, true)
     for _ in range(_DEPTH):
         found = condition(test, true)
-        named = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)} if is_small(test) else set()
+        named = names_in(test) if is_small(test) else set()
         values = {name: flow.function.assigned_once(name) for name in named}
         bound = {name: value for name, value in values.items() if value is not None and is_small(value)}
         if found is not None or not bound:
@@ -194,7 +195,7 @@ def _between(test: ast.Compare) -> Range | None:
 def _called(test: ast.Call, true: bool) -> Range | None:
     """`is_torch_version(">=", "2.4")` (accelerate, diffusers), `is_torch_greater_or_equal("2.5")` (transformers)."""
     last = (names.chain(test.func) or [""])[-1]
-    literals = [a.value for a in test.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    literals = [text for one in test.args if (text := string(one)) is not None]
     if last == "is_torch_version" and len(literals) == 2 and literals[0] in _OPPOSITE:
         return _range(literals[0], literals[1], true)
     if _NAMED.search(last) and len(literals) == 1:
@@ -240,7 +241,7 @@ def _literal(node: ast.expr) -> str:
         digits = [str(e.value) for e in node.elts if isinstance(e, ast.Constant)]
         return ".".join(digits[:2])
     for part in ast.walk(node):
-        if isinstance(part, ast.Constant) and isinstance(part.value, str) and (match := _NUMBER.match(part.value)):
+        if match := _NUMBER.match(string(part) or ""):
             return match.group()
     return ""
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..facts import names
 from ..facts.module import Function, Module
 from ..facts.nearby import CALLS, nodes_on
+from ..facts.nodes import string
 from .texts import STARTS
 
 _STARTERS = frozenset(
@@ -75,10 +76,6 @@ def started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast
 def _keywords(node: ast.expr | None) -> list[ast.keyword]:
     """The keywords that `{"a": 1}` or `dict(a=1)` stands for behind `**`."""
     if isinstance(node, ast.Dict):
-        pairs = zip(node.keys, node.values, strict=True)
-        return [
-            ast.keyword(key.value, value)
-            for key, value in pairs
-            if isinstance(key, ast.Constant) and isinstance(key.value, str)
-        ]
+        named = ((string(key), value) for key, value in zip(node.keys, node.values, strict=True))
+        return [ast.keyword(name, value) for name, value in named if name is not None]
     return node.keywords if isinstance(node, ast.Call) else []

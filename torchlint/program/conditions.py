@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ..facts import first_time, guards, names
 from ..facts.flow import Guard, Loop, contains
 from ..facts.module import Function
+from ..facts.nodes import without_not
 from ..facts.syntax import required
 from . import passed, settled
 from .calling import CallSite, last_name
@@ -281,8 +282,7 @@ def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
     What is enumerated may be the batches, unless it is in the `own` function of the step's loop.
     """
     steps = (["range"], ["enumerate"]) if own else (["range"],)
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
+    test, _ = without_not(test, True)
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
         return False
     return any(

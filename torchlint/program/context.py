@@ -10,6 +10,7 @@ from functools import partial
 from ..facts import names
 from ..facts.flow import Loop, contains
 from ..facts.module import Function, Module
+from ..facts.nodes import callee, is_constant, keyword_of
 from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS
 from ..system.regex import regex
@@ -107,12 +108,12 @@ class Context:
 
     def _mode(self, function: Function, node: ast.expr) -> bool | None:
         """True or False where a decorator or context manager turns grad on or off; None where it does neither."""
-        target = node.func if isinstance(node, ast.Call) else node
+        target = callee(node)
         name = self.project.resolve(function, target)
         if name in _OFF:
             # `inference_mode(mode=False)` turns it back on.
             given = _mode_argument(node)
-            return isinstance(given, ast.Constant) and given.value is False and name != "torch.no_grad"
+            return is_constant(given, False) and name != "torch.no_grad"
         if name in _ON:
             return True
         if name in _SET:
@@ -288,7 +289,7 @@ def _mode_argument(node: ast.expr) -> ast.expr | None:
     """What a call gives as `mode`."""
     if not isinstance(node, ast.Call):
         return None
-    return node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "mode"), None)
+    return node.args[0] if node.args else keyword_of(node, "mode")
 
 
 def _mentions_off(function: Function) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from ..facts import names
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
+from ..facts.nodes import given_to, names_in
 from ..facts.sending import SENDS
 from ..facts.values import Value
 from ..text.source import Words
@@ -109,17 +110,13 @@ def _batches(
 ) -> Iterator[tuple[set[str], frozenset[ast.expr]]]:
     """The names of what a loop takes from loaders, and the calls that make these: `for x in loader`, `x, y = next(batches)`."""
     if isinstance(loop, ast.For) and (loaders := _loaders(project.value(function, loop.iter))):
-        yield _names_in(loop.target), loaders
+        yield names_in(loop.target), loaders
     for call in calls:
         made = function.flow.parents[call]
         if isinstance(call.func, ast.Name) and call.func.id == "next" and isinstance(made, ast.Assign):
             batch = project.value(function, call)
             if batch.kind in ("tensor", "batch") and batch.from_loader and not batch.managed and batch.loader_calls:
-                yield _names_in(made.targets[0]), batch.loader_calls
-
-
-def _names_in(target: ast.expr) -> set[str]:
-    return {name.id for name in ast.walk(target) if isinstance(name, ast.Name)}
+                yield names_in(made.targets[0]), batch.loader_calls
 
 
 def _loaders(value: Value) -> frozenset[ast.expr]:
@@ -133,7 +130,7 @@ def _loaders(value: Value) -> frozenset[ast.expr]:
 
 def _takes(call: ast.Call, names_: Collection[str]) -> bool:
     """Whether a call is given something of that name, or a part of it."""
-    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    given = given_to(call)
     return any(isinstance(part, ast.Name) and part.id in names_ for one in given for part in ast.walk(one))
 
 
@@ -163,7 +160,7 @@ def _parts(function: Function) -> set[str]:
             while isinstance(part, ast.Subscript):
                 part = part.value
             if isinstance(part, ast.Name) and part.id in own:
-                own |= _names_in(node.targets[0])
+                own |= names_in(node.targets[0])
     return own
 
 

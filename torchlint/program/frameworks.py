@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from ..facts import names
 from ..facts.module import Class, Function
+from ..facts.nodes import is_constant
 from ..facts.torch_table import EVALUATION_STEPS
 from ..system.regex import regex
 from ..text.declared import defined_in
@@ -123,9 +124,6 @@ def _differentiates_gradients(function: Function) -> bool:
     for call in function.flow.calls_named("grad"):
         if not backward.isdisjoint(function.flow.loops(call)):
             continue
-        if any(
-            keyword.arg == "create_graph" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
-            for keyword in call.keywords
-        ):
+        if any(keyword.arg == "create_graph" and is_constant(keyword.value, True) for keyword in call.keywords):
             return True
     return False

@@ -7,6 +7,7 @@ import ast
 from ..facts import aliases, names, runs
 from ..facts.flow import Loop
 from ..facts.module import Function
+from ..facts.nodes import names_in, root_of
 from .calling import last_name
 from .project import Project
 
@@ -40,11 +41,8 @@ def only_iterates(loop: Loop, call: ast.Call) -> bool:
         return False
     func = call.func
     assert isinstance(func, ast.Attribute)
-    root = func.value
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    if isinstance(root, ast.Name) and root.id in targets:
+    root, targets = root_of(func.value), names_in(loop.target)
+    if root is not None and root.id in targets:
         return True
     return any(isinstance(a, ast.Name) and a.id in targets for a in call.args) and func.attr == "step"
 

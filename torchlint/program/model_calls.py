@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..facts import common_names, names
 from ..facts.module import Function
+from ..facts.nodes import callee, given_to
 from ..facts.values import Value
 from ..system.regex import regex
 from ..torch_api.operators import operator
@@ -93,7 +94,7 @@ def infers(project: Project, function: Function, call: ast.Call) -> bool:
     """`sliding_window_inference(images, size, 1, model)`: a function of a library that runs the model it is given."""
     if not _INFERS.search(last_name(call)) or project.targets(function, call):
         return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = given_to(call)
     return len(given) > 1 and any(
         common_names.MODEL_NAME.search(names.last(one)) and project.value(function, one).kind in ("module", "unknown")
         for one in given
@@ -123,7 +124,7 @@ def _runs_alone(project: Project, one: Function) -> bool:
 def _keeps_no_gradients(function: Function, call: ast.Call) -> bool:
     """Whether a function turns gradients off around a call, or altogether."""
     around = (*function.flow.contexts(call), *function.decorators)
-    return any(names.last(one.func if isinstance(one, ast.Call) else one) in _OFF for one in around)
+    return any(names.last(callee(one)) in _OFF for one in around)
 
 
 def predicts(project: Project, function: Function, call: ast.Call) -> bool:
@@ -151,7 +152,7 @@ def _finds_tensor(project: Project, method: Function) -> bool:
 
 def hands_on_model(project: Project, function: Function, call: ast.Call) -> bool:
     """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
-    given = [one for one in (*call.args, *(k.value for k in call.keywords)) if not isinstance(one, ast.Constant)]
+    given = [one for one in given_to(call) if not isinstance(one, ast.Constant)]
     # The values of what is given take longest to tell: most calls are of nothing that calls one of its names.
     targets = project.targets(function, call) if given else []
     called = [

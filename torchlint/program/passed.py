@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..facts import first_time, guards
 from ..facts.flow import Guard
 from ..facts.module import Function
+from ..facts.nodes import spreads, without_not
 from .calling import CallSite
 from .project import Project
 from .texts import MAX_SITES
@@ -21,14 +22,14 @@ def meaning(
     `report` of `loss(x, report=step % 10 == 0)`, `skip` of `loss(x, skip=not self.fresh)`, where `self.fresh = False`
     follows; and `clean` of `save(x, clean=True)`, where that call is rare (`is_rare`) and all others give nothing.
     """
-    if name in function.flow.stores or name not in {parameter.arg for parameter in function.parameters}:
+    if name in function.flow.stores or name not in function.positions:
         return ""
     found = set[guards.Meaning]()
     for site in project.call_sites(function, MAX_SITES) or ():
         if project.in_test(site.function.module.path, site.function.name):
             continue
         call = site.given or site.call
-        hidden = any(isinstance(one, ast.Starred) for one in call.args) or any(k.arg is None for k in call.keywords)
+        hidden = spreads(call)
         node = function.argument(call, name) or function.defaults.get(name)
         if node is None or hidden:
             return ""
@@ -50,9 +51,7 @@ def _said(project: Project, site: CallSite, node: ast.expr, true: bool) -> guard
     flow = site.function.flow
     if first_time.taken_back(node, true, flow):
         return "cold"
-    plain: ast.expr = node
-    while isinstance(plain, ast.UnaryOp) and isinstance(plain.op, ast.Not):
-        plain = plain.operand
+    plain, _ = without_not(node, true)
     if isinstance(plain, ast.Attribute) or (isinstance(plain, ast.Name) and guards.definition(plain, flow) is None):
         return ""
     guard = Guard(node, true, None, site.call)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..facts import names
 from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import CALLS, nodes_on
+from ..facts.nodes import keyword_of, string
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -202,11 +203,7 @@ class Regions:
             for statement in klass.node.body:
                 if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == REPEATED.decode():
                     for node in ast.walk(statement.value):
-                        block = (
-                            module.top_classes.get(node.value)
-                            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-                            else None
-                        )
+                        block = module.top_classes.get(string(node) or "")
                         forward = self.project.method(block, "forward") if block is not None else None
                         if forward is not None:
                             line = module.label(statement.lineno)
@@ -221,7 +218,7 @@ class Regions:
 
     def _compiled_by(self, function: Function, call: ast.Call) -> Iterator[Region]:
         if self.project.resolve(function, call.func) == "torch.compile":
-            target = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "model"), None)
+            target = call.args[0] if call.args else keyword_of(call, "model")
             if target is None:
                 return
             roots = self._functions(function, target)

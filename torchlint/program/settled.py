@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.module import Class, Function
+from ..facts.nodes import is_constant, none_test, spreads, string
 from .constructions import knows_heirs
 from .project import Project
 from .texts import MAX_SITES
@@ -29,10 +30,7 @@ def truth(project: Project, function: Function, test: ast.expr) -> bool | None:
 
 def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | None:
     """Whether what a test asks for is None on all calls, or on none; None where that is open, or the test another one."""
-    other = test.comparators[0]
-    if not (len(test.ops) == 1 and isinstance(test.ops[0], ast.Is | ast.IsNot)):
-        return None
-    if not (isinstance(other, ast.Constant) and other.value is None):
+    if none_test(test) is None:
         return None
     init = _made_by(project, function, test.left)
     if init is not None:
@@ -62,7 +60,7 @@ def _is_as_given(function: Function, test: ast.Compare, name: str) -> bool:
 
 def _is_none_by_default(function: Function, name: str) -> bool:
     default = function.defaults.get(name)
-    return isinstance(default, ast.Constant) and default.value is None
+    return is_constant(default, None)
 
 
 def _is_never_given(project: Project, function: Function, name: str) -> bool:
@@ -77,7 +75,7 @@ def _find_never_given(project: Project, function: Function, name: str) -> bool:
             continue
         call = site.given or site.call
         node = function.argument(call, name)
-        if _may_hide(call) if node is None else not _is_nothing(project, site.function, node):
+        if spreads(call) if node is None else not _is_nothing(project, site.function, node):
             return False
         found = True
     return found
@@ -95,11 +93,6 @@ def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
     if not isinstance(node, ast.Attribute) or function.cls is None or project.heirs(function.cls.name):
         return False
     return not project.attribute_stores(function.cls, node.attr) and project.value(function, node).kind == "none"
-
-
-def _may_hide(call: ast.Call) -> bool:
-    """Whether a call may give a parameter without naming it: `f(*args)`, `f(**options)`."""
-    return any(k.arg is None for k in call.keywords) or any(isinstance(given, ast.Starred) for given in call.args)
 
 
 def _is_always_given(project: Project, function: Function, name: str) -> bool:
@@ -142,13 +135,9 @@ def _compared(project: Project, function: Function, test: ast.Compare) -> bool |
     """`reduction == "mean"`, of one word with another."""
     if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
         return None
-    other = test.comparators[0]
-    if not isinstance(other, ast.Constant) or not isinstance(other.value, str):
-        return None
-    given = _constant(project, function, test.left)
-    if given is None or not isinstance(given.value, str):
-        return None
-    return (given.value == other.value) == isinstance(test.ops[0], ast.Eq)
+    word = string(test.comparators[0])
+    given = string(_constant(project, function, test.left)) if word is not None else None
+    return (given == word) == isinstance(test.ops[0], ast.Eq) if given is not None else None
 
 
 def _constant(project: Project, function: Function, node: ast.expr) -> ast.Constant | None:
@@ -177,7 +166,7 @@ def _given(project: Project, function: Function, name: str, default: ast.Constan
         call = site.given or site.call
         node = function.argument(call, name)
         if node is None:
-            if _may_hide(call):
+            if spreads(call):
                 return None
             node = default
         if not isinstance(node, ast.Constant):

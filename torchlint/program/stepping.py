@@ -11,6 +11,7 @@ from ..facts import alternatives, input_gradients, names, runs
 from ..facts.alternatives import Said
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
+from ..facts.nodes import keyword_of
 from . import families, handed
 from .calling import CallSite, last_name
 from .conditions import in_training
@@ -252,7 +253,7 @@ def _is_of_host(project: Project, function: Function, call: ast.Call) -> bool:
     stepped = receiver(call)
     made = function.flow.assignment(stepped.id) if isinstance(stepped, ast.Name) else None
     given = made.value if made is not None and isinstance(made.value, ast.Call) else None
-    named = next((k.value for k in given.keywords if k.arg == "params"), None) if given is not None else None
+    named = keyword_of(given, "params") if given is not None else None
     first = named or (given.args[0] if given is not None and given.args else None)
     if not isinstance(first, ast.List | ast.Tuple) or not all(isinstance(one, ast.Name) for one in first.elts):
         return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..facts import names, syntax
 from ..facts.deprecated_table import Entry
 from ..facts.lookup import lookup
+from ..facts.nodes import callee, spreads
 from ..text.finding import Edit, Finding
 from ..text.strings import ends_inside
 from ..text.tree import leading_imports
@@ -46,7 +47,7 @@ def spelled(site: Site, dotted: str) -> tuple[str, tuple[Edit, ...]] | None:
 
 def _own_prefix(site: Site, dotted: str) -> tuple[str, str]:
     """What the author wrote in front of the place's own name, as far as it leads to the other name too, and what that is."""
-    node = site.target.func if isinstance(site.target, ast.Call) else site.target
+    node = callee(site.target)
     while isinstance(node, ast.Attribute):
         node = node.value
         origin = site.resolve(node) if names.chain(node) is not None else None
@@ -213,7 +214,7 @@ def substituted(site: Site, entry: Entry) -> tuple[Edit, ...] | None:
 
 
 def _arguments(site: Site, call: ast.Call, entry: Entry) -> tuple[Edit, ...] | None:
-    spread = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+    spread = spreads(call)
     limited = entry.positional < 99 or entry.refused
     if limited and (spread or len(call.args) > entry.positional or any(k.arg in entry.refused for k in call.keywords)):
         return None

@@ -11,6 +11,7 @@ from ..facts import frequency, versions
 from ..facts.flow import Flow, Loop
 from ..facts.guards import Meaning
 from ..facts.module import Function, Module
+from ..facts.nodes import argument_of, spreads
 from ..facts.operator_results import DEFAULT_TYPE
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
@@ -434,18 +435,12 @@ class Site:
 
     def argument(self, keyword: str, position: int = -1) -> ast.expr | None:
         """What the call passes by this keyword, or at this position (from 0)."""
-        for given in self.call.keywords:
-            if given.arg == keyword:
-                return given.value
-        arguments = self.call.args
-        if 0 <= position < len(arguments) and not any(isinstance(a, ast.Starred) for a in arguments[: position + 1]):
-            return arguments[position]
-        return None
+        return argument_of(self.call, keyword, position)
 
     @property
     def spread(self) -> bool:
         """Whether `*` or `**` hides some of the call's arguments."""
-        return any(isinstance(a, ast.Starred) for a in self.call.args) or any(k.arg is None for k in self.call.keywords)
+        return spreads(self.call)
 
     def consumed_by(self, words: Collection[str], node: ast.expr | None = None) -> bool:
         """Whether a call whose name ends in one of the words takes the value of an expression: directly, or through the names it is assigned to."""

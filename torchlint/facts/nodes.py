@@ -1,0 +1,91 @@
+"""Small questions about one node of `ast`, wherever it stands: what a call is given, which names an expression holds."""
+
+from __future__ import annotations
+
+import ast
+from typing import TypeVar
+
+_N = TypeVar("_N", bound="ast.AST | None")
+
+
+def given_to(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by position and by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def keyword_of(call: ast.Call, *wanted: str) -> ast.expr | None:
+    """What a call gives by a name, or by the first of several that it writes; None where it writes none."""
+    return next((keyword.value for keyword in call.keywords if keyword.arg in wanted), None)
+
+
+def argument_of(call: ast.Call, name: str, position: int = -1) -> ast.expr | None:
+    """What a call gives by a name, or else at a position (from 0); None where it gives neither, or a `*` hides it."""
+    given = keyword_of(call, name)
+    if given is not None or not 0 <= position < len(call.args):
+        return given
+    hidden = any(isinstance(one, ast.Starred) for one in call.args[: position + 1])
+    return None if hidden else call.args[position]
+
+
+def spreads(call: ast.Call) -> bool:
+    """Whether `*` or `**` may bring a call more arguments than it writes."""
+    return any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords)
+
+
+def is_constant(node: ast.AST | None, value: object) -> bool:
+    """Whether an expression is the constant None, True or False that is asked for."""
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def string(node: ast.AST | None) -> str | None:
+    """The text that an expression writes out; None for other expressions."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def without_not(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
+    """A condition without each `not` in front, and whether the rest is true where the whole is `true`."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, true = test.operand, not true
+    return test, true
+
+
+def none_test(test: ast.AST | None) -> tuple[ast.expr, bool] | None:
+    """`x` of `x is None` and `x is not None`, and whether it is None where the test is true; None for other tests."""
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot):
+        return None
+    return (test.left, isinstance(test.ops[0], ast.Is)) if is_constant(test.comparators[0], None) else None
+
+
+def conjuncts(test: ast.expr) -> list[ast.expr]:
+    """The conditions that `and` joins; a condition without one is its own."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    """The parts of a tuple or list that is written out; what is none is its own part."""
+    return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+
+
+def indices(index: ast.expr) -> list[ast.expr]:
+    """What stands between the commas of an index: in `x[[0, 1]]` the list is one."""
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that stand in a node, read or bound."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def root_of(node: ast.expr, *through: type[ast.expr]) -> ast.Name | None:
+    """The name that an expression starts at, `x` of `x.y[0]`; None for one that starts elsewhere.
+
+    It is looked for through attributes and indices, or through other kinds of expressions.
+    """
+    while isinstance(node, through or (ast.Attribute, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]
+    return node if isinstance(node, ast.Name) else None
+
+
+def callee(node: _N) -> _N | ast.expr:
+    """What a call calls; anything else as it is, such as a decorator without arguments."""
+    return node.func if isinstance(node, ast.Call) else node
