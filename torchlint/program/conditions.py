@@ -11,6 +11,7 @@ from ..facts.flow import Guard, Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import without_not
 from ..facts.syntax import required
+from ..query.question import question
 from . import passed, settled
 from .calling import CallSite, last_name
 from .loops import calls_in, first_target
@@ -78,16 +79,11 @@ def _set_behind(
     project: Project, function: Function, guard: Guard, loop: Loop | None, training: bool
 ) -> guards.Meaning:
     """What `if picture is not None` says where `picture` is None but behind a condition: what that condition says."""
-    found = (_set_rarely(project, function, name, loop, training) for name in first_time.there(guard))
+    found = (_why_set(project, function, name, loop, training) for name in first_time.there(guard))
     return next(filter(None, found), "")
 
 
-def _set_rarely(project: Project, function: Function, name: str, loop: Loop | None, training: bool) -> guards.Meaning:
-    nothing: guards.Meaning = ""
-    key = ("set behind", function, name, loop, training)
-    return project.ask(key, lambda: _why_set(project, function, name, loop, training), nothing)
-
-
+@question("set behind", "")
 def _why_set(project: Project, function: Function, name: str, loop: Loop | None, training: bool) -> guards.Meaning:
     """Whether a name is None on most iterations: set behind a rare condition alone, and cleared on all others."""
     flow = function.flow
@@ -123,11 +119,10 @@ def _elsewhere(project: Project, function: Function, guard: Guard) -> guards.Mea
 
 def _told(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
     """What a condition says that asks a method which is one expression of its object: `if self.is_time(step):`."""
-    if not isinstance(test, ast.Call):
-        return ""
-    return project.ask(("told", function, test, true), lambda: _asked_of(project, function, test, true), "")
+    return _asked_of(project, function, test, true) if isinstance(test, ast.Call) else ""
 
 
+@question("told", "")
 def _asked_of(project: Project, function: Function, call: ast.Call, true: bool) -> guards.Meaning:
     targets = project.targets(function, call)
     asked = targets[0] if len(targets) == 1 else None
@@ -144,9 +139,10 @@ def _given(project: Project, function: Function, test: ast.expr, true: bool) -> 
     """What a condition says that asks for a flag which the callers give."""
     if not isinstance(test, ast.Name) or test.id not in function.flow.parameters:
         return ""
-    return project.ask(("given", function, test.id, true), lambda: _passed(project, function, test.id, true), "")
+    return _passed(project, function, test.id, true)
 
 
+@question("given", "")
 def _passed(project: Project, function: Function, name: str, true: bool) -> guards.Meaning:
     return passed.meaning(project, function, name, true, lambda site: _is_rare_call(project, site))
 
@@ -236,25 +232,18 @@ def _step_conditions(project: Project, function: Function, loop: Loop) -> frozen
 
 def _gathering(project: Project, function: Function, loop: Loop | None) -> frozenset[ast.expr]:
     """The conditions that all optimizers of a loop, or a function, are behind: they wait for the gradients of a few batches."""
-    if loop is not None:
-        return _conditions(project, function, loop)[1]
-    none: frozenset[ast.expr] = frozenset()
-    return project.ask(("gathering", function), lambda: _find_gathering(project, function), none)
+    return _conditions(project, function, loop)[1] if loop is not None else _gathering_outside(project, function)
 
 
-def _find_gathering(project: Project, function: Function) -> frozenset[ast.expr]:
+@question("gathering", frozenset())
+def _gathering_outside(project: Project, function: Function) -> frozenset[ast.expr]:
     named = [call for call in function.flow.calls_named("step") if not function.flow.loops(call)]
     return _behind(function, None, [call for call in named if parts_of_step(project, function, call)])
 
 
+@question("conditions", (frozenset(), frozenset()))
 def _conditions(project: Project, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
-    none: frozenset[ast.expr] = frozenset()
-    return project.ask(("conditions", function, loop), lambda: _find_conditions(project, function, loop), (none, none))
-
-
-def _find_conditions(
-    project: Project, function: Function, loop: Loop
-) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
+    """The conditions that all steps of a loop are behind, and those that all optimizers are that come less often."""
     steps = [call for call in calls_in(function, loop) if parts_of_step(project, function, call)]
     updates = [call for call in steps if last_name(call) == "step"]
     gathered = _behind(function, loop, updates) if len(updates) < len(steps) else frozenset[ast.expr]()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterator
-from functools import partial
 
 from ..facts import names
 from ..facts.flow import Loop, contains
@@ -13,6 +12,7 @@ from ..facts.module import Function, Module
 from ..facts.nodes import callee, is_constant, keyword_of
 from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS
+from ..query.question import question
 from ..system.regex import regex
 from ..text.blocks import in_loops
 from ..text.source import Source
@@ -55,6 +55,7 @@ class Context:
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self.ask = project.ask
         self._roles: dict[str, Role] = {}
         self._folders: dict[frozenset[str], frozenset[str]] = {}
         """Of some files, where they lie."""
@@ -81,12 +82,9 @@ class Context:
         """Whether the whole function runs with autograd off."""
         return self._off(function) is True
 
+    @question("off", None)
     def _off(self, function: Function) -> bool | None:
         """The same; None where only the function's own calls of itself decide it."""
-        itself: bool | None = None
-        return self.project.ask(("off", function), lambda: self._find_off(function), itself)
-
-    def _find_off(self, function: Function) -> bool | None:
         scope = function.parent or function.module.body
         for decorator in function.decorators:
             mode = self._mode(scope, decorator)
@@ -159,11 +157,9 @@ class Context:
 
     # Files
 
+    @question("accelerator", False)
     def accelerator(self, module: Module) -> bool:
         """Whether the file, or a file of the project that imports it, deals with an accelerator."""
-        return self.project.ask(("accelerator", module), lambda: self._accelerator(module), False)
-
-    def _accelerator(self, module: Module) -> bool:
         source = module.source
         if source.holds(ACCELERATOR) or (source.mentions(b"Trainer") and source.holds(_TRAINERS)):
             return True
@@ -174,28 +170,24 @@ class Context:
         """Whether a file only defines things, and nobody imports it by its name: a registry makes its objects, for whoever runs the program."""
         return self.role(module) == "library" and not module.body.has_loops and not self.project.importers(module)
 
+    @question("host named", False)
     def names_host(self, module: Module) -> bool:
         """Whether a device of the project may be the CPU whatever is given; asked once a module."""
-        return self.project.ask(("host named", module), lambda: any(self._of_host()), False)
+        return any(self._of_host())
 
     def _of_host(self) -> Iterator[frozenset[str]]:
         """The files whose device may be the CPU whatever is given, for each way to say so."""
         return (self.project.holders(pattern, word=word) for pattern, word in _OF_HOST)
 
+    @question("host loops known", False)
     def knows_host_loops(self, module: Module) -> bool:
         """Whether some file of the project that names the CPU has a loop that stays on the host; asked once a module."""
-        return self.project.ask(("host loops known", module), self._knows_host_loops, False)
-
-    def _knows_host_loops(self) -> bool:
         holders = frozenset[str]().union(*self._of_host())
         sending = (path for path in sorted(holders) if self.project.fact(path, "sends in loops", _may_send_in_loops))
         others = map(self.project.module, sending)
-        return any(
-            self.project.ask(("host loops", other), partial(self._has_host_loop, other), False)
-            for other in others
-            if other is not None
-        )
+        return any(self._has_host_loop(other) for other in others if other is not None)
 
+    @question("host loops", False)
     def _has_host_loop(self, module: Module) -> bool:
         return any(
             self.stays_on_host(function, loop)
@@ -204,11 +196,9 @@ class Context:
             for loop in function.flow.loops(call)
         )
 
+    @question("stays on host", False)
     def stays_on_host(self, function: Function, loop: Loop) -> bool:
         """Whether a loop sends its batches to `device`, or to a device by another name, which is the CPU whatever is given."""
-        return self.project.ask(("stays on host", function, loop), lambda: self._stays_on_host(function, loop), False)
-
-    def _stays_on_host(self, function: Function, loop: Loop) -> bool:
         near = function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
         calls = [call for call in near if names.last(call.func) in ("to", "cuda") and contains(loop, call)]
         given = [call.args[0] if len(call.args) == 1 and not call.keywords else None for call in calls]
@@ -233,14 +223,12 @@ class Context:
         """
         return self.project.any_holds(pattern, under, word=word)
 
+    @question("published", False)
     def loads_published(self, module: Module) -> bool:
         """Whether weights that others have trained are loaded near a module: its models keep their parameters.
 
         Near is its folder, what it imports, and what imports it with the folders of these.
         """
-        return self.project.ask(("published", module), lambda: self._loads_published(module), False)
-
-    def _loads_published(self, module: Module) -> bool:
         loaders = self.project.holders(_PUBLISHED)
         return bool(loaders) and self._is_near(module, loaders)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ..facts import names
 from ..facts import torch_table as table
 from ..facts.module import Class, Function, Module
+from ..query.question import question
 from ..system.stamp import as_bytes
 from .files import OUTSIDE
 from .texts import MAX_SITES, Texts
@@ -33,7 +34,7 @@ class Definitions(Texts):
         """What the project defines under a dotted name that `near` may import."""
         # What asks for itself (a circular re-export) finds nothing.
         nothing: Function | Class | Module | None = None
-        return self._database.get(("definition", near, name), lambda: self._definition(name, near), nothing)
+        return self.ask(("definition", near, name), lambda: self._definition(name, near), nothing)
 
     def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
         parts = name.split(".")
@@ -83,7 +84,7 @@ class Definitions(Texts):
             return names.public(name)
         if root in OUTSIDE:
             return name
-        return self._database.get(("canonical", near, name), lambda: self._follow(name, near), name)
+        return self.ask(("canonical", near, name), lambda: self._follow(name, near), name)
 
     def _follow(self, name: str, near: Module) -> str:
         parts = name.split(".")
@@ -169,8 +170,9 @@ class Definitions(Texts):
         """The methods of that name, where only modules of one family have one, and few; nothing for what each module has."""
         if name in _OF_EACH_MODULE or name in GENERIC or not 0 < len(self.definers(name)) <= MAX_SITES:
             return []
-        return self.ask(("of modules", name), lambda: self._of_modules(name), [])
+        return self._of_modules(name)
 
+    @question("of modules", [])
     def _of_modules(self, name: str) -> list[Function]:
         modules = [module for path in self.definers(name) if (module := self.module(path)) is not None]
         found = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
@@ -194,16 +196,15 @@ class Definitions(Texts):
             return ".".join([klass.module.name, *parts])
         return name
 
+    @question("is module", False)
     def is_module(self, klass: Class) -> bool:
         """Whether instances are nn.Modules: through a base of torch, of a library that makes models, or of the project."""
-        return self._database.get(
-            ("is module", klass), lambda: any(self._is_module_base(klass, base) for base in klass.bases), False
-        )
+        return any(self._is_module_base(klass, base) for base in klass.bases)
 
+    @question("is distribution", False)
     def is_distribution(self, klass: Class) -> bool:
         """Whether instances are distributions of torch's: a subclass of one."""
-        key = ("is distribution", klass)
-        return self._database.get(key, lambda: any(self._is_law(klass, b) for b in klass.bases), False)
+        return any(self._is_law(klass, base) for base in klass.bases)
 
     def _is_law(self, klass: Class, base: ast.expr) -> bool:
         name = self.base_name(klass, base)
@@ -217,8 +218,11 @@ class Definitions(Texts):
         own = (klass.methods.get(name) for name in ("__iter__", "__next__"))
         if not klass.module.source.holds(b"DataLoader") or not all(map(_gives_batches_on, filter(None, own))):
             return False
-        key = ("is loader", klass)
-        return self._database.get(key, lambda: any(self._is_loader_base(klass, b) for b in klass.bases), False)
+        return self._inherits_loader(klass)
+
+    @question("is loader", False)
+    def _inherits_loader(self, klass: Class) -> bool:
+        return any(self._is_loader_base(klass, base) for base in klass.bases)
 
     def _is_loader_base(self, klass: Class, base: ast.expr) -> bool:
         name = self.base_name(klass, base)
@@ -257,9 +261,10 @@ class Definitions(Texts):
 
     # Imports
 
+    @question("imports", [])
     def imports_of(self, module: Module) -> list[Module]:
         """The project's files that a module imports, or imports from."""
-        return self.ask(("imports", module), lambda: self._find_imports(module), [])
+        return self._find_imports(module)
 
     def _find_imports(self, module: Module) -> list[Module]:
         paths = {

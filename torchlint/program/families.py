@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from ..facts import names
 from ..facts.module import Class, Function, Module
 from ..facts.values import Value
+from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import class_names, made_as_pattern, made_for, made_in
@@ -140,17 +141,14 @@ def _holds_any(project: Project, path: str, calls: Collection[bytes]) -> bool:
     return source is not None and any(call in source.data for call in calls)
 
 
+@question("by name", {})
 def _by_name(project: Project, module: Module, name: str) -> dict[Function, list[CallSite]]:
     """The calls in a file of a method on objects of which nobody knows the class, by what they may run."""
-
-    def found() -> dict[Function, list[CallSite]]:
-        sites: dict[Function, list[CallSite]] = {}
-        for caller, call in calls_named(module, name):
-            for method in may_run(project, caller, call) if not project.targets(caller, call) else ():
-                sites.setdefault(method, []).append(CallSite(caller, call))
-        return sites
-
-    return project.ask(("by name", module, name), found, {})
+    sites: dict[Function, list[CallSite]] = {}
+    for caller, call in calls_named(module, name):
+        for method in may_run(project, caller, call) if not project.targets(caller, call) else ():
+            sites.setdefault(method, []).append(CallSite(caller, call))
+    return sites
 
 
 def _calls_of_objects(project: Project, method: Function, klass: Class) -> Iterator[CallSite]:
@@ -163,12 +161,9 @@ def _calls_of_objects(project: Project, method: Function, klass: Class) -> Itera
                     yield CallSite(caller, call)
 
 
+@question("made as", [])
 def made_as(project: Project, klass: Class) -> list[str]:
     """What objects of a class are called where they are made: scaler of `scaler = LossScaler()`, `scaler=LossScaler()`, `{"scaler": LossScaler()}`."""
-    return project.ask(("made as", klass), lambda: _made_as(project, klass), [])
-
-
-def _made_as(project: Project, klass: Class) -> list[str]:
     made: set[str] = set()
     for path in (klass.module.path, *project.named_by(klass.module, klass.name)):
         by_class = _made_in(project, path)
@@ -177,16 +172,13 @@ def _made_as(project: Project, klass: Class) -> list[str]:
     return sorted(made)
 
 
+@question("made in", {})
 def _made_in(project: Project, path: str) -> dict[str, list[str]]:
     """What a file calls the objects that it makes, by the names of their classes."""
-
-    def found() -> dict[str, list[str]]:
-        made: dict[str, list[str]] = {}
-        for name, klass in map(str.split, project.fact(path, "made", made_in) or ()):
-            made.setdefault(klass, []).append(name)
-        return made
-
-    return project.ask(("made in", path), found, {})
+    made: dict[str, list[str]] = {}
+    for name, klass in map(str.split, project.fact(path, "made", made_in) or ()):
+        made.setdefault(klass, []).append(name)
+    return made
 
 
 def of_named(project: Project, name: str, called: str) -> list[Function]:
@@ -223,15 +215,13 @@ def _is_made(project: Project, klass: str, made: frozenset[str]) -> bool:
     return not made.isdisjoint((klass, *project.renamed(klass), *(heir for _, heir in project.heirs(klass))))
 
 
+@question("made", frozenset())
 def _made(project: Project, called: str) -> frozenset[str]:
     """What the project calls for what it assigns to a name, or gives by it: classes, and what looks like them."""
-    return project.ask(("made", called), lambda: frozenset(_calls_for(project, called)), frozenset())
-
-
-def _calls_for(project: Project, called: str) -> Iterator[str]:
     word = as_bytes(called)
-    for path in project.holders(made_as_pattern(word), word=word):
-        yield from project.fact(path, f"made as {called}", lambda source: made_for(source, called)) or ()
+    paths = project.holders(made_as_pattern(word), word=word)
+    found = (project.fact(path, f"made as {called}", lambda source: made_for(source, called)) for path in paths)
+    return frozenset(name for names_ in found for name in names_ or ())
 
 
 def _few(paths: Collection[str]) -> list[str]:

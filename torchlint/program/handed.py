@@ -10,6 +10,7 @@ from ..facts import aliases, names
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
 from ..facts.nearby import nodes_on
+from ..query.question import question
 from ..system.stamp import as_bytes
 from ..text.called import is_taken
 from .calling import CallSite, last_name
@@ -39,24 +40,21 @@ def calls_handing(project: Project, function: Function) -> Iterator[CallSite]:
         yield from (handing for _, handing in _by_others(project, module, function.name).get(function, ()))
 
 
+@question("by others", {})
 def _by_others(project: Project, module: Module, name: str) -> dict[Function, list[tuple[CallSite, CallSite]]]:
     """The calls of what a file gives on by a name, by what they run, each with the call that it is given to."""
-
-    def found() -> dict[Function, list[tuple[CallSite, CallSite]]]:
-        sites: dict[Function, list[tuple[CallSite, CallSite]]] = {}
-        for place, taken in _taken(module, name):
-            given = project.run_by(project.value(place, taken))
-            for where, use in _uses(project, place, taken) if given else ():
-                call = where.flow.parents.get(use)
-                if not isinstance(call, ast.Call) or (call.func is use and use is taken):
-                    continue
-                for one in _run(project, where, call, use, given):
-                    if one in given:
-                        site = CallSite(where, call)
-                        sites.setdefault(one, []).append((site, _handing(place, taken) or site))
-        return sites
-
-    return project.ask(("by others", module, name), found, {})
+    sites: dict[Function, list[tuple[CallSite, CallSite]]] = {}
+    for place, taken in _taken(module, name):
+        given = project.run_by(project.value(place, taken))
+        for where, use in _uses(project, place, taken) if given else ():
+            call = where.flow.parents.get(use)
+            if not isinstance(call, ast.Call) or (call.func is use and use is taken):
+                continue
+            for one in _run(project, where, call, use, given):
+                if one in given:
+                    site = CallSite(where, call)
+                    sites.setdefault(one, []).append((site, _handing(place, taken) or site))
+    return sites
 
 
 def _handing(function: Function, taken: ast.expr) -> CallSite | None:

@@ -6,6 +6,7 @@ import itertools
 
 from ..facts.module import Function
 from ..facts.values import Dict, Tuple, Value
+from ..query.question import question
 from ..system.regex import regex
 from ..text.source import Source, Words
 from .calling import CallSite
@@ -38,12 +39,9 @@ def is_loss(project: Project, function: Function) -> bool:
     )
 
 
+@question("loss for who trains", False)
 def is_for_who_trains(project: Project, function: Function) -> bool:
     """Whether a loss is called by nobody, or by such losses alone, though the project speaks of it."""
-    return project.ask(("loss for who trains", function), lambda: _is_for_who_trains(project, function), False)
-
-
-def _is_for_who_trains(project: Project, function: Function) -> bool:
     sites = project.call_sites(function, MAX_SITES)
     if sites is None:
         return False

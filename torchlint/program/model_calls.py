@@ -9,6 +9,7 @@ from ..facts import common_names, names
 from ..facts.module import Function
 from ..facts.nodes import callee, given_to
 from ..facts.values import Value
+from ..query.question import question
 from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import families
@@ -74,10 +75,10 @@ def _runs_once(project: Project, method: Function) -> bool:
     return any(_runs_module(project, method, call) and not method.flow.loops(call) for call in method.flow.calls)
 
 
+@question("runs module", False)
 def runs_module(project: Project, method: Function) -> bool:
     """Whether a method of a model calls a module, by itself or in another method: `get_weight` does not."""
-    calls = method.flow.calls
-    return project.ask(("runs module", method), lambda: any(_runs_module(project, method, one) for one in calls), False)
+    return any(_runs_module(project, method, one) for one in method.flow.calls)
 
 
 def _runs_module(project: Project, method: Function, call: ast.Call) -> bool:
@@ -136,12 +137,9 @@ def predicts(project: Project, function: Function, call: ast.Call) -> bool:
     return any(one.cls is not None and _computes(project, one) for one in families.may_run(project, function, call))
 
 
+@question("computes", False)
 def _computes(project: Project, method: Function) -> bool:
     """Whether a method computes tensors with torch, outside of loops of its own."""
-    return project.ask(("computes", method), lambda: _finds_tensor(project, method), False)
-
-
-def _finds_tensor(project: Project, method: Function) -> bool:
     return any(
         (project.resolve(method, call.func) or "").startswith("torch.")
         and not method.flow.loops(call)

@@ -15,6 +15,7 @@ from ..facts.evaluate import evaluator
 from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
 from ..facts.values import DICT, TUPLE, UNKNOWN, Dict, Tuple, Value, constant
+from ..query.question import question
 from ..settings.home import Home
 from . import attributes, results
 from .calling import CallSite, aliases, called_name, calls_named, started
@@ -43,7 +44,7 @@ class Project(Definitions):
     # Values
 
     def _ask(self, key: tuple[Any, ...], compute: Callable[[], T], initial: T) -> T:
-        """The answer to a question that may lead through other functions; `initial` stands for it where it asks for itself."""
+        """The answer to a question of the project itself; `initial` stands for it where it asks for itself."""
         return self._database.get(key, compute, initial)
 
     def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
@@ -111,11 +112,9 @@ class Project(Definitions):
         found = [heir.methods[method.name] for heir in heirs if method.name in heir.methods]
         return [one for one in found if not one.is_abstract] if len(found) <= MAX_SITES else []
 
+    @question("parameter", UNKNOWN, by="_ask")
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
-        return self._ask(("parameter", function, name), lambda: self._parameter(function, name), UNKNOWN)
-
-    def _parameter(self, function: Function, name: str) -> Value:
         given: dict[bool, list[Value]] = {True: [], False: []}
         most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_GIVERS
         for site in self.runs_of(function, most) or self.call_sites(function, most) or ():
@@ -154,12 +153,9 @@ class Project(Definitions):
         """The files that may use a member of a module."""
         return self.mentioning(Sought(module.path, module.name, name, name)) or []
 
+    @question("keywords", DICT, by="_ask")
     def keywords(self, function: Function) -> Value:
         """The dictionary that `**kwargs` of a function is: its keys are known where all callers write them."""
-        return self._ask(("keywords", function), lambda: self._keywords(function), DICT)
-
-    def _keywords(self, function: Function) -> Value:
-        named = {parameter.arg for parameter in function.parameters}
         given = []
         for site in self.call_sites(function, MAX_SITES) or ():
             keys: dict[str, Value] = {}
@@ -172,16 +168,14 @@ class Project(Definitions):
                     keys.update(value.entries)
                 else:
                     others.append(held(value))
-            keys = {key: value for key, value in keys.items() if key not in named}
+            keys = {key: value for key, value in keys.items() if key not in function.positions}
             each = results.joined([*keys.values(), *others]) if others else None
             given.append(Dict(entries=None if others else keys, element=each))
         return results.joined(given) if given else DICT
 
+    @question("positional rest", TUPLE, by="_ask")
     def positional_rest(self, function: Function) -> Value:
         """The tuple that `*args` of a function is: its elements are known where all callers give as many."""
-        return self._ask(("positional rest", function), lambda: self._positional_rest(function), TUPLE)
-
-    def _positional_rest(self, function: Function) -> Value:
         node = function.node
         if isinstance(node, ast.Module):
             return TUPLE
@@ -213,16 +207,18 @@ class Project(Definitions):
 
     # Classes
 
+    @question("attribute", UNKNOWN, by="_ask")
     def attribute(self, klass: Class, name: str) -> Value:
         """What the methods of a class, or of its bases, assign to `self.name`."""
-        return self._ask(("attribute", klass, name), lambda: self._attribute(klass, name), UNKNOWN)
+        return self._attribute(klass, name)
 
     def _attribute(self, klass: Class, name: str) -> Value:
         return attributes.stored(self, klass, name)
 
+    @question("declared", UNKNOWN, by="_ask")
     def declared(self, klass: Class, name: str) -> Value:
         """What the body of a class, or of one of its bases, says `self.name` is: `model: Model`, which methods assign."""
-        return self._ask(("declared", klass, name), lambda: attributes.declared(self, klass, name), UNKNOWN)
+        return attributes.declared(self, klass, name)
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         """Where methods assign `self.name`, `__init__` first."""
@@ -248,11 +244,9 @@ class Project(Definitions):
 
     # Calls
 
+    @question("targets", [], by="_ask")
     def targets(self, function: Function, call: ast.Call) -> list[Function]:
         """The project's functions that a call runs: a function, a method, a class's `__init__`, a module's `forward`."""
-        return self._ask(("targets", function, call), lambda: self._targets(function, call), [])
-
-    def _targets(self, function: Function, call: ast.Call) -> list[Function]:
         func = call.func
         if isinstance(func, ast.Name):
             scope: Function | None = function
@@ -330,7 +324,7 @@ class Project(Definitions):
         return self._ask(("sites", function, most), lambda: self._call_sites(function, most), None)
 
     def _call_sites(self, function: Function, most: int) -> list[CallSite] | None:
-        paths = self._asked_callers(function)
+        paths = self._callers(function)
         name = called_name(function)
         if paths is None:
             return None
@@ -346,7 +340,7 @@ class Project(Definitions):
 
     def calls_of(self, function: Function) -> Iterator[CallSite]:
         """The call sites one by one: who has seen enough of them need not have the other files parsed."""
-        for path in self._asked_callers(function) or ():
+        for path in self._callers(function) or ():
             yield from self.sites_in(path, function)
 
     def sites_in(self, path: str, function: Function) -> list[CallSite]:
@@ -365,11 +359,9 @@ class Project(Definitions):
             return path in self.lineage(function.cls.name)
         return how not in ("", "base")  # what `super()` is, nobody tells
 
+    @question("named", {}, by="_ask")
     def _sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
         """The calls of anything of that last name in a file, by what they call."""
-        return self._ask(("named", module, name), lambda: self._by_target(module, name), {})
-
-    def _by_target(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
         found: dict[Function, list[CallSite]] = {}
         for caller, call in calls_named(module, name):
             for target in dict.fromkeys(self.targets(caller, call)):
@@ -379,12 +371,11 @@ class Project(Definitions):
                 found.setdefault(target, []).append(CallSite(caller, call, given))
         return found
 
+    @question("started", [])
     def _started(self, module: Module, name: str) -> Sequence[tuple[Function, ast.Call, ast.Call]]:
-        return self.ask(("started", module, name), lambda: list(started(module, name)), [])
+        return list(started(module, name))
 
-    def _asked_callers(self, function: Function) -> list[str] | None:
-        return self._ask(("callers", function), lambda: self._callers(function), None)
-
+    @question("callers", None, by="_ask")
     def _callers(self, function: Function) -> list[str] | None:
         """The files that may call the function: its own, and those that import it, its class or its module."""
         name = called_name(function)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
+from ..query.question import question
 from .constructions import knows_heirs
 from .project import Project
 from .texts import MAX_SITES
@@ -63,12 +64,9 @@ def _is_none_by_default(function: Function, name: str) -> bool:
     return is_constant(default, None)
 
 
+@question("never given", False)
 def _is_never_given(project: Project, function: Function, name: str) -> bool:
     """Whether no call outside of tests gives a parameter that is None by default anything but None."""
-    return project.ask(("never given", function, name), lambda: _find_never_given(project, function, name), False)
-
-
-def _find_never_given(project: Project, function: Function, name: str) -> bool:
     found = False
     for site in project.runs_of(function, MAX_SITES) or () if _is_none_by_default(function, name) else ():
         if project.in_test(site.function.module.path, site.function.name):
@@ -188,8 +186,7 @@ def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Func
         return None
     if [method for method, _ in project.attribute_stores(init.cls, node.attr)] != [init]:
         return None
-    key = ("stored once", init.cls, node.attr)
-    kept = project.ask(key, lambda: _stored_once(init.cls, node.attr) if init.cls is not None else None, None)
+    kept = _stored_once(project, init.cls, node.attr)
     if not isinstance(kept, ast.Name) or [kept] != list(_stored(init, node.attr)):
         return None
     return (init, kept.id) if kept.id not in init.flow.stores else None
@@ -203,7 +200,8 @@ def _constructor(project: Project, klass: Class) -> Function | None:
     return init if not project.heirs(init.cls.name) or knows_heirs(project, init) else None
 
 
-def _stored_once(klass: Class, attr: str) -> ast.expr | None:
+@question("stored once", None)
+def _stored_once(project: Project, klass: Class, attr: str) -> ast.expr | None:
     """What the methods of a class write to an attribute; None where they do so in more places, or it is not told."""
     kept = [written for method in klass.methods.values() for written in _stored(method, attr)]
     return kept[0] if len(kept) == 1 else None

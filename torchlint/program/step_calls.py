@@ -9,6 +9,7 @@ from typing import Literal
 
 from ..facts import common_names, names
 from ..facts.module import Class, Function
+from ..query.question import question
 from ..system.regex import regex
 from .calling import last_name
 from .project import Project
@@ -86,16 +87,12 @@ def are_whole(project: Project, function: Function, found: Iterable[ast.Call]) -
     return len({part for call in found for part in parts_of_step(project, function, call)}) == 2
 
 
+@question("updates", frozenset())
 def updates(project: Project, klass: Class) -> frozenset[Function]:
     """The methods that run several whole steps: `update_critic` and `update_actor`, one after the other.
 
     They are called for nothing else, once for each batch.
     """
-    none: frozenset[Function] = frozenset()
-    return project.ask(("updates", klass), lambda: _find_updates(project, klass), none)
-
-
-def _find_updates(project: Project, klass: Class) -> frozenset[Function]:
     source = klass.module.source
     if not source.holds(STEPPING) or project.in_test(klass.module.path, klass.name):
         return frozenset()

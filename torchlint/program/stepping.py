@@ -12,6 +12,7 @@ from ..facts.alternatives import Said
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import keyword_of
+from ..query.question import question
 from . import families, handed
 from .calling import CallSite, last_name
 from .conditions import in_training
@@ -137,14 +138,12 @@ def is_left_out(
     project: Project, function: Function, node: ast.AST, loop: Loop | None, given: tuple[Said, ...] = ()
 ) -> bool:
     """Whether training leaves a place out: its conditions exclude those of the steps, or what calls on steps give."""
-    nothing: frozenset[Said] = frozenset()
-    known = frozenset(given)
-    if loop is not None:
-        known = project.ask(("behind steps", function, loop), lambda: _behind_all_steps(function, loop), nothing)
+    known = _behind_all_steps(project, function, loop) if loop is not None else frozenset(given)
     return bool(known) and alternatives.excluded(alternatives.behind(function.flow, node, loop), known)
 
 
-def _behind_all_steps(function: Function, loop: Loop) -> frozenset[Said]:
+@question("behind steps", frozenset())
+def _behind_all_steps(project: Project, function: Function, loop: Loop) -> frozenset[Said]:
     """What is said in front of all backward passes and steps of optimizers in a loop, of what no iteration changes."""
     steps = [call for call in calls_in(function, loop) if last_name(call) in (*BACKWARDS, "step")]
     behind = [frozenset(alternatives.behind(function.flow, call, loop)) for call in steps]
@@ -158,9 +157,12 @@ def _behind_all_steps(function: Function, loop: Loop) -> frozenset[Said]:
 
 def _given(project: Project, function: Function, call: ast.Call) -> tuple[Said, ...]:
     """What a call says of the parameters that decide what a function does."""
-    nobody: frozenset[str] = frozenset()
-    decisive = project.ask(("decisive", function), lambda: alternatives.decisive(function), nobody)
-    return alternatives.given(function, call, decisive)
+    return alternatives.given(function, call, _decisive(project, function))
+
+
+@question("decisive", frozenset())
+def _decisive(project: Project, function: Function) -> frozenset[str]:
+    return alternatives.decisive(function)
 
 
 def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]]:
@@ -234,13 +236,9 @@ def _step_loops(project: Project, function: Function, call: ast.Call) -> Sequenc
     return loops
 
 
+@question("fits on host", False)
 def _fits_on_host(project: Project, function: Function, loop: Loop) -> bool:
     """`shift = torch.zeros(3); optimizer = LBFGS([shift])`: a loop that steps what its function made on the host."""
-    key = ("fits on host", function, loop)
-    return project.ask(key, lambda: _steps_on_host(project, function, loop), False)
-
-
-def _steps_on_host(project: Project, function: Function, loop: Loop) -> bool:
     flow = function.flow
     calls = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno) if flow.calls_named("step") else []
     found = (call for call in calls if names.last(call.func) == "step" and loop in flow.loops(call))

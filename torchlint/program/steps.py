@@ -63,7 +63,7 @@ class Steps:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self._ask = project.ask
+        self.ask = project.ask
         self._statements: dict[ast.AST, tuple[ast.stmt, bool]] = {}
 
     @cached_property
@@ -132,7 +132,7 @@ class Steps:
         if not plain:
             return find(function, node)
         nothing: T = None  # type: ignore[assignment]
-        return self._ask((kind, function, statement), lambda: find(function, statement), nothing)
+        return self.ask((kind, function, statement), lambda: find(function, statement), nothing)
 
     def _hot(self, function: Function, node: ast.AST) -> Hot | None:
         own = place_of(function)

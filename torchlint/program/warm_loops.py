@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from ..facts import runs
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
+from ..query.question import question
 from ..text.source import Words
 from . import families, handed
 from .calling import last_name
@@ -45,7 +46,7 @@ class WarmLoops:
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
         self.project = steps.project
-        self._ask = steps.project.ask
+        self.ask = steps.project.ask
 
     def warm(self, function: Function, node: ast.AST) -> Loop | None:
         """The evaluation or generation loop that runs the place on each of its iterations, or None."""
@@ -71,10 +72,10 @@ class WarmLoops:
         """The functions of a file with an evaluation or generation loop, and those of the file that these loops run."""
         source = self.project.source(path)
         module = self.project.module(path) if source is not None and source.holds(_WARM) else None
-        none: Collection[Function] = ()
-        return self._ask(("warm in", module), lambda: self._find_in(module), none) if module is not None else ()
+        return self._warm_in(module) if module is not None else ()
 
-    def _find_in(self, module: Module) -> Collection[Function]:
+    @question("warm in", ())
+    def _warm_in(self, module: Module) -> Collection[Function]:
         loops = frozenset(function for function in module.functions if self.holds_warm_loop(function))
         found = {function: None for function in module.functions if function in loops}
         own = {function.name for function in module.functions}
@@ -94,14 +95,14 @@ class WarmLoops:
 
         What a function does once beside a loop of its own that runs a model is little next to that; another loop is not.
         """
-        nobody: Caller | None = None
         loops = function.flow.loops(node)
         beside = (
             bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
         )
-        found = self._ask(("warm caller", function, beside), lambda: self._find_caller(function, beside), nobody)
+        found = self._find_caller(function, beside)
         return None if found is None or guarded(self.project, function, node, None) in ("throttled", "cold") else found
 
+    @question("warm caller", None)
     def _find_caller(self, function: Function, beside: bool) -> Caller | None:
         """The nearest one; where too many functions have to be looked at for it, that is not known."""
         seen = {function}
@@ -119,11 +120,9 @@ class WarmLoops:
 
     def _above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
         """The evaluation or generation loop that calls a function, and the functions that call it on each of their calls."""
-        none: tuple[Caller | None, Sequence[Function]] = (None, ())
-        if self.holds_warm_loop(function):
-            return none
-        return self._ask(("above", function), lambda: self._find_above(function), none)
+        return (None, ()) if self.holds_warm_loop(function) else self._find_above(function)
 
+    @question("above", (None, ()))
     def _find_above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
         if isinstance(function.node, ast.Module) or function.name == "forward":
             return None, ()
@@ -149,11 +148,9 @@ class WarmLoops:
                     further[site.function] = None
         return None, list(further)
 
+    @question("warm", False)
     def is_warm(self, function: Function, loop: Loop) -> bool:
         """Whether a loop calls a model on each iteration without training it."""
-        return self._ask(("warm", function, loop), lambda: self._is_warm(function, loop), False)
-
-    def _is_warm(self, function: Function, loop: Loop) -> bool:
         return (
             not self.steps.is_step_loop(function, loop)
             and not runs.tries_again(loop)
